@@ -1,0 +1,329 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the advisor says: suggestions with evidence, estimates with equations, and what it rejected."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpadvisor.model.blame import Coverage, DependencyClass
+from gpadvisor.model.ids import FunctionId, LoopId, Pc, SourceLocation
+from gpadvisor.model.problem import Problem
+from gpadvisor.model.profile import Device, Evidence, Launch, RuleResult
+from gpadvisor.model.program import InlineFrame
+
+
+class Category(Enum):
+    """Groups of Table II; also the first digit of a rule code."""
+
+    STALL_ELIMINATION = "stall_elimination"  # GPA1xx
+    LATENCY_HIDING = "latency_hiding"  # GPA2xx
+    PARALLEL = "parallel"  # GPA3xx
+    NOTE = "note"  # GPA4xx, GPA9xx: limits and profile quality, no estimate of Table II
+
+
+class ScopeKind(Enum):
+    """The hierarchy of places advice is given for (GPA section III)."""
+
+    KERNEL = "kernel"
+    FUNCTION = "function"
+    LOOP = "loop"
+    LINE = "line"
+    INLINED = "inlined"  # an inlined function's body
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scope:
+    """A place; ``location`` is None without line information."""
+
+    kind: ScopeKind
+    name: str  # kernel or function name; for a loop the function it is in
+    location: SourceLocation | None
+    function: FunctionId | None = None
+    loop: LoopId | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Region:
+    """Matched blame rows that share a scope."""
+
+    scope: Scope
+    rows: NDArray[np.intp]  # indices into Blame.rows
+    active_samples: int  # A summed over the scope and the scopes nested in it (Eq. 5)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Adjustment:
+    """A reason to expect less or more than the paper's equation says.
+
+    The factors multiply the matched samples for the low, expected and high end.
+    """
+
+    low: float
+    expected: float
+    high: float
+    reason: str  # "a barrier stands between the load and its use", with the numbers that say so
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParallelTarget:
+    """What a parallel optimizer proposes, in numbers (Eqs. 6 to 10)."""
+
+    warps_now: float  # active warps per scheduler, W
+    warps_new: float  # W_new
+    issue_ratio: float  # R_I
+    factor: float  # f
+    factor_reason: str
+    blocks_now: int
+    blocks_new: int
+    threads_now: int
+    threads_new: int
+    limiter: str | None
+    busy_sms_now: int | None
+    busy_sms_new: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Match:
+    """An optimizer's pattern, found."""
+
+    title: str  # the pattern found, "long-latency load used inside the same loop"
+    advice: str  # what to change, concretely, for this kernel
+    regions: tuple[Region, ...]  # disjoint rows; empty for parallel optimizers
+    adjustments: tuple[Adjustment, ...] = ()
+    parallel: ParallelTarget | None = None
+    static_sites: tuple[StaticSite, ...] = ()  # where the pattern stands in the code, samples or not
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StaticSite:
+    """A place in the machine code that shows a pattern; all there is without samples."""
+
+    function: FunctionId
+    index: int
+    detail: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rejection:
+    """Why an optimizer does not apply."""
+
+    code: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Estimate:
+    """An estimated speedup of the kernel; ``low`` may lie below 1."""
+
+    low: float
+    expected: float
+    high: float
+    paper: float | None  # what the paper's equation gives, None where the paper has none
+    equation: str  # "GPA Eq. 2: T / (T - M) with T = 1000, M = 200"
+    reason: str  # why the range departs from the paper's value, or that it does not
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CodeRef:
+    """One instruction, with its source."""
+
+    pc: Pc
+    function: str
+    opcode: str
+    text: str
+    location: SourceLocation | None
+    inline: tuple[InlineFrame, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hotspot:
+    """One def-to-use dependency (or one instruction) that a suggestion rests on."""
+
+    reason: str  # stall reason name
+    dependency_class: DependencyClass
+    samples: int
+    latency: int
+    importance: float  # share of the kernel's samples
+    speedup: float  # the paper's equation for this hotspot alone
+    distance_instructions: int | None
+    definition: CodeRef | None  # None where the cause is the use itself, or was not found
+    use: CodeRef | None  # None where the sample lies outside the program
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Suppression:
+    """``// gpadvisor: ignore[GPA102] reason`` that applies to a suggestion."""
+
+    location: SourceLocation
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Suggestion:
+    """One optimizer's advice for one kernel."""
+
+    code: str  # "GPA201"
+    slug: str  # "loop-unrolling"
+    name: str  # "Loop Unrolling", as in Table II
+    title: str
+    category: Category
+    evidence: Evidence
+    importance: float  # matched samples / T
+    matched_samples: int
+    matched_latency: int
+    speedup: Estimate | None  # None for static findings
+    program_speedup: Estimate | None  # for the whole report, by Amdahl's law
+    scope: Scope
+    advice: str
+    hotspots: tuple[Hotspot, ...]
+    suppressed: Suppression | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """Suggestions that share samples, with the estimate for doing all of them."""
+
+    suggestions: tuple[str, ...]  # codes
+    samples: int  # union of the matched samples
+    shared_samples: int  # matched by more than one
+    speedup: Estimate
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Occupancy:
+    """Theoretical and achieved occupancy, as shares of the SM's warps."""
+
+    theoretical: float | None
+    achieved: float | None
+    limiter: str | None  # "registers", "shared memory", "warps", "blocks", "grid"
+    blocks_per_sm: int | None
+    warps_per_sm: int | None
+    limits: tuple[tuple[str, int], ...]  # blocks per SM that each resource allows
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SampleSummary:
+    """Where a kernel's samples went; blamed + self + unattributed = total."""
+
+    total: int
+    latency: int
+    active: int  # total - latency
+    blamed: int
+    self: int
+    unattributed: int
+    external: int  # in code outside the cubin, contained in the above
+    after_exit: int  # behind an EXIT, contained in the above
+    truncated: bool
+    expected: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StallSummary:
+    """One stall reason of a kernel."""
+
+    reason: str
+    plain: str
+    samples: int
+    latency: int
+    blamed: int
+    self: int
+    unattributed: int
+    blamed_latency: int
+    self_latency: int
+    unattributed_latency: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScopeSummary:
+    """Samples of one line, loop or function, by where they were taken and by what they are blamed on."""
+
+    scope: Scope
+    samples: int  # taken here
+    latency: int
+    caused: int  # blamed on instructions here, plus self
+    executed_warps: int | None
+    dominant_reason: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Utilisation:
+    """A measured throughput as a share of its peak; it caps what an estimate may promise."""
+
+    name: str  # "DRAM", "L2", "L1", "issue", ...
+    percent: float
+    metric: str  # the tool's metric name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleComparison:
+    """One of NVIDIA's rule results beside ours."""
+
+    rule: RuleResult
+    agreement: str  # "agrees", "disagrees", "not comparable"
+    ours: tuple[str, ...]  # codes of our suggestions it was compared with
+    explanation: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaunchSummary:
+    """One launch of the report, analysed or not."""
+
+    launch: Launch
+    analysed: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KernelAdvice:
+    """Everything said about one kernel."""
+
+    name: str  # demangled
+    mangled: str
+    evidence: Evidence
+    evidence_reason: str  # why not more than that, in words
+    device: Device
+    launch: Launch | None  # None for a bare cubin
+    merged_launches: int  # 1 unless --merge added equal configurations up
+    duration_ns: float | None
+    time_share: float | None  # of all kernel time in the profile
+    registers_per_thread: int | None
+    shared_bytes: int | None
+    occupancy: Occupancy
+    utilisations: tuple[Utilisation, ...]
+    samples: SampleSummary
+    stalls: tuple[StallSummary, ...]
+    coverage: Coverage
+    scopes: tuple[ScopeSummary, ...]
+    suggestions: tuple[Suggestion, ...]  # ranked by expected speedup inside a category order
+    hidden: int  # suggestions below the thresholds
+    groups: tuple[Group, ...]
+    rejected: tuple[Rejection, ...]
+    verdict: str  # one sentence: what limits this kernel, and whether anything helps
+    rules: tuple[RuleComparison, ...]
+    problems: tuple[Problem, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceMatch:
+    """How a path of the report was found on this machine."""
+
+    report_path: str
+    local_path: str | None
+    method: str  # "content hash", "path suffix", "source map", "exact path", "embedded", "ambiguous", "unmatched"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Advice:
+    """The whole answer to ``gpadvisor advise``."""
+
+    path: str  # the input as the user named it
+    sha256: str
+    collector: str | None  # None for a bare cubin or source
+    collector_version: str | None
+    kernels: tuple[KernelAdvice, ...]  # by share of GPU time
+    launches: tuple[LaunchSummary, ...]
+    sources: tuple[SourceMatch, ...]
+    problems: tuple[Problem, ...]

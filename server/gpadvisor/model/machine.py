@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Numbers about an architecture, each with the source it was taken from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Sourced(Generic[T]):
+    """A value and the key of its source in ``MachineModel.sources``."""
+
+    value: T
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Latency:
+    """Cycles from issue to result of an opcode."""
+
+    pattern: str  # "IMAD.WIDE": opcode, then modifiers in order; the longest match wins
+    min_cycles: int
+    max_cycles: int
+    source: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SmLimits:
+    """What one SM holds (occupancy inputs of NVIDIA's cuda_occupancy.h)."""
+
+    schedulers: Sourced[int]
+    warp_size: Sourced[int]
+    max_warps: Sourced[int]
+    max_blocks: Sourced[int]
+    max_threads: Sourced[int]
+    max_threads_per_block: Sourced[int]
+    registers: Sourced[int]
+    max_registers_per_thread: Sourced[int]
+    register_allocation_unit: Sourced[int]  # per warp
+    shared_bytes: Sourced[int]
+    shared_bytes_per_block: Sourced[int]  # with opt-in
+    reserved_shared_bytes_per_block: Sourced[int]
+    shared_allocation_unit_bytes: Sourced[int]
+    shared_carveouts_bytes: Sourced[tuple[int, ...]]
+    instruction_cache_l0_bytes: Sourced[int]
+    instruction_cache_l1_bytes: Sourced[int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MachineModel:
+    """One architecture's table."""
+
+    arch: str  # "sm_86"
+    sm: SmLimits
+    latencies: tuple[Latency, ...]
+    memory_latency_bound_cycles: Mapping[str, Sourced[int]]  # upper bounds by MemorySpace value
+    sources: Mapping[str, str]
+
+    def latency(self, opcode: str, modifiers: tuple[str, ...]) -> Latency | None:
+        """The most specific row for an opcode with its modifiers; None where the table has none."""
+        have = set(modifiers)
+        best: Latency | None = None
+        for row in self.latencies:
+            base, *wanted = row.pattern.split(".")
+            if base == opcode and have.issuperset(wanted) and (
+                best is None or row.pattern.count(".") > best.pattern.count(".")
+            ):
+                best = row
+        return best

@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What went less than perfectly, kept as a value instead of a log line."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class ProblemCode(Enum):
+    """Kinds of problem; the value is the stable string users see in JSON."""
+
+    UNKNOWN_OPCODE = "unknown_opcode"
+    UNKNOWN_OPERAND = "unknown_operand"
+    UNKNOWN_STALL_REASON = "unknown_stall_reason"
+    NO_LINE_INFO = "no_line_info"
+    NO_SAMPLES = "no_samples"
+    NO_COUNTS = "no_counts"
+    NO_BINARY = "no_binary"
+    NO_DISASSEMBLY = "no_disassembly"
+    TRUNCATED_SAMPLES = "truncated_samples"
+    DROPPED_SAMPLES = "dropped_samples"
+    FEW_SAMPLES = "few_samples"
+    EXTERNAL_SAMPLES = "external_samples"
+    INCONSISTENT_REPORT = "inconsistent_report"
+    IRREDUCIBLE_REGION = "irreducible_region"
+    INDIRECT_BRANCH = "indirect_branch"
+    SOURCE_UNMATCHED = "source_unmatched"
+    SOURCE_AMBIGUOUS = "source_ambiguous"
+    UNUSED_SUPPRESSION = "unused_suppression"
+    MACHINE_FALLBACK = "machine_fallback"
+    TOOL_FALLBACK = "tool_fallback"
+    FAILED_LAUNCH = "failed_launch"
+    NOT_ANALYSED = "not_analysed"
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing the reader should know before believing the numbers."""
+
+    code: ProblemCode
+    message: str

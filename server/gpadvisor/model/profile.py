@@ -1,0 +1,222 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A profile, whatever tool took it: launches, PC samples, executed counts, metrics, binaries, sources."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Final, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpadvisor.model.problem import Problem
+from gpadvisor.model.stalls import StallReason
+
+MetricValue: TypeAlias = float | int | str
+
+EXTERNAL: Final = 0xFFFF
+"""Section index of samples in code that is not in the cubin, such as the driver's printf."""
+
+
+class Evidence(Enum):
+    """What a number rests on."""
+
+    MEASURED = "measured"  # PC samples of a real run
+    COUNTED = "counted"  # executed counts of a real run, no samples
+    MODELLED = "modelled"  # a simulated run
+    STATIC = "static"  # the machine code alone
+
+
+def _freeze(**columns: NDArray[np.generic]) -> None:
+    lengths = {len(column) for column in columns.values()}
+    if len(lengths) > 1:
+        sizes = ", ".join(f"{name}={len(column)}" for name, column in columns.items())
+        raise ValueError(f"columns differ in length: {sizes}")
+    for column in columns.values():
+        column.setflags(write=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PcSamples:
+    """PC samples of one launch as equal-length read-only columns; only non-zero rows."""
+
+    section: NDArray[np.uint16]  # index into KernelProfile.sections, or EXTERNAL
+    pc: NDArray[np.uint64]  # byte offset in that section; the absolute address where EXTERNAL
+    reason: NDArray[np.uint8]  # index into KernelProfile.reasons
+    total: NDArray[np.uint64]  # samples, issued ones included
+    latency: NDArray[np.uint64]  # those taken while the scheduler issued nothing (GPA's latency samples)
+
+    def __post_init__(self) -> None:
+        _freeze(
+            section=self.section, pc=self.pc, reason=self.reason, total=self.total, latency=self.latency
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PcCounts:
+    """Executed counts of one launch as equal-length read-only columns."""
+
+    section: NDArray[np.uint16]
+    pc: NDArray[np.uint64]
+    warps: NDArray[np.uint64]  # warp-level executions (inst_executed)
+    threads: NDArray[np.uint64]  # thread-level executions; equal to 0 where not collected
+
+    def __post_init__(self) -> None:
+        _freeze(section=self.section, pc=self.pc, warps=self.warps, threads=self.threads)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PcMetric:
+    """One per-instruction metric of a report, such as sectors, under its own name."""
+
+    name: str
+    section: NDArray[np.uint16]
+    pc: NDArray[np.uint64]
+    value: NDArray[np.float64]
+
+    def __post_init__(self) -> None:
+        _freeze(section=self.section, pc=self.pc, value=self.value)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Device:
+    """The GPU of a launch; None where the profile does not say."""
+
+    name: str | None
+    arch: str  # "sm_86"
+    sms: int | None
+    clock_hz: float | None  # during the run where known, else the attribute
+    max_warps_per_sm: int | None
+    schedulers_per_sm: int | None
+    registers_per_sm: int | None
+    shared_bytes_per_sm: int | None
+    l2_bytes: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Launch:
+    """One kernel launch."""
+
+    index: int  # position in the profile, from 0
+    kernel: str  # mangled
+    demangled: str
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    cluster: tuple[int, int, int] | None
+    registers_per_thread: int | None
+    static_shared_bytes: int | None
+    dynamic_shared_bytes: int | None
+    driver_shared_bytes: int | None
+    carveout_shared_bytes: int | None  # shared memory configured on the SM
+    duration_ns: float | None
+    context: int | None
+    stream: int | None
+    failed: bool  # no launch metrics or NaN duration
+
+    @property
+    def blocks(self) -> int:
+        """Number of thread blocks."""
+        return self.grid[0] * self.grid[1] * self.grid[2]
+
+    @property
+    def threads_per_block(self) -> int:
+        """Threads per block."""
+        return self.block[0] * self.block[1] * self.block[2]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sampling:
+    """How the samples of a launch were taken, and what of them is missing."""
+
+    interval_cycles: int | None
+    buffer_bytes: int | None
+    dropped_samples: int | None
+    truncated: bool  # the buffer was full: samples cover only the first part of the run
+    truncation_evidence: str | None  # how that was noticed, in words with numbers
+    expected_samples: float | None  # sms * active cycles / interval
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleResult:
+    """One result of NVIDIA's own rules as the report carries it."""
+
+    identifier: str  # "HighPipeUtilization"
+    name: str
+    section: str | None
+    kind: str  # "ok", "warning", "optimization", "error", as far as the report says
+    message: str
+    estimated_speedup: float | None  # as a factor (1.25), where the rule gives one
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallFrame:
+    """One frame of the host call stack of a launch."""
+
+    module: str | None
+    address: int | None
+    function: str | None
+    file: str | None
+    line: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class KernelProfile:
+    """One launch with everything measured about it."""
+
+    launch: Launch
+    device: Device
+    evidence: Evidence  # MEASURED, COUNTED, MODELLED, or STATIC when it has neither samples nor counts
+    binary: str | None  # sha256 of its cubin, a key of Profile.binaries
+    sections: tuple[str, ...]  # names of .text sections without the prefix; samples index into it
+    reasons: tuple[StallReason, ...]  # every reason the profile has, samples index into it
+    samples: PcSamples
+    counts: PcCounts | None
+    pc_metrics: Mapping[str, PcMetric]
+    metrics: Mapping[str, MetricValue]  # scalars under the tool's names
+    sampling: Sampling
+    rules: tuple[RuleResult, ...]
+    call_stack: tuple[CallFrame, ...]
+    problems: tuple[Problem, ...]
+
+    @property
+    def total_samples(self) -> int:
+        """T of the paper: every sample, issued and external ones too."""
+        return int(self.samples.total.sum())
+
+    @property
+    def latency_samples(self) -> int:
+        """L of the paper."""
+        return int(self.samples.latency.sum())
+
+    def metric(self, name: str) -> float | None:
+        """A scalar metric as a float; None where absent or not a number."""
+        value = self.metrics.get(name)
+        return None if value is None or isinstance(value, str) or value != value else float(value)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceText:
+    """A source file: its path as the line table or report names it, and its text where embedded."""
+
+    path: str
+    sha256: str | None
+    text: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Profile:
+    """Everything one file or one run holds."""
+
+    sha256: str  # of the file it was read from
+    collector: str  # "ncu", "cupti", "simulator", ...
+    collector_version: str | None
+    command: str | None
+    host: str | None
+    created: str | None  # ISO 8601
+    kernels: tuple[KernelProfile, ...]  # in launch order
+    binaries: Mapping[str, bytes] = field(default_factory=dict)  # sha256 -> cubin as stored
+    disassemblies: Mapping[str, bytes] = field(default_factory=dict)  # sha256 -> listing, JSON
+    sources: Mapping[str, SourceText] = field(default_factory=dict)  # by path
+    problems: tuple[Problem, ...] = ()

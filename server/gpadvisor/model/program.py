@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The static structure of a cubin: functions, blocks, loops, lines, inline chains (GPA section III)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpadvisor.model.ids import INSTRUCTION_BYTES, BlockId, FunctionId, LoopId, Pc, SourceLocation
+from gpadvisor.model.instruction import Instruction
+from gpadvisor.model.problem import Problem
+
+
+class FunctionKind(Enum):
+    """How a function is entered."""
+
+    KERNEL = "kernel"  # launched from the host (STO_CUDA_ENTRY)
+    DEVICE = "device"  # called from device code
+    MATH_HELPER = "math_helper"  # a compiler's out-of-line routine such as __cuda_sm20_div_rn_f64_full
+
+
+class EdgeKind(Enum):
+    """How control passes between blocks of one function."""
+
+    FALL_THROUGH = "fall_through"
+    BRANCH = "branch"
+    INDIRECT = "indirect"
+    CALL_RETURN = "call_return"  # from a call to the instruction after it
+
+
+@dataclass(frozen=True, slots=True)
+class InlineFrame:
+    """One level of an inline chain: the inlined callee, and the place in the caller it was inlined at."""
+
+    function: str | None  # name of the inlined function, where the line info has it
+    call_site: SourceLocation  # where it was inlined
+
+
+@dataclass(frozen=True, slots=True)
+class LineEntry:
+    """The source of one instruction: innermost location, then the inline chain outwards."""
+
+    location: SourceLocation
+    inline: tuple[InlineFrame, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A basic block: instruction indices ``[start, end)`` of its function."""
+
+    id: BlockId
+    start: int
+    end: int
+    successors: tuple[tuple[BlockId, EdgeKind], ...]
+    predecessors: tuple[BlockId, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """A natural loop, or an irreducible region reported as one (then ``reducible`` is False)."""
+
+    id: LoopId
+    header: BlockId
+    blocks: frozenset[BlockId]  # nested loops included
+    parent: LoopId | None
+    depth: int  # 1 = outermost
+    reducible: bool
+    location: SourceLocation | None  # best source line: smallest line of the header's own file
+
+
+@dataclass(frozen=True, slots=True)
+class CallSite:
+    """A call instruction; ``callee`` is None for an indirect call."""
+
+    index: int  # instruction index in the caller
+    callee: FunctionId | None
+    symbol: str | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Function:
+    """One function of a ``.text`` section with its control-flow graph."""
+
+    id: FunctionId
+    name: str  # mangled
+    demangled: str
+    kind: FunctionKind
+    section: str  # ".text.<kernel>" without the prefix
+    start: Pc  # offset of its first instruction in the section
+    instructions: tuple[Instruction, ...]
+    blocks: tuple[Block, ...]
+    block_of: NDArray[np.int32]  # instruction index -> BlockId
+    idom: tuple[BlockId | None, ...]  # immediate dominators; None for entries and unreachable blocks
+    loops: tuple[Loop, ...]
+    loop_of: NDArray[np.int32]  # BlockId -> innermost LoopId, -1 outside any loop
+    lines: tuple[LineEntry | None, ...]  # per instruction
+    calls: tuple[CallSite, ...]
+
+    def index_of(self, pc: Pc) -> int | None:
+        """The instruction index of a section offset, or None outside this function."""
+        index = (pc - self.start) // INSTRUCTION_BYTES
+        return index if 0 <= index < len(self.instructions) else None
+
+    def innermost_loop(self, index: int) -> LoopId | None:
+        """The innermost loop around an instruction."""
+        loop = int(self.loop_of[self.block_of[index]])
+        return None if loop < 0 else LoopId(loop)
+
+    def enclosing_loops(self, index: int) -> tuple[LoopId, ...]:
+        """All loops around an instruction, innermost first."""
+        found: list[LoopId] = []
+        loop = self.innermost_loop(index)
+        while loop is not None:
+            found.append(loop)
+            loop = self.loops[loop].parent
+        return tuple(found)
+
+
+@dataclass(frozen=True, slots=True)
+class KernelFacts:
+    """Launch facts that the ELF states about one kernel."""
+
+    registers_per_thread: int | None
+    static_shared_bytes: int | None
+    stack_bytes: int | None  # per thread: frame size, spills and local arrays
+    max_threads_per_block: int | None  # from __launch_bounds__
+    required_block: tuple[int, int, int] | None
+    min_blocks_per_sm: int | None
+    uses_barriers: int | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Program:
+    """One analysed cubin (or the part of it that was asked for)."""
+
+    arch: str  # "sm_86"
+    functions: tuple[Function, ...]
+    facts: Mapping[str, KernelFacts]  # by mangled kernel name
+    has_line_info: bool
+    problems: tuple[Problem, ...]
+
+    def at(self, section: str, pc: Pc) -> tuple[Function, int] | None:
+        """The function and instruction index at an offset of a section."""
+        for function in self.functions:
+            if function.section == section:
+                index = function.index_of(pc)
+                if index is not None:
+                    return function, index
+        return None
