@@ -69,6 +69,28 @@ class Adjustment:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MeasuredBound:
+    """What measured counters say a cure gives, independent of samples; it replaces the equation's range.
+
+    The estimate's expected and high values become these, its low the smaller of both.
+    """
+
+    low: float  # speedups of the kernel
+    expected: float
+    high: float
+    reason: str  # "sectors fall from 1109 M to 168 M; then L1 requests limit", with the numbers
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Relief:
+    """A resource whose load the cure itself lowers, so that its measured use caps the estimate less."""
+
+    resource: str  # Utilisation.name: "DRAM", "L2", "L1", "L1 data", "L1 requests", "issue", ...
+    remaining: float  # share of that load expected to be left, in (0, 1]
+    remaining_best: float  # share left at the high end of the range, in [0, remaining]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ParallelTarget:
     """What a parallel optimizer proposes, in numbers (Eqs. 6 to 10)."""
 
@@ -96,6 +118,8 @@ class Match:
     adjustments: tuple[Adjustment, ...] = ()
     parallel: ParallelTarget | None = None
     static_sites: tuple[StaticSite, ...] = ()  # where the pattern stands in the code, samples or not
+    measured_bound: MeasuredBound | None = None
+    relieves: tuple[Relief, ...] = ()  # resources that are not relieved cap the estimate as measured
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
