@@ -1,1 +1,84 @@
 # SPDX-License-Identifier: Apache-2.0
+"""The command line: one file per command, listed literally, imported without its heavy parts."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from typing import Final
+
+from gpadvisor import __version__
+from gpadvisor.cli import advise, blame, compare, explain, export_snapshot, import_report, rules
+from gpadvisor.errors import GpadvisorError
+
+COMMANDS: Final = (advise, blame, compare, import_report, export_snapshot, explain, rules)
+
+_EPILOG = """\
+exit codes:
+  0  done
+  1  a --fail-on condition was met
+  2  the command line or a settings file is wrong
+  3  an input cannot be used
+  4  a tool such as nvdisasm is missing, failed or took too long
+
+settings are read from gpadvisor.toml or [tool.gpadvisor] in pyproject.toml
+"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return the exit code."""
+    try:
+        return _run(arguments)
+    except GpadvisorError as error:
+        return _fail(str(error), error.exit_code)
+    except BrokenPipeError:
+        # The reader of the pipe has what it wanted; python would complain again when it flushes.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except KeyboardInterrupt:
+        return _fail("interrupted", 130)
+    except OSError as error:
+        name = f"{error.filename}: " if error.filename else ""
+        return _fail(f"{name}{error.strerror or error}", 3)
+    except Exception as error:  # noqa: BLE001 - the border: no traceback reaches a user unasked
+        if os.environ.get("GPADVISOR_DEBUG"):
+            raise
+        return _fail(
+            f"internal error, {type(error).__name__}: {error}; set GPADVISOR_DEBUG=1 for the traceback and report it", 4
+        )
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The whole command line."""
+    parser = argparse.ArgumentParser(
+        prog="gpadvisor",
+        description="Tells why the warps of a CUDA kernel wait, what to change, and how much faster it would get.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"gpadvisor {__version__}")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command")
+    for command in COMMANDS:
+        command.add_parser(commands)
+    return parser
+
+
+def _run(arguments: Sequence[str] | None) -> int:
+    parser = build_parser()
+    try:
+        options = parser.parse_args(arguments)
+    except SystemExit as exit_:  # argparse ends the process by itself, after its own message
+        return int(exit_.code or 0)
+    if options.command is None:
+        parser.print_help()
+        return 2
+    code: int = options.run(options)
+    sys.stdout.flush()
+    return code
+
+
+def _fail(message: str, code: int) -> int:
+    sys.stderr.write(f"gpadvisor: error: {message}\n")
+    return code

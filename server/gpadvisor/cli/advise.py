@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``gpadvisor advise``: ranked advice for a report, a snapshot, a cubin or a CUDA source."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from pathlib import Path
+
+from gpadvisor.cli import options
+from gpadvisor.cli.progress import TerminalProgress
+from gpadvisor.workflow.answer import AnswerOptions, Gate, answer
+from gpadvisor.workflow.request import Request
+
+_DESCRIPTION = """\
+Analyse an Nsight Compute report (.ncu-rep, .ncu-repz), a snapshot (.gpadvisor), a cubin or a
+.cu file and print what its kernels wait for, on which line the cause is, what to change, and an
+estimate of the speedup. No GPU and no Nsight Compute is needed. A cubin or a source has no
+samples: then only what the machine code shows is said, without estimates.
+"""
+
+_EPILOG = """\
+examples:
+  gpadvisor advise run.ncu-rep
+  gpadvisor advise run.ncu-rep --kernel gemm --format markdown > advice.md
+  gpadvisor advise run.ncu-rep --source-map /home/build/app=. --fail-on 1.5
+  gpadvisor advise kernel.cu --arch sm_90
+"""
+
+
+def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Declare the command."""
+    parser = commands.add_parser(
+        "advise",
+        help="advice for a report, a snapshot, a cubin or a .cu file",
+        description=_DESCRIPTION,
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("input", metavar="REPORT|SNAPSHOT|CUBIN|SOURCE", type=Path)
+    options.add_selection(parser)
+    parser.add_argument("--merge", action="store_true", help="add launches of equal configuration up")
+    parser.add_argument("--top", metavar="N", type=options.natural, help="suggestions per kernel and category")
+    parser.add_argument(
+        "--min-speedup", metavar="X", type=options.factor, help="hide suggestions expected to give less (default 1.01)"
+    )
+    parser.add_argument("--all", action="store_true", help="show suggestions below the thresholds too")
+    parser.add_argument("--format", choices=options.FORMATS, default="text", help="default: text")
+    parser.add_argument("-o", "--output", metavar="FILE", type=Path, help="write to a file instead of standard output")
+    parser.add_argument(
+        "--source-map",
+        metavar="OLD=NEW",
+        type=options.mapping,
+        action="append",
+        default=[],
+        help="replace a path prefix of the report by a local one; may be repeated",
+    )
+    parser.add_argument(
+        "--source-root", metavar="DIR", type=Path, help="folder searched for the sources (default: the current one)"
+    )
+    parser.add_argument("--arch", metavar="SM", help="architecture a .cu file is compiled for, such as sm_90")
+    parser.add_argument(
+        "--fail-on",
+        metavar="CODE|SPEEDUP",
+        type=_gate,
+        action="append",
+        default=[],
+        help="exit 1 if this rule fires (GPA102), or if a speedup of at least that much is expected (1.5)",
+    )
+    parser.add_argument("--color", choices=("auto", "always", "never"), default="auto", help="default: auto")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the advice; 1 if a ``--fail-on`` condition is met."""
+    request = make_request(arguments)
+    shown = AnswerOptions(
+        format=arguments.format,
+        width=options.output_width() if arguments.output is None else options.PIPED_WIDTH,
+        color=arguments.output is None and options.use_color(arguments.color),
+        use_cache=not arguments.no_cache,
+    )
+    progress = TerminalProgress()
+    try:
+        result = answer(arguments.input, request, shown, progress)
+    finally:
+        progress.clear()
+    options.write_output(result.text, arguments.output)
+    met = [gate for gate in arguments.fail_on if gate.met(result.fired)]
+    for gate in met:
+        sys.stderr.write(f"gpadvisor: --fail-on {gate.text} is met\n")
+    return 1 if met else 0
+
+
+def make_request(arguments: argparse.Namespace) -> Request:
+    """The request that the options and the nearest settings file make."""
+    from dataclasses import replace
+
+    from gpadvisor.workflow.settings import find_settings
+
+    loaded = find_settings(Path.cwd())
+    settings = loaded.settings
+    changes: dict[str, object] = {}
+    for name in ("top", "min_speedup", "machine", "arch"):
+        value = getattr(arguments, name, None)
+        if value is not None:
+            changes[name] = value
+    source_map = dict(settings.source_map)
+    source_map.update(dict(getattr(arguments, "source_map", None) or []))
+    changes["source_map"] = source_map
+    settings = replace(settings, **changes)  # type: ignore[arg-type] # each option was parsed to its field's type
+    root = getattr(arguments, "source_root", None) or Path(settings.source_root)
+    return Request(
+        settings=settings,
+        kernel=arguments.kernel,
+        launch=arguments.launch,
+        merge=getattr(arguments, "merge", False),
+        show_all=getattr(arguments, "all", False),
+        root=root,
+    )
+
+
+def _gate(text: str) -> Gate:
+    if re.fullmatch(r"GPA\d{3}", text):
+        return Gate(text=text, code=text, speedup=None)
+    return Gate(text=text, code=None, speedup=options.factor(text))

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``gpadvisor blame``: the dependency graph as a table."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from gpadvisor.cli import options
+from gpadvisor.cli.progress import TerminalProgress
+
+_DESCRIPTION = """\
+Print the dependency graph that the advice rests on: for each sampled instruction the instructions
+its stalls may come from, the samples each was blamed for, the distance, and for each pruned edge
+the rule that cut it.
+"""
+
+
+def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Declare the command."""
+    parser = commands.add_parser(
+        "blame",
+        help="the dependency graph as a table: def, use, reason, samples, distance, pruned edges",
+        description=_DESCRIPTION,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("input", metavar="REPORT|SNAPSHOT", type=Path)
+    options.add_selection(parser)
+    parser.add_argument(
+        "--rules", choices=("gpadvisor", "gpa2021"), default="gpadvisor", help="blaming rules (default: gpadvisor)"
+    )
+    parser.add_argument("--top", metavar="N", type=options.natural, default=30, help="rows shown, 0 for all (default 30)")
+    parser.add_argument("--format", choices=("text", "json", "csv"), default="text", help="default: text")
+    parser.add_argument("-o", "--output", metavar="FILE", type=Path, help="write to a file instead of standard output")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the table of each kernel."""
+    from gpadvisor.cli.advise import make_request
+    from gpadvisor.workflow.blaming import blame_file
+
+    arguments.top, rows = None, arguments.top or None
+    request = make_request(arguments)
+    progress = TerminalProgress()
+    try:
+        text = blame_file(
+            arguments.input,
+            request,
+            progress,
+            rules=arguments.rules,
+            output_format=arguments.format,
+            rows=rows,
+            width=options.output_width(),
+        )
+    finally:
+        progress.clear()
+    options.write_output(text, arguments.output)
+    return 0

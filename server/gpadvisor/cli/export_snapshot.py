@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``gpadvisor export``: the members of a snapshot as files."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+
+def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Declare the command."""
+    parser = commands.add_parser(
+        "export",
+        help="unpack a snapshot into a folder",
+        description="Unpack a snapshot: Parquet tables that open in pandas, DuckDB or Polars, and the cubins.",
+    )
+    parser.add_argument("input", metavar="SNAPSHOT", type=Path)
+    parser.add_argument("directory", metavar="DIR", type=Path, help="a folder that does not exist yet, or is empty")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Unpack and list what was written."""
+    from gpadvisor.workflow.snapshots import export_profile
+
+    for path in export_profile(arguments.input, arguments.directory):
+        sys.stdout.write(f"{path}\n")
+    return 0

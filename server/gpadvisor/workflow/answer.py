@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The whole way from a file to printed advice, answered from the cache where nothing has changed.
+
+Only the standard library is imported at the top: a warm answer costs the start of Python.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gpadvisor.workflow import local_sources
+from gpadvisor.workflow.cache import Cache, cache_folder, file_digest, installation_digest
+from gpadvisor.workflow.inputs import InputKind, input_kind
+from gpadvisor.workflow.request import Progress, Request
+
+if TYPE_CHECKING:
+    from gpadvisor.model.advice import Advice
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerOptions:
+    """How the advice is printed."""
+
+    format: str  # "text", "json", "sarif", "markdown"
+    width: int
+    color: bool
+    use_cache: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fired:
+    """A suggestion that is shown and not suppressed; ``expected`` is None for a static finding."""
+
+    code: str
+    expected: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gate:
+    """A ``--fail-on`` condition."""
+
+    text: str
+    code: str | None
+    speedup: float | None
+
+    def met(self, fired: Sequence[Fired]) -> bool:
+        """Whether a suggestion meets it."""
+        if self.code is not None:
+            return any(entry.code == self.code for entry in fired)
+        limit = self.speedup or 0.0
+        return any(entry.expected is not None and entry.expected >= limit for entry in fired)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """Printed advice, and what of it a CI gate looks at."""
+
+    text: str
+    fired: tuple[Fired, ...]
+
+
+def answer(path: Path, request: Request, shown: AnswerOptions, progress: Progress) -> Answer:
+    """Advice for a file in the wanted format.
+
+    Raises:
+        GpadvisorError: the input, a tool or a setting is at fault.
+    """
+    kind = input_kind(path)
+    # A source includes headers that only its compiler knows: it is compiled each time.
+    cache = Cache(cache_folder() if shown.use_cache and kind is not InputKind.SOURCE else None)
+    key = cache.key("answer", _key_parts(path, request, shown)) if shown.use_cache else ""
+    stored = cache.get(key) if key else None
+    if stored is not None and (known := _still_true(stored, request)) is not None:
+        return known
+    return _fresh(path, request, shown, progress, cache, key)
+
+
+def _key_parts(path: Path, request: Request, shown: AnswerOptions) -> dict[str, object]:
+    machine = request.settings.machine
+    return {
+        "input": file_digest(path),
+        "path": str(path),
+        "installation": installation_digest(),
+        "request": request.describe(),
+        "shown": asdict(shown),
+        "machine": None if machine is None or not Path(machine).is_file() else file_digest(Path(machine)),
+    }
+
+
+def _still_true(stored: bytes, request: Request) -> Answer | None:
+    entry = json.loads(stored)
+    if local_sources.fingerprint(request.root, entry["wanted"]) != entry["sources"]:
+        return None
+    fired = tuple(Fired(code=code, expected=expected) for code, expected in entry["fired"])
+    return Answer(text=entry["text"], fired=fired)
+
+
+def _fresh(
+    path: Path, request: Request, shown: AnswerOptions, progress: Progress, cache: Cache, key: str
+) -> Answer:
+    from gpadvisor.workflow.advising import advise_file
+
+    result = advise_file(path, request, progress, cache)
+    text = render(result.advice, shown, result.texts)
+    fired = fired_suggestions(result.advice)
+    if key:
+        entry = {
+            "wanted": result.wanted_sources,
+            "sources": local_sources.fingerprint(request.root, result.wanted_sources),
+            "text": text,
+            "fired": [[entry.code, entry.expected] for entry in fired],
+        }
+        cache.put(key, json.dumps(entry).encode())
+    return Answer(text=text, fired=fired)
+
+
+def fired_suggestions(advice: Advice) -> tuple[Fired, ...]:
+    """What a CI gate looks at."""
+    return tuple(
+        Fired(code=entry.code, expected=None if entry.speedup is None else entry.speedup.expected)
+        for kernel in advice.kernels
+        for entry in kernel.suggestions
+        if entry.suppressed is None
+    )
+
+
+def render(advice: Advice, shown: AnswerOptions, texts: dict[str, str]) -> str:
+    """The advice in one of the four formats."""
+    from gpadvisor import report
+    from gpadvisor.workflow.rule_pages import rule_metadata
+
+    if shown.format == "json":
+        return report.render_json(advice)
+    if shown.format == "sarif":
+        return report.render_sarif(advice, rules=rule_metadata())
+    if shown.format == "markdown":
+        return report.render_markdown(advice)
+    return report.render_text(advice, width=shown.width, color=shown.color, sources=texts)

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A content-addressed cache on disk: what was asked of which bytes, by which version, gives the same answer.
+
+Only the standard library is imported here, so that an answer from the cache costs the start of Python.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from gpadvisor import __version__
+
+SCHEMA: Final = 1
+MAX_BYTES: Final = 512 << 20
+_CHUNK: Final = 1 << 20
+
+
+def cache_folder() -> Path | None:
+    """``GPADVISOR_CACHE``, else the user's cache folder; None where the variable is empty (cache off)."""
+    own = os.environ.get("GPADVISOR_CACHE")
+    if own is not None:
+        return Path(own) if own else None
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "gpadvisor"
+
+
+def file_digest(path: Path) -> str:
+    """SHA-256 of a file's bytes."""
+    digest = hashlib.sha256()
+    with path.open("rb") as stream:
+        while chunk := stream.read(_CHUNK):
+            digest.update(chunk)
+    return digest.hexdigest()
+
+
+def installation_digest() -> str:
+    """Changes when gpadvisor or a package or tool it uses changes."""
+    digest = hashlib.sha256(f"{SCHEMA} {__version__}".encode())
+    package = Path(__file__).resolve().parent.parent
+    for folder, names, files in os.walk(package):
+        names[:] = sorted(name for name in names if name != "__pycache__")
+        for name in sorted(files):
+            status = (Path(folder) / name).stat()
+            digest.update(f"{name} {status.st_size} {status.st_mtime_ns};".encode())
+    for place in _tool_places():
+        with contextlib.suppress(OSError):
+            digest.update(f"{place} {place.stat().st_mtime_ns};".encode())
+    return digest.hexdigest()
+
+
+def _tool_places() -> list[Path]:
+    # Files and folders whose time stamp changes when a tool is installed, removed or replaced.
+    places = [Path(entry) for entry in sys.path if entry.endswith("site-packages")]
+    for name in ("nvdisasm", "cuobjdump", "nvcc"):
+        found = os.environ.get(f"GPADVISOR_{name.upper()}") or shutil.which(name)
+        if found:
+            places.append(Path(found))
+    for variable in ("CUDA_HOME", "CUDA_PATH"):
+        if os.environ.get(variable):
+            places.append(Path(os.environ[variable]) / "bin")
+    return places
+
+
+class Cache:
+    """Values by key; every failure of the disk is a miss, never an error."""
+
+    def __init__(self, folder: Path | None) -> None:
+        self._folder = folder
+
+    @staticmethod
+    def key(kind: str, parts: Mapping[str, object]) -> str:
+        """The key of everything that decides an answer; ``parts`` must be JSON values."""
+        text = json.dumps([kind, SCHEMA, parts], sort_keys=True, default=str)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def get(self, key: str) -> bytes | None:
+        """The stored bytes; None on a miss or where the entry is damaged."""
+        if self._folder is None:
+            return None
+        try:
+            data = self._path(key).read_bytes()
+        except OSError:
+            return None
+        checksum, body = data[:32], data[32:]
+        return body if hashlib.sha256(body).digest() == checksum else None
+
+    def put(self, key: str, body: bytes) -> None:
+        """Store bytes; a full or read-only disk is not an error."""
+        if self._folder is None or len(body) > MAX_BYTES // 4:
+            return
+        path = self._path(key)
+        temporary: str | None = None
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".new-")
+            with os.fdopen(handle, "wb") as stream:
+                stream.write(hashlib.sha256(body).digest() + body)
+            Path(temporary).replace(path)
+        except OSError:
+            if temporary is not None:
+                with contextlib.suppress(OSError):
+                    Path(temporary).unlink()
+            return
+        self._trim()
+
+    def _path(self, key: str) -> Path:
+        if self._folder is None:
+            raise ValueError("the cache is off")
+        return self._folder / f"v{SCHEMA}" / key[:2] / key[2:]
+
+    def _trim(self) -> None:
+        """Drop the entries that were written longest ago until the cache fits."""
+        if self._folder is None:
+            return
+        entries: list[tuple[float, int, Path]] = []
+        with contextlib.suppress(OSError):
+            for path in (self._folder / f"v{SCHEMA}").glob("*/*"):
+                status = path.stat()
+                entries.append((status.st_mtime, status.st_size, path))
+        excess = sum(size for _, size, _ in entries) - MAX_BYTES
+        for _, size, path in sorted(entries, key=lambda entry: entry[0]):
+            if excess <= 0:
+                break
+            with contextlib.suppress(OSError):
+                path.unlink()
+                excess -= size

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The source files of the project on this machine, for finding the paths that a report names.
+
+Only the standard library is imported here: a warm answer checks that the sources are what they were.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Collection, Iterator
+from pathlib import Path
+from typing import Final
+
+SUFFIXES: Final = frozenset(
+    {".cu", ".cuh", ".h", ".hh", ".hpp", ".hxx", ".inl", ".ipp", ".tpp", ".cpp", ".cc", ".cxx", ".c", ".py", ".jl"}
+)
+MAX_FILES: Final = 50_000
+"""Directory entries looked at; beyond that a project is searched in part only."""
+MAX_SOURCE_BYTES: Final = 8 << 20
+_SKIPPED: Final = frozenset({"node_modules", "__pycache__", "build", "dist", "site-packages"})
+
+
+def walk(root: Path) -> Iterator[Path]:
+    """Source files below a folder, in a stable order; hidden folders and links to folders are left out."""
+    seen = 0
+    for folder, names, files in os.walk(root):
+        names[:] = sorted(name for name in names if not name.startswith(".") and name not in _SKIPPED)
+        seen += len(names) + len(files)
+        if seen > MAX_FILES:
+            return
+        for name in sorted(files):
+            if os.path.splitext(name)[1].lower() in SUFFIXES:  # noqa: PTH122 - a Path per file is slow
+                yield Path(folder) / name
+
+
+def candidates(root: Path, names: Collection[str], sizes: Collection[int]) -> list[Path]:
+    """Files with one of the wanted names, or with the size of an embedded source (it may have been renamed)."""
+    if not names and not sizes:
+        return []
+    wanted = {name.lower() for name in names}
+    found = []
+    for path in walk(root):
+        if path.name.lower() in wanted or (sizes and _size(path) in sizes):
+            found.append(path)
+    return found
+
+
+def read_source(path: Path) -> bytes | None:
+    """The bytes of a source; None where it cannot be read or is unreasonably large."""
+    try:
+        if path.stat().st_size > MAX_SOURCE_BYTES:
+            return None
+        return path.read_bytes()
+    except OSError:
+        return None
+
+
+def fingerprint(root: Path, wanted: dict[str, list[str] | list[int]]) -> list[list[str]]:
+    """Path and digest of every candidate: equal as long as no answer can change."""
+    names = [str(name) for name in wanted.get("names", [])]
+    sizes = [int(size) for size in wanted.get("sizes", [])]
+    result = []
+    for path in candidates(root, names, sizes):
+        data = read_source(path)
+        result.append([str(path), "" if data is None else hashlib.sha256(data).hexdigest()])
+    return result
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return -1
