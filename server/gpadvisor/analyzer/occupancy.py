@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How many blocks and warps an SM holds, and what stops more (the calculation of NVIDIA's cuda_occupancy.h)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from gpadvisor.model.advice import Occupancy
+from gpadvisor.model.machine import SmLimits
+
+WARPS: Final = "warps"
+REGISTERS: Final = "registers"
+SHARED_MEMORY: Final = "shared memory"
+BLOCKS: Final = "blocks"
+BARRIERS: Final = "barriers"
+GRID: Final = "grid"
+NO_LIMIT: Final = 1 << 30
+"""Blocks per SM of a resource that the kernel does not use."""
+
+
+def occupancy(
+    sm: SmLimits,
+    *,
+    threads_per_block: int,
+    registers_per_thread: int,
+    shared_bytes: int,
+    blocks: int | None = None,
+    sms: int | None = None,
+    carveout_bytes: int | None = None,
+    block_barriers: int | None = None,
+) -> Occupancy:
+    """The theoretical occupancy of one launch; ``achieved`` is left None.
+
+    Args:
+        threads_per_block: at least 1.
+        registers_per_thread: as the compiler reports it, before rounding up.
+        shared_bytes: static and dynamic, without what the driver reserves per block.
+        blocks: size of the grid; with ``sms`` a grid too small to fill the GPU becomes the limiter.
+        carveout_bytes: shared memory configured on the SM; None for the largest.
+        block_barriers: named barriers per block; they limit on sm_90 and newer.
+
+    Returns:
+        Occupancy whose ``limits`` give the blocks per SM that each resource allows, tightest first, without
+        resources that set no limit. ``limiter`` names every resource that allows no more than the result.
+    """
+    warps = -(-threads_per_block // sm.warp_size.value)
+    limits = {
+        WARPS: _by_warps(sm, threads_per_block, warps),
+        REGISTERS: _by_registers(sm, registers_per_thread, warps),
+        SHARED_MEMORY: _by_shared_memory(sm, shared_bytes, carveout_bytes),
+        BLOCKS: sm.max_blocks.value,
+        BARRIERS: _by_barriers(sm, block_barriers),
+    }
+    fits = min(limits.values())
+    resident = fits
+    if blocks is not None and sms is not None and sms > 0 and -(-blocks // sms) < fits:
+        limits[GRID] = resident = -(-blocks // sms)  # the fullest SM holds this many
+    tightest = tuple(sorted((name for name in limits if limits[name] == resident), key=_ORDER.index))
+    warps_per_sm = resident * warps
+    share = warps_per_sm / sm.max_warps.value
+    full = warps_per_sm >= sm.max_warps.value
+    return Occupancy(
+        theoretical=share,
+        achieved=None,
+        limiter=None if full else ", ".join(tightest),
+        blocks_per_sm=resident,
+        warps_per_sm=warps_per_sm,
+        limits=tuple(
+            sorted(
+                ((n, v) for n, v in limits.items() if v < NO_LIMIT),
+                key=lambda row: (row[1], _ORDER.index(row[0])),
+            )
+        ),
+    )
+
+
+_ORDER: Final = (GRID, REGISTERS, SHARED_MEMORY, WARPS, BLOCKS, BARRIERS)
+
+
+def _round_up(value: int, unit: int) -> int:
+    return -(-value // unit) * unit
+
+
+def _by_warps(sm: SmLimits, threads_per_block: int, warps: int) -> int:
+    if threads_per_block > sm.max_threads_per_block.value:
+        return 0
+    return min(sm.max_threads.value // sm.warp_size.value, sm.max_warps.value) // warps
+
+
+def _by_registers(sm: SmLimits, registers_per_thread: int, warps: int) -> int:
+    """Registers are given to whole warps, in each sub-partition of the SM by itself."""
+    if registers_per_thread > sm.max_registers_per_thread.value:
+        return 0
+    per_warp = _round_up(registers_per_thread * sm.warp_size.value, sm.register_allocation_unit.value)
+    if per_warp == 0:
+        return NO_LIMIT
+    partitions = sm.schedulers.value
+    # The launch check takes a block's warps as spread over all partitions alike.
+    if per_warp * _round_up(warps, partitions) > sm.registers.value:
+        return 0
+    return sm.registers.value // partitions // per_warp * partitions // warps
+
+
+def _by_shared_memory(sm: SmLimits, shared_bytes: int, carveout_bytes: int | None) -> int:
+    reserved = sm.reserved_shared_bytes_per_block.value
+    per_block = _round_up(shared_bytes + reserved, sm.shared_allocation_unit_bytes.value)
+    if per_block == 0:
+        return NO_LIMIT
+    if per_block > sm.shared_bytes_per_block.value + reserved:
+        return 0
+    configured = sm.shared_bytes.value if carveout_bytes is None else _carveout(sm, carveout_bytes)
+    if configured < per_block:  # the driver raises a carveout that would not hold one block
+        configured = _carveout(sm, per_block)
+    return configured // per_block
+
+
+def _carveout(sm: SmLimits, wanted: int) -> int:
+    """The smallest configuration that holds the bytes wanted."""
+    return next((size for size in sm.shared_carveouts_bytes.value if size >= wanted), sm.shared_bytes.value)
+
+
+def _by_barriers(sm: SmLimits, block_barriers: int | None) -> int:
+    if sm.block_barriers is None or not block_barriers:
+        return NO_LIMIT
+    return sm.block_barriers.value // block_barriers
