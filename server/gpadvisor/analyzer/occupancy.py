@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many blocks and warps an SM holds, and what stops more (the calculation of NVIDIA's cuda_occupancy.h)."""
+"""How many blocks and warps an SM holds, and what stops more (as NVIDIA's cuda_occupancy.h has it)."""
 
 from __future__ import annotations
 
@@ -32,10 +32,12 @@ def occupancy(
     """The theoretical occupancy of one launch; ``achieved`` is left None.
 
     Args:
+        sm: limits of the architecture.
         threads_per_block: at least 1.
         registers_per_thread: as the compiler reports it, before rounding up.
         shared_bytes: static and dynamic, without what the driver reserves per block.
-        blocks: size of the grid; with ``sms`` a grid too small to fill the GPU becomes the limiter.
+        blocks: size of the grid.
+        sms: number of SMs; with ``blocks``, a grid too small to fill the GPU becomes the limiter.
         carveout_bytes: shared memory configured on the SM; None for the largest.
         block_barriers: named barriers per block; they limit on sm_90 and newer.
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any, Final
+from typing import Any, Final, TypeGuard
 
 from gpadvisor.errors import MachineModelError
 from gpadvisor.model.instruction import MemorySpace
@@ -143,7 +143,7 @@ def _sourced_int(row: Any, where: str, lowest: int = 1) -> Sourced[int]:
     return Sourced(value, source)
 
 
-def _is_count(value: Any, lowest: int) -> bool:
+def _is_count(value: Any, lowest: int) -> TypeGuard[int]:
     return isinstance(value, int) and not isinstance(value, bool) and lowest <= value <= MAX_VALUE
 
 
