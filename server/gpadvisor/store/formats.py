@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What kind of file a profile is, by its first bytes; and a sentence for files that are none."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Final
+
+from gpadvisor.errors import ProfileFormatError
+from gpadvisor.store.ncu import container
+
+
+class ProfileKind(Enum):
+    """The profile formats that can be read."""
+
+    NCU = "Nsight Compute report"
+    SNAPSHOT = "gpadvisor snapshot"
+
+
+_COLLECT: Final = "give an Nsight Compute report (ncu -o report ./app) or a .gpadvisor snapshot"
+_FOREIGN: Final = (
+    (b"\x7fELF", "is an ELF file, not a profile; a cubin is analysed without a profile by naming it *.cubin"),
+    (b"SQLite format 3\x00", f"is an SQLite database, such as Nsight Systems exports; {_COLLECT}"),
+    (b"\x1f\x8b", "is a gzip file; unpack it with gunzip and give the report inside"),
+    (b"BZh", "is a bzip2 file; unpack it with bunzip2 and give the report inside"),
+    (b"\xfd7zXZ\x00", "is an xz file; unpack it with unxz and give the report inside"),
+    (b"HPCRUN", f"is an HPCToolkit measurement, which is not read; {_COLLECT}"),
+    (b"CUPS", f"is a raw CUPTI sampling file, which is not read; {_COLLECT}"),
+    (b"Nsight", f"is an Nsight Systems report, which holds no PC samples; {_COLLECT}"),
+    (b"NVDA", f"is a file of another NVIDIA tool; {_COLLECT}"),
+    (b"\x50\x00\xed\xba", "is a fat binary, not a profile; extract the cubin with cuobjdump -xelf all"),
+    (b"version https://git-lfs", "is a Git LFS pointer, not the file itself; fetch it with git lfs pull"),
+)
+
+
+def kind_of(data: bytes) -> ProfileKind:
+    """The format of a file, or ProfileFormatError with what it is instead."""
+    if data[:4] == container.MAGIC or container.is_compressed(data):
+        return ProfileKind.NCU
+    if data[:2] == b"PK" and data[2:4] in {b"\x03\x04", b"\x05\x06"}:
+        return ProfileKind.SNAPSHOT
+    raise ProfileFormatError(f"the file {_what(data)}")
+
+
+def _what(data: bytes) -> str:
+    if not data:
+        return f"is empty; {_COLLECT}"
+    for magic, sentence in _FOREIGN:
+        if data.startswith(magic):
+            return sentence
+    if len(data) < 16 and container.MAGIC.startswith(data[:4]):
+        return "is cut short inside its first bytes; copy or collect it again"
+    head = data[:4096]
+    if not any(byte < 9 or 13 < byte < 32 for byte in head):
+        return f"is text, not a profile (exported CSV has no machine code); {_COLLECT}"
+    return f"is of no known profile format; {_COLLECT}"

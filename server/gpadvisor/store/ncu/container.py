@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The outer form of an Nsight Compute report: blocks of messages, and the zstd container around them.
+
+The layout is that of "Report File Format" in NVIDIA's Customization Guide: magic, file header, then blocks of
+header and payload, a payload being a sequence of messages that each follow their own length.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import zstandard
+
+from gpadvisor.errors import ProfileFormatError
+from gpadvisor.store.ncu import wire
+
+MAGIC: Final = b"NVR\x00"
+ZSTD_MAGIC: Final = b"\x28\xb5\x2f\xfd"
+MAX_REPORT_BYTES: Final = 4 << 30  # a payload size is a 32-bit number, and larger reports were not seen
+_SKIPPABLE: Final = range(0x184D2A50, 0x184D2A60)
+_CHUNK: Final = 1 << 20
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Block:
+    """One block: its header, and its messages by kind."""
+
+    header: wire.Fields
+    sources: tuple[bytes, ...]
+    results: tuple[bytes, ...]
+
+
+def damaged(detail: str) -> ProfileFormatError:
+    """The error for a report whose bytes contradict each other."""
+    return ProfileFormatError(
+        f"the Nsight Compute report is damaged or cut short ({detail}); copy or collect it again"
+    )
+
+
+def is_compressed(data: bytes) -> bool:
+    """Whether a zstd frame, or a skippable frame that may precede one, starts here."""
+    return data[:4] == ZSTD_MAGIC or (
+        len(data) >= 8 and int.from_bytes(data[:4], "little") in _SKIPPABLE
+    )
+
+
+def decompress(data: bytes, limit: int = MAX_REPORT_BYTES) -> bytes:
+    """The content of a zstd container (``.ncu-repz``): all its frames, at most ``limit`` bytes."""
+    pieces: list[bytes] = []
+    size = at = 0
+    while at < len(data):
+        if int.from_bytes(data[at : at + 4], "little") in _SKIPPABLE:
+            at += 8 + int.from_bytes(data[at + 4 : at + 8], "little")
+            continue
+        if data[at : at + 4] != ZSTD_MAGIC:
+            raise damaged("its compressed container holds something else than zstd frames")
+        at, frame = _frame(data, at, limit - size)
+        size += sum(len(piece) for piece in frame)
+        pieces += frame
+    return b"".join(pieces)
+
+
+def _frame(data: bytes, at: int, room: int) -> tuple[int, list[bytes]]:
+    decoder = zstandard.ZstdDecompressor(max_window_size=1 << 27).decompressobj()
+    pieces: list[bytes] = []
+    size = 0
+    while at < len(data) and not decoder.eof:
+        chunk = data[at : at + (_CHUNK >> 6)]
+        at += len(chunk)
+        try:
+            piece = decoder.decompress(chunk)
+        except zstandard.ZstdError as error:
+            raise damaged("its zstd container cannot be decompressed") from error
+        size += len(piece)
+        if size > room:
+            raise ProfileFormatError(
+                f"the compressed report unpacks to more than {MAX_REPORT_BYTES >> 30} GiB, which no report"
+                " should; collect it again with fewer kernels (ncu --launch-count)"
+            )
+        pieces.append(piece)
+    if not decoder.eof:
+        raise damaged("its zstd container ends in the middle of a frame")
+    return at - len(decoder.unused_data), pieces
+
+
+def blocks(data: bytes) -> Iterator[Block]:
+    """The blocks of a report in file order."""
+    if data[:4] != MAGIC:
+        raise damaged("it does not start with the report's magic number")
+    header, at = _sized(data, 4, "file header")
+    version = wire.integer(wire.parse(header), 1)
+    if version is None:
+        raise damaged("its file header states no version")
+    while at < len(data):
+        encoded, at = _sized(data, at, "block header")
+        fields = wire.parse(encoded)
+        size = wire.integer(fields, 5) or 0
+        if size > len(data) - at:
+            raise damaged(f"a block of {size} bytes starts where {len(data) - at} are left")
+        payload, at = data[at : at + size], at + size
+        yield _block(fields, payload)
+
+
+def _block(header: wire.Fields, payload: bytes) -> Block:
+    messages: list[bytes] = []
+    at = 0
+    while at < len(payload):
+        message, at = _sized(payload, at, "message")
+        messages.append(message)
+    sources = wire.integer(header, 1) or 0
+    results = wire.integer(header, 2) or 0
+    if sources + results > len(messages):
+        raise damaged(f"a block announces {sources + results} messages and holds {len(messages)}")
+    return Block(
+        header=header,
+        sources=tuple(messages[:sources]),
+        results=tuple(messages[sources : sources + results]),
+    )
+
+
+def _sized(data: bytes, at: int, what: str) -> tuple[bytes, int]:
+    if at + 4 > len(data):
+        raise damaged(f"a {what} is missing at its end")
+    size = int.from_bytes(data[at : at + 4], "little")
+    at += 4
+    if size > len(data) - at:
+        raise damaged(f"a {what} of {size} bytes starts where {len(data) - at} are left")
+    return data[at : at + size], at + size

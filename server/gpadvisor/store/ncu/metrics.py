@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Metric values of a report, and their instances: per-instruction values decoded as columns.
+
+A report of a large kernel has millions of instances (instructions times metrics), nearly all of the same
+few shapes, so the common shapes are decoded by numpy over all instances of a metric at once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpadvisor.model.profile import MetricValue
+from gpadvisor.store.ncu import wire
+
+_INSTANCE_TAG = 0x1A  # field 3, length-delimited
+_ID_TAG, _VALUE_TAG = 0x0A, 0x12  # fields 1 and 2 of an instance
+_STRING, _FLOAT, _DOUBLE, _UINT32, _UINT64 = 0x0A, 0x15, 0x19, 0x20, 0x28  # the oneof of a value
+_MAX_VARINT_BYTES = 10
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Instances:
+    """The instances of one metric: equal-length lists of correlation ids and values."""
+
+    ids: NDArray[np.uint64] | tuple[MetricValue | None, ...]  # tuple where ids are not all unsigned integers
+    values: NDArray[np.float64] | NDArray[np.uint64] | tuple[MetricValue | None, ...]
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Metric:
+    """One metric of one launch; ``value`` is None where only instances exist."""
+
+    name: str
+    value: MetricValue | None
+    encoded: bytes  # the whole message; instances are decoded on request
+    has_instances: bool
+
+    def instances(self) -> Instances | None:
+        """Decode the instances; None where there are none."""
+        return decode_instances(self.encoded) if self.has_instances else None
+
+
+def decode_value(data: bytes) -> MetricValue | None:
+    """A metric value; None where the message is empty or of a type not known here."""
+    found: MetricValue | None = None
+    for number, value in wire.iterate(data):
+        if isinstance(value, int):
+            found = value if number in {4, 5} else found
+        elif number == 1:
+            found = value.decode("utf-8", "replace")
+        elif number == 2 and len(value) == 4:
+            found = wire.float32(value)
+        elif number == 3 and len(value) == 8:
+            found = wire.float64(value)
+    return found
+
+
+def decode_metric(data: bytes) -> tuple[int | None, MetricValue | None, bool]:
+    """Index of the name, plain value, and whether there are instances."""
+    name: int | None = None
+    value: MetricValue | None = None
+    at, end = 0, len(data)
+    while at < end:
+        if data[at] == _INSTANCE_TAG:
+            # Instances follow the name and the value; fields behind them are looked for only in small
+            # messages, since walking through all instances here would double the work.
+            return (name, value, True) if name is not None else (*_slow_metric(data), True)
+        number, content, at = _one_field(data, at)
+        if number == 1 and isinstance(content, int):
+            name = content
+        elif number == 2 and isinstance(content, bytes):
+            value = decode_value(content)
+    return name, value, False
+
+
+def _one_field(data: bytes, at: int) -> tuple[int, wire.FieldValue, int]:
+    key, at = wire.read_varint(data, at)
+    kind = key & 7
+    if kind == 0:
+        value, at = wire.read_varint(data, at)
+        return key >> 3, value, at
+    length = {1: 8, 5: 4}.get(kind, -1)
+    if kind == 2:
+        length, at = wire.read_varint(data, at)
+    if length < 0 or length > len(data) - at:
+        raise wire.WireError("a field of a metric is longer than the metric")
+    return key >> 3, data[at : at + length], at + length
+
+
+def _slow_metric(data: bytes) -> tuple[int | None, MetricValue | None]:
+    fields = wire.parse(data)
+    encoded = wire.blob(fields, 2)
+    return wire.integer(fields, 1), None if encoded is None else decode_value(encoded)
+
+
+def decode_instances(data: bytes) -> Instances:
+    """Decode field 3 of a metric: correlation ids and values."""
+    starts, ends = _instance_bounds(data)
+    if not starts:
+        return Instances(ids=np.zeros(0, np.uint64), values=np.zeros(0, np.uint64))
+    fast = _fast_instances(data, np.array(starts, np.int64), np.array(ends, np.int64))
+    return fast if fast is not None else _slow_instances(data, starts, ends)
+
+
+def _instance_bounds(data: bytes) -> tuple[list[int], list[int]]:
+    starts: list[int] = []
+    ends: list[int] = []
+    at, end = 0, len(data)
+    while at < end:
+        if data[at] == _INSTANCE_TAG and at + 1 < end and data[at + 1] < 0x80:
+            start = at + 2
+            at = start + data[at + 1]
+            if at > end:
+                raise wire.WireError("an instance of a metric runs past the end of the metric")
+            starts.append(start)
+            ends.append(at)
+            continue
+        number, content, behind = _one_field(data, at)
+        if number == 3 and isinstance(content, bytes):
+            starts.append(behind - len(content))
+            ends.append(behind)
+        at = behind
+    return starts, ends
+
+
+def _fast_instances(data: bytes, starts: NDArray[np.int64], ends: NDArray[np.int64]) -> Instances | None:
+    """All instances at once if each is {id: uint, value: uint or double}; None where one is not."""
+    raw = np.frombuffer(data, np.uint8)
+    padded = np.concatenate([raw, np.zeros(16, np.uint8)])
+    ids = _fast_submessage(padded, starts, _ID_TAG)
+    if ids is None or ids[0].dtype != np.uint64:
+        return None
+    values = _fast_submessage(padded, ids[1], _VALUE_TAG)
+    if values is None or not np.array_equal(values[1], ends):
+        return None
+    return Instances(ids=ids[0].astype(np.uint64), values=values[0])
+
+
+def _fast_submessage(
+    data: NDArray[np.uint8], at: NDArray[np.int64], tag: int
+) -> tuple[NDArray[np.uint64] | NDArray[np.float64], NDArray[np.int64]] | None:
+    """Decode ``tag, length, {type, number}`` at each offset; return numbers and the offsets behind."""
+    limit = len(data) - 16
+    if not np.all(data[np.minimum(at, limit)] == tag):
+        return None
+    length = data[at + 1].astype(np.int64)
+    behind = at + 2 + length
+    if np.any(length < 2) or np.any(behind > limit):
+        return None
+    kind = data[at + 2]
+    first = int(kind[0])
+    if not np.all(kind == first):
+        return None
+    if first in {_UINT32, _UINT64}:
+        numbers = _varints(data, at + 3, length - 1)
+        return None if numbers is None else (numbers, behind)
+    if first == _DOUBLE and np.all(length == 9):
+        window = data[(at + 3)[:, None] + np.arange(8)]
+        return np.ascontiguousarray(window).view("<f8").ravel().astype(np.float64), behind
+    return None
+
+
+def _varints(
+    data: NDArray[np.uint8], at: NDArray[np.int64], size: NDArray[np.int64]
+) -> NDArray[np.uint64] | None:
+    """Variable-length integers of known sizes; None where a size is not what the bytes say."""
+    if np.any(size > _MAX_VARINT_BYTES):
+        return None
+    result = np.zeros(len(at), np.uint64)
+    for position in range(int(size.max())):
+        inside = position < size
+        byte = data[at + position]
+        if not np.array_equal((byte >= 0x80) & inside, position < size - 1):
+            return None
+        part = (byte & np.uint8(0x7F)).astype(np.uint64) << np.uint64(7 * position)
+        result |= np.where(inside, part, np.uint64(0))
+    return result
+
+
+def _slow_instances(data: bytes, starts: list[int], ends: list[int]) -> Instances:
+    ids: list[MetricValue | None] = []
+    values: list[MetricValue | None] = []
+    for start, end in zip(starts, ends, strict=True):
+        fields = wire.parse(data[start:end])
+        encoded_id, encoded_value = wire.blob(fields, 1), wire.blob(fields, 2)
+        ids.append(None if encoded_id is None else decode_value(encoded_id))
+        values.append(None if encoded_value is None else decode_value(encoded_value))
+    return Instances(ids=_as_addresses(ids), values=_as_column(values))
+
+
+def _as_addresses(ids: list[MetricValue | None]) -> NDArray[np.uint64] | tuple[MetricValue | None, ...]:
+    if all(isinstance(value, int) for value in ids):
+        return np.array(ids, np.uint64)
+    return tuple(ids)
+
+
+def _as_column(
+    values: list[MetricValue | None],
+) -> NDArray[np.float64] | NDArray[np.uint64] | tuple[MetricValue | None, ...]:
+    if all(isinstance(value, int) for value in values):
+        return np.array(values, np.uint64)
+    if all(isinstance(value, int | float) for value in values):
+        return np.array(values, np.float64)
+    return tuple(values)

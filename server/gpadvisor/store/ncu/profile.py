@@ -1,0 +1,294 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An Nsight Compute report as a Profile: what GPA's profiler delivers (GPA section III), from a file."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpadvisor.cubin import Cubin, read_cubin
+from gpadvisor.errors import CubinError
+from gpadvisor.model.problem import Problem, ProblemCode
+from gpadvisor.model.profile import (
+    EXTERNAL,
+    Evidence,
+    KernelProfile,
+    PcCounts,
+    PcMetric,
+    PcSamples,
+    Profile,
+    SourceText,
+)
+from gpadvisor.store.ncu import container, launch, rules, sampling
+from gpadvisor.store.ncu.metrics import Metric
+from gpadvisor.store.ncu.placement import NOWHERE, Placement, place
+from gpadvisor.store.ncu.report import Report, Result, Session, Source, parse_report
+
+COLLECT_COMMAND: Final = "ncu --set full --import-source yes -o report ./app"
+_COLLECT_SECTIONS: Final = "--section SourceCounters --section WarpStateStats"
+_WARPS: Final = "inst_executed"
+_THREADS: Final = "thread_inst_executed"
+# Values under these prefixes are lists of metric names or series over time, not values of the launch.
+_NO_SCALARS: Final = ("group:", "breakdown:")
+_TIMELINES: Final = ("warpsampling:", "pmsampling:", "timeline:")
+
+
+@dataclass(slots=True, eq=False)
+class _Modules:
+    """Cubins of a report, each parsed once."""
+
+    cubins: dict[str, Cubin] = field(default_factory=dict)
+    digests: dict[int, str] = field(default_factory=dict)  # id of a source -> sha256
+    binaries: dict[str, bytes] = field(default_factory=dict)
+    problems: list[Problem] = field(default_factory=list)
+
+    def digest(self, source: Source | None) -> str | None:
+        if source is None or source.cubin is None:
+            return None
+        known = self.digests.get(id(source))
+        if known is None:
+            known = hashlib.sha256(source.cubin).hexdigest()
+            self.digests[id(source)] = known
+            self.binaries[known] = source.cubin
+            try:
+                self.cubins[known] = read_cubin(source.cubin)
+            except CubinError as error:
+                self.problems.append(
+                    Problem(ProblemCode.NO_BINARY, f"a cubin of the report cannot be read: {error}")
+                )
+        return known
+
+
+def read_report(data: bytes) -> Profile:
+    """Read a report (``.ncu-rep``, ``.ncu-repz``, ``.nsight-cuprof-report``) with all its launches."""
+    digest = hashlib.sha256(data).hexdigest()
+    if container.is_compressed(data):
+        data = container.decompress(data)
+    report = parse_report(data)
+    modules = _Modules()
+    kernels = tuple(_kernel(index, result, report.session, modules) for index, result in enumerate(report.results))
+    return Profile(
+        sha256=digest,
+        collector="ncu",
+        collector_version=_version(report.session),
+        command=report.session.command or report.session.executable,
+        host=report.session.target or report.session.host,
+        created=_created(report.session.created),
+        kernels=kernels,
+        binaries=modules.binaries,
+        sources=_sources(report),
+        problems=(*modules.problems, *_report_problems(report)),
+    )
+
+
+def _kernel(index: int, result: Result, session: Session, modules: _Modules) -> KernelProfile:
+    scalars = {
+        name: metric.value
+        for name, metric in result.metrics.items()
+        if metric.value is not None and not name.startswith(_NO_SCALARS)
+    }
+    digest = modules.digest(result.source)
+    device = launch.read_device(scalars, None if result.source is None else result.source.sm)
+    configuration, problems = launch.read_launch(index, result, scalars)
+    raw = sampling.read_samples(result.metrics)
+    how, sampling_problems = sampling.read_sampling(
+        result.metrics, int(raw.total.sum()), device.sms, session.sampling_buffer_bytes
+    )
+    placement = _placement(result, None if digest is None else modules.cubins.get(digest), raw.address)
+    sections = _Sections(result.mangled, placement)
+    samples = _samples(raw, sections)
+    counts, count_problems = _counts(result.metrics, sections)
+    evidence = (
+        Evidence.MEASURED if len(samples.total) else Evidence.COUNTED if counts is not None else Evidence.STATIC
+    )
+    return KernelProfile(
+        launch=configuration,
+        device=device,
+        evidence=evidence,
+        binary=digest,
+        reasons=raw.reasons,
+        samples=samples,
+        counts=counts,
+        pc_metrics=_pc_metrics(result.metrics, sections),
+        sections=sections.names,
+        metrics=scalars,
+        sampling=how,
+        rules=tuple(item for rule in result.rules for item in rules.rule_results(rule)),
+        call_stack=result.call_stack,
+        problems=(
+            *problems,
+            *raw.problems,
+            *sampling_problems,
+            *count_problems,
+            *_evidence_problems(configuration.demangled, evidence, digest, samples),
+        ),
+    )
+
+
+def _placement(result: Result, cubin: Cubin | None, sampled: NDArray[np.uint64]) -> Placement:
+    if cubin is None or result.source is None:
+        return NOWHERE
+    addresses: list[int] = []
+    functions = sampling.addressed(result.metrics.get("launch__function_pcs"))
+    if functions is not None:
+        addresses = [int(value) for value in sampling.whole_numbers(np.asarray(functions[1].values))[0]]
+    counted = sampling.addressed(result.metrics.get(_WARPS))
+    seen = sampled if counted is None else np.concatenate([sampled, counted[0]])
+    return place(cubin, result.source.functions, addresses, result.mangled, np.unique(seen))
+
+
+class _Sections:
+    """Section names in the order of first use, the kernel's own first."""
+
+    def __init__(self, kernel: str, placement: Placement) -> None:
+        self.placement = placement
+        self.index: dict[str, int] = {kernel: 0} if kernel in placement.names else {}
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self.index)
+
+    def locate(self, addresses: NDArray[np.uint64]) -> tuple[NDArray[np.uint16], NDArray[np.uint64]]:
+        """Section index and offset of each address; EXTERNAL and the address where there is none."""
+        row, offset = self.placement.locate(addresses)
+        section = np.full(len(row), EXTERNAL, np.uint16)
+        for found in np.unique(row):
+            if found >= 0:
+                name = self.placement.names[int(found)]
+                section[row == found] = self.index.setdefault(name, len(self.index))
+        return section, offset
+
+
+def _samples(raw: sampling.RawSamples, sections: _Sections) -> PcSamples:
+    section, pc = sections.locate(raw.address)
+    order = np.lexsort((raw.reason, pc, section))
+    return PcSamples(
+        section=section[order],
+        pc=pc[order],
+        reason=raw.reason[order],
+        total=raw.total[order],
+        latency=raw.latency[order],
+    )
+
+
+def _counts(metrics: Mapping[str, Metric], sections: _Sections) -> tuple[PcCounts | None, tuple[Problem, ...]]:
+    found = sampling.addressed(metrics.get(_WARPS))
+    if found is None or len(found[0]) == 0:
+        return None, ()
+    address, first = np.unique(found[0], return_index=True)
+    warps, bad = sampling.whole_numbers(np.asarray(found[1].values)[first])
+    threads = np.zeros(len(address), np.uint64)
+    also = sampling.addressed(metrics.get(_THREADS))
+    if also is not None and len(also[0]):
+        values, worse = sampling.whole_numbers(np.asarray(also[1].values))
+        bad += worse
+        row = np.minimum(np.searchsorted(address, also[0]), len(address) - 1)
+        same = address[row] == also[0]
+        threads[row[same]] = values[same]
+    section, pc = sections.locate(address)
+    order = np.lexsort((pc, section))
+    problems: tuple[Problem, ...] = ()
+    if bad or len(address) != len(found[0]):
+        message = "the report contradicts itself: some executed counts are no counts or stand twice"
+        problems = (Problem(ProblemCode.INCONSISTENT_REPORT, message),)
+    counts = PcCounts(section=section[order], pc=pc[order], warps=warps[order], threads=threads[order])
+    return counts, problems
+
+
+def _pc_metrics(metrics: Mapping[str, Metric], sections: _Sections) -> dict[str, PcMetric]:
+    """Metrics with one number per instruction: those whose instances name addresses of the code."""
+    found: dict[str, PcMetric] = {}
+    for name, metric in metrics.items():
+        if name in {_WARPS, _THREADS} or name.startswith((sampling.SAMPLING_PREFIX, *_NO_SCALARS, *_TIMELINES)):
+            continue
+        instances = sampling.addressed(metric) if metric.has_instances else None
+        if instances is None or len(instances[0]) == 0:
+            continue
+        row, _ = sections.placement.locate(instances[0])
+        if not (row >= 0).any():
+            continue
+        section, pc = sections.locate(instances[0])
+        order = np.lexsort((pc, section))
+        value = np.asarray(instances[1].values).astype(np.float64)
+        found[name] = PcMetric(name=name, section=section[order], pc=pc[order], value=value[order])
+    return found
+
+
+def _evidence_problems(
+    kernel: str, evidence: Evidence, digest: str | None, samples: PcSamples
+) -> tuple[Problem, ...]:
+    problems: list[Problem] = []
+    if evidence is not Evidence.MEASURED:
+        problems.append(
+            Problem(
+                ProblemCode.NO_SAMPLES,
+                f"the report has no PC samples of {kernel}; collect them with '{COLLECT_COMMAND}'"
+                f" (at least {_COLLECT_SECTIONS})",
+            )
+        )
+    if evidence is Evidence.STATIC:
+        problems.append(Problem(ProblemCode.NO_COUNTS, f"the report has no executed counts of {kernel}"))
+    if digest is None:
+        problems.append(
+            Problem(ProblemCode.NO_BINARY, f"the report holds no machine code of {kernel}; collect it again")
+        )
+    outside = samples.total[samples.section == EXTERNAL]
+    if len(outside):
+        problems.append(
+            Problem(
+                ProblemCode.EXTERNAL_SAMPLES,
+                f"{int(outside.sum())} samples of {kernel} lie in code outside its cubin, such as the driver's",
+            )
+        )
+    return tuple(problems)
+
+
+def _report_problems(report: Report) -> tuple[Problem, ...]:
+    problems: list[Problem] = []
+    if not report.results:
+        problems.append(
+            Problem(
+                ProblemCode.NO_SAMPLES,
+                f"the report holds no kernel launch; collect one with '{COLLECT_COMMAND}'",
+            )
+        )
+    if report.range_results:
+        problems.append(
+            Problem(
+                ProblemCode.NOT_ANALYSED,
+                f"{report.range_results} results of range replay belong to no single kernel and are left out",
+            )
+        )
+    return tuple(problems)
+
+
+def _sources(report: Report) -> dict[str, SourceText]:
+    found: dict[str, SourceText] = {}
+    for source in report.sources:
+        for path, text in source.files.items():
+            if text or path not in found:
+                digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest() if text else None
+                found[path] = SourceText(path=path, sha256=digest, text=text or None)
+    return found
+
+
+def _version(session: Session) -> str | None:
+    for provider, version in session.versions.items():
+        if "Nsight Compute" in provider and version:
+            return version.split()[0]
+    return None
+
+
+def _created(seconds: int | None) -> str | None:
+    if seconds is None or not 0 < seconds < 1 << 34:
+        return None
+    return datetime.fromtimestamp(seconds, UTC).isoformat()
+
+
+__all__ = ["COLLECT_COMMAND", "read_report"]

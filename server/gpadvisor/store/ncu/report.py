@@ -1,0 +1,241 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An Nsight Compute report as it stands in the file: session, sources and launches, before interpretation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from gpadvisor.model.profile import CallFrame
+from gpadvisor.store.ncu import container, rules, wire
+from gpadvisor.store.ncu.metrics import Metric, decode_metric
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadedFunction:
+    """A row of the relocation data: where a symbol of the cubin was loaded."""
+
+    name: str
+    address: int
+    symbol_index: int | None  # in the ELF symbol table; names repeat, this does not
+
+
+@dataclass(slots=True, eq=False)
+class Source:
+    """One module of the profiled program; later blocks may add to it."""
+
+    reference: int
+    sm: tuple[int, int] | None = None
+    cubin: bytes | None = None
+    files: dict[str, str] = field(default_factory=dict)  # path -> embedded text
+    functions: list[LoadedFunction] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Result:
+    """One launch."""
+
+    process: int | None
+    mangled: str
+    function: str
+    demangled: str
+    grid: tuple[int, int, int] | None
+    block: tuple[int, int, int] | None
+    context: int | None
+    stream: int | None
+    source: Source | None
+    metrics: Mapping[str, Metric]
+    rules: tuple[rules.Rule, ...]
+    call_stack: tuple[CallFrame, ...]
+
+
+@dataclass(slots=True, eq=False)
+class Session:
+    """Facts about the whole report, gathered over its blocks."""
+
+    created: int | None = None  # seconds since 1970
+    host: str | None = None
+    target: str | None = None
+    command: str | None = None
+    executable: str | None = None
+    versions: dict[str, str] = field(default_factory=dict)
+    sampling_buffer_bytes: int | None = None
+    devices: list[dict[str, int | float | str]] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Report:
+    """Everything read from one report file."""
+
+    session: Session
+    sources: tuple[Source, ...]
+    results: tuple[Result, ...]
+    range_results: int  # results of range replay, which belong to no kernel
+
+
+def parse_report(data: bytes) -> Report:
+    """Read an uncompressed report; raise ProfileFormatError where its bytes contradict each other."""
+    try:
+        return _Parser().read(data)
+    except wire.WireError as error:
+        raise container.damaged(str(error)) from error
+
+
+class _Parser:
+    """State that accumulates over the blocks of a report: strings, sources, results."""
+
+    def __init__(self) -> None:
+        self.session = Session()
+        self.strings: list[str] = []
+        self.current: dict[tuple[int | None, int], Source] = {}
+        self.sources: list[Source] = []
+        self.results: list[Result] = []
+        self.ranges = 0
+
+    def read(self, data: bytes) -> Report:
+        for block in container.blocks(data):
+            self.block(block)
+        return Report(
+            session=self.session,
+            sources=tuple(self.sources),
+            results=tuple(self.results),
+            range_results=self.ranges,
+        )
+
+    def block(self, block: container.Block) -> None:
+        header = block.header
+        for encoded in wire.blobs(header, 4):
+            strings = wire.blobs(wire.parse(encoded), 1)
+            self.strings += [text.decode("utf-8", "replace") for text in strings]
+        for encoded in wire.blobs(header, 3):
+            _add_session(self.session, encoded)
+        process = wire.parse(wire.blob(header, 6) or b"")
+        self.session.executable = self.session.executable or wire.text(process, 3)
+        self.ranges += wire.integer(header, 7) or 0
+        for encoded in block.sources:
+            self.source(wire.integer(process, 1), encoded)
+        for encoded in block.results:
+            self.results.append(self.result(encoded))
+
+    def source(self, process: int | None, encoded: bytes) -> None:
+        fields = wire.parse(encoded)
+        reference = wire.integer(fields, 1) or 0
+        cubin = wire.blob(fields, 4) or None
+        known = self.current.get((process, reference))
+        if known is None or (cubin is not None and known.cubin not in {None, cubin}):
+            # A reference is a handle of the process: after unloading a module it may name another one.
+            known = Source(reference)
+            self.current[(process, reference)] = known
+            self.sources.append(known)
+        known.cubin = cubin or known.cubin
+        revision = wire.integer(fields, 6)
+        if revision is not None:
+            known.sm = (revision >> 16 & 0xFFFF, revision & 0xFFFF)
+        for collection in wire.blobs(fields, 8):
+            known.files.update(_source_files(collection))
+        for table in wire.blobs(fields, 9):
+            known.functions += _functions(table)
+
+    def result(self, encoded: bytes) -> Result:
+        fields = wire.parse(encoded)
+        process = wire.integer(fields, 1)
+        function = wire.text(fields, 6) or ""
+        mangled = wire.text(fields, 5) or function
+        return Result(
+            process=process,
+            mangled=mangled,
+            function=function or mangled,
+            demangled=wire.text(fields, 7) or function or mangled,
+            grid=_triple(wire.blob(fields, 10)),
+            block=_triple(wire.blob(fields, 11)),
+            context=wire.integer(fields, 22),
+            stream=wire.integer(fields, 23),
+            source=self.source_of(process, wire.blob(fields, 15)),
+            metrics=self.metrics(wire.blobs(fields, 13)),
+            rules=tuple(rules.parse_rule(rule) for rule in wire.blobs(fields, 19)),
+            call_stack=_call_stack(wire.blob(fields, 28)),
+        )
+
+    def source_of(self, process: int | None, encoded: bytes | None) -> Source | None:
+        reference = None if encoded is None else wire.integer(wire.parse(encoded), 1)
+        if reference is None:
+            return None
+        exact = self.current.get((process, reference))
+        if exact is not None:
+            return exact
+        return next((source for source in reversed(self.sources) if source.reference == reference), None)
+
+    def metrics(self, encoded: list[bytes]) -> dict[str, Metric]:
+        found: dict[str, Metric] = {}
+        for message in encoded:
+            index, value, has_instances = decode_metric(message)
+            if index is None or index >= len(self.strings):
+                raise wire.WireError("a metric's name is not in the string table")
+            name = self.strings[index]
+            found[name] = Metric(name, value, message if has_instances else b"", has_instances)
+        return found
+
+
+def _add_session(session: Session, encoded: bytes) -> None:
+    fields = wire.parse(encoded)
+    session.created = wire.integer(fields, 2) or session.created
+    session.host = _host_name(fields, 3) or session.host
+    session.target = _host_name(fields, 4) or session.target
+    session.command = wire.text(fields, 11) or session.command
+    for version in wire.blobs(fields, 8):
+        entry = wire.parse(version)
+        session.versions[wire.text(entry, 1) or ""] = wire.text(entry, 2) or ""
+    for settings in wire.blobs(fields, 10):
+        for options in wire.blobs(wire.parse(settings), 9):
+            session.sampling_buffer_bytes = wire.integer(wire.parse(options), 4)
+
+
+def _host_name(fields: wire.Fields, number: int) -> str | None:
+    encoded = wire.blob(fields, number)
+    return None if encoded is None else wire.text(wire.parse(encoded), 5) or None
+
+
+def _source_files(encoded: bytes) -> dict[str, str]:
+    files: dict[str, str] = {}
+    for entry in wire.blobs(wire.parse(encoded), 1):
+        fields = wire.parse(entry)
+        name = wire.text(fields, 1)
+        if name:
+            files[name] = wire.text(fields, 2) or ""
+    return files
+
+
+def _functions(encoded: bytes) -> list[LoadedFunction]:
+    found: list[LoadedFunction] = []
+    for entry in wire.blobs(wire.parse(encoded), 1):
+        fields = wire.parse(entry)
+        name, address = wire.text(fields, 1), wire.integer(fields, 2)
+        if name is not None and address:
+            found.append(LoadedFunction(name=name, address=address, symbol_index=wire.integer(fields, 3)))
+    return found
+
+
+def _triple(encoded: bytes | None) -> tuple[int, int, int] | None:
+    if encoded is None:
+        return None
+    fields = wire.parse(encoded)
+    x, y, z = (wire.integer(fields, number) for number in (1, 2, 3))
+    return None if x is None and y is None and z is None else (x or 1, y or 1, z or 1)
+
+
+def _call_stack(encoded: bytes | None) -> tuple[CallFrame, ...]:
+    if encoded is None:
+        return ()
+    frames: list[CallFrame] = []
+    for entry in wire.blobs(wire.parse(encoded), 1):
+        fields = wire.parse(entry)
+        frames.append(
+            CallFrame(
+                module=wire.text(fields, 1) or None,
+                address=wire.integer(fields, 2),
+                function=wire.text(fields, 4) or None,
+                file=wire.text(fields, 3) or None,
+                line=wire.integer(fields, 5),
+            )
+        )
+    return tuple(frames)
