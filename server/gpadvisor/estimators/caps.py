@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Measured use of DRAM, caches, pipes and issue slots, and what it leaves for any cure to gain.
+
+A unit that is busy for a share u of the run takes u of the time again after a cure that leaves its load
+alone, so no such cure gains more than 1 / u.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from gpadvisor.estimators.context import KernelContext
+from gpadvisor.model.advice import MeasuredBound, Relief, Utilisation
+from gpadvisor.model.profile import KernelProfile
+
+DRAM: Final = "DRAM"
+L2: Final = "L2"
+L1: Final = "L1"
+L1_DATA: Final = "L1 data"
+L1_REQUESTS: Final = "L1 requests"
+TEXTURE: Final = "texture"
+ISSUE: Final = "issue"
+MEMORY: Final = "memory"
+SM: Final = "SM"
+
+MEMORY_RESOURCES: Final = (DRAM, L2, L1, L1_DATA, L1_REQUESTS, TEXTURE)
+
+# Names of one quantity over tool versions and chips, the preferred first; none of them is in every report.
+_METRICS: Final[dict[str, tuple[str, ...]]] = {
+    DRAM: (
+        "gpu__dram_throughput",
+        "dram__throughput",
+        "dram__cycles_active",
+        "dram__bytes",
+        "fbpa__dram_sectors",
+    ),
+    L2: ("lts__throughput", "lts__t_sectors", "lts__d_sectors", "lts__lts2xbar_cycles_active"),
+    L1: ("l1tex__throughput",),
+    L1_DATA: ("l1tex__data_pipe_lsu_wavefronts", "l1tex__data_bank_reads"),
+    L1_REQUESTS: ("l1tex__lsuin_requests",),
+    TEXTURE: (
+        "l1tex__f_wavefronts",
+        "l1tex__data_pipe_tex_wavefronts",
+        "l1tex__texin_sm2tex_req_cycles_active",
+    ),
+    ISSUE: ("sm__issue_active", "smsp__issue_active", "sm__inst_issued", "smsp__inst_issued"),
+    "ALU pipe": ("sm__pipe_alu_cycles_active", "sm__inst_executed_pipe_alu", "smsp__inst_executed_pipe_alu"),
+    "FMA pipe": ("sm__pipe_fma_cycles_active", "sm__inst_executed_pipe_fma", "smsp__inst_executed_pipe_fma"),
+    "FP16 pipe": ("sm__pipe_fp16_cycles_active", "sm__inst_executed_pipe_fp16"),
+    "FP64 pipe": (
+        "sm__pipe_fp64_cycles_active",
+        "sm__pipe_fp64_op_fp64_cycles_active",
+        "sm__inst_executed_pipe_fp64",
+        "sm__inst_executed_pipe_fp64_op_fp64",
+        "smsp__inst_executed_pipe_fp64",
+    ),
+    "tensor pipe": (
+        "sm__pipe_tensor_cycles_active",
+        "sm__pipe_tensor_op_hmma_cycles_active",
+        "sm__pipe_tensor_op_imma_cycles_active",
+        "sm__inst_executed_pipe_tensor",
+        "sm__inst_executed_pipe_tensor_op_hmma",
+    ),
+    "XU pipe": ("sm__inst_executed_pipe_xu", "smsp__inst_executed_pipe_xu"),
+    "LSU pipe": ("sm__inst_executed_pipe_lsu", "smsp__inst_executed_pipe_lsu"),
+    MEMORY: ("gpu__compute_memory_throughput",),
+    SM: ("sm__throughput",),
+}
+
+# A share of the elapsed time bounds the run as a whole; one of the active cycles stands in where that is missing.
+_SUFFIXES: Final = (
+    ".avg.pct_of_peak_sustained_elapsed",
+    ".sum.pct_of_peak_sustained_elapsed",
+    ".avg.pct_of_peak_sustained_active",
+    ".sum.pct_of_peak_sustained_active",
+)
+_PER_CYCLE: Final = "smsp__issue_active.avg.per_cycle_active"
+
+FROM_SAMPLES: Final = "samples taken while the scheduler issued"
+
+_PARTS: Final = {L1: (L1_DATA, L1_REQUESTS), MEMORY: MEMORY_RESOURCES}
+_WHOLES: Final = (MEMORY, SM)
+_WHOLE_MARGIN_PERCENT: Final = 1.0
+
+BUSY_PERCENT: Final = 60.0
+"""Nsight Compute's own line between a unit that limits a kernel and one that does not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cap:
+    """The most that a cure can give, and why."""
+
+    speedup: float
+    reason: str
+
+
+def utilisations(profile: KernelProfile) -> tuple[Utilisation, ...]:
+    """The measured ones, busiest first; units that a report does not have are left out."""
+    found = list(_measured(profile))
+    parts = [entry.percent for entry in found if entry.name not in _WHOLES]
+    busiest = max(parts, default=0.0)
+    # A whole is the largest of its parts: it says something new only where that part is not known here.
+    kept = [
+        entry
+        for entry in found
+        if entry.name not in _WHOLES or entry.percent > busiest + _WHOLE_MARGIN_PERCENT
+    ]
+    return tuple(sorted(kept, key=lambda entry: -entry.percent))
+
+
+def _measured(profile: KernelProfile) -> Iterator[Utilisation]:
+    for name, bases in _METRICS.items():
+        entry = _first(profile, name, bases)
+        if entry is None and name == ISSUE:
+            per_cycle = profile.metric(_PER_CYCLE)
+            if per_cycle is not None:
+                entry = Utilisation(name=name, percent=100 * per_cycle, metric=_PER_CYCLE)
+        if entry is not None and 0.0 <= entry.percent <= 1000.0:
+            yield entry
+
+
+def _first(profile: KernelProfile, name: str, bases: Sequence[str]) -> Utilisation | None:
+    for base in bases:
+        for suffix in _SUFFIXES:
+            percent = profile.metric(base + suffix)
+            if percent is not None:
+                return Utilisation(name=name, percent=percent, metric=base + suffix)
+    return None
+
+
+def loads(context: KernelContext) -> tuple[Utilisation, ...]:
+    """What caps an estimate: the measured utilisations, and issue slots from samples where not measured."""
+    measured = () if context.profile is None else utilisations(context.profile)
+    blame = context.blame
+    if blame is None or not blame.total_samples or any(entry.name == ISSUE for entry in measured):
+        return measured
+    issued = 1 - blame.latency_samples / blame.total_samples
+    return (*measured, Utilisation(name=ISSUE, percent=100 * issued, metric=FROM_SAMPLES))
+
+
+def cap_speedup(measured: Sequence[Utilisation], relieves: Sequence[Relief], *, best: bool) -> Cap | None:
+    """The cap of the busiest unit after the cure; None where no unit was measured.
+
+    Args:
+        measured: what ``utilisations`` gave.
+        relieves: loads that the cure lowers.
+        best: take the share that is left at the high end of the range.
+    """
+    names = {entry.name for entry in measured}
+    worst: tuple[float, Utilisation, float] | None = None
+    for entry in measured:
+        if entry.name == L1 and names.intersection(_PARTS[L1]):
+            continue  # the largest of its parts, which may not be the part that a cure relieves
+        left = remaining(entry.name, relieves, best=best)
+        load = min(1.0, entry.percent / 100) * left
+        if worst is None or load > worst[0]:
+            worst = (load, entry, left)
+    if worst is None or worst[0] <= 0:
+        return None
+    load, entry, left = worst
+    text = f"{entry.name} is at {entry.percent:.0f} % of its peak ({entry.metric})"
+    if left < 1:
+        text += f", of which {left:.0%} would be left"
+    return Cap(1 / load, text)
+
+
+def remaining(resource: str, relieves: Sequence[Relief], *, best: bool) -> float:
+    """The share of a unit's load that a cure leaves.
+
+    Where a unit is known only as a whole, the relief of its part counts for it, and the other way round.
+    """
+    names = {resource, *_PARTS.get(resource, ())}
+    left = [
+        max(0.0, relief.remaining_best if best else relief.remaining)
+        for relief in relieves
+        if relief.resource in names or resource in _PARTS.get(relief.resource, ())
+    ]
+    return min(left, default=1.0)
+
+
+def measured_bound(profile: KernelProfile, relieves: Sequence[Relief], what: str) -> MeasuredBound | None:
+    """What relieving the busiest unit gives by itself; None where that unit does not limit the kernel.
+
+    The expected time goes down with the load until the next unit is as busy as this one is now; at the high
+    end that unit gets to its peak.
+
+    Args:
+        profile: with the metrics.
+        relieves: loads that the cure lowers.
+        what: the waste in words and numbers, "sectors fall from 1109 M to 168 M".
+    """
+    measured = utilisations(profile)
+    now = cap_speedup(measured, (), best=False)
+    middle = cap_speedup(measured, relieves, best=False)
+    top = cap_speedup(measured, relieves, best=True)
+    if now is None or middle is None or top is None:
+        return None
+    busiest = 1 / now.speedup
+    if busiest * 100 < BUSY_PERCENT or middle.speedup <= now.speedup:
+        return None
+    expected = middle.speedup * busiest
+    high = max(expected, top.speedup)
+    return MeasuredBound(
+        low=min(1.0, expected),
+        expected=expected,
+        high=high,
+        reason=f"{what}; {now.reason}, then {top.reason}",
+    )

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Latency hiding: latency samples filled with the work of their scope (GPA Eqs. 3 to 5, Theorem V.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from gpadvisor.estimators.context import KernelContext
+from gpadvisor.estimators.ranges import sampled_range, speedup
+from gpadvisor.model.advice import Estimate, Match, Region, Scope, ScopeKind
+from gpadvisor.model.program import Program
+
+
+_SHOWN_SCOPES: Final = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScopeSamples:
+    """One scope of Eq. 5."""
+
+    active: int  # A summed over the scope and those nested in it
+    latency: float  # M^L matched in the scope itself
+    parent: int | None  # index of the next scope around it that matched too
+
+
+def hiding_equation(total: int, active: float, latency: float) -> float:
+    """GPA Eq. 4: S^h = T / (T - min(A, M^L)); at most 2 (Theorem V.1)."""
+    return speedup(total, min(active, latency))
+
+
+def hidden_samples(scopes: Sequence[ScopeSamples], active: int) -> float:
+    """Latency samples that the work of their own scopes can fill, over the whole kernel.
+
+    A scope fills no more than its active samples, counted with those nested in it (Eq. 5), so what a loop
+    inside has used up is not there a second time for the loop around it.
+
+    Differs from GPA: the released code sums min(A, M^L) over scopes and lets nested loops share work twice.
+    """
+    within = [scope.latency for scope in scopes]
+    filled = 0.0
+    for index in sorted(range(len(scopes)), key=lambda index: -_depth(scopes, index)):  # inner scopes first
+        within[index] = min(float(scopes[index].active), within[index])
+        parent = scopes[index].parent
+        if parent is None:
+            filled += within[index]
+        else:
+            within[parent] += within[index]
+    return min(float(active), filled)
+
+
+def _depth(scopes: Sequence[ScopeSamples], index: int) -> int:
+    depth, parent = 0, scopes[index].parent
+    while parent is not None:
+        depth, parent = depth + 1, scopes[parent].parent
+    return depth
+
+
+def latency_hiding(context: KernelContext, match: Match) -> Estimate:
+    """The estimate of an optimizer that rearranges work to fill stalls; needs samples."""
+    if context.blame is None:
+        raise ValueError("latency hiding needs samples")
+    blame = context.blame
+    total = blame.total_samples
+    active = total - blame.latency_samples
+    parents = scope_parents(context.program, [region.scope for region in match.regions])
+    latencies = [int(blame.rows.latency[region.rows].sum()) for region in match.regions]
+
+    def hidden(factor: float) -> float:
+        if factor < 0:  # a cure that costs work adds samples; no scope has to supply them
+            return factor * sum(latencies)
+        scopes = [
+            ScopeSamples(active=region.active_samples, latency=latency * factor, parent=parent)
+            for region, latency, parent in zip(match.regions, latencies, parents, strict=True)
+        ]
+        return hidden_samples(scopes, active)
+
+    filled = round(hidden(1.0))
+    paper = speedup(total, filled)
+    text = _text(total, active, match.regions, latencies, filled)
+    return sampled_range(context, match, total, hidden).ordered(paper, text)
+
+
+def scope_parents(program: Program, scopes: Sequence[Scope]) -> list[int | None]:
+    """For each scope the index of the smallest other one around it."""
+    kernel = next((index for index, scope in enumerate(scopes) if scope.kind is ScopeKind.KERNEL), None)
+    places: dict[tuple[int, int | None], int] = {}
+    for index, scope in enumerate(scopes):
+        if scope.function is not None and scope.kind is not ScopeKind.KERNEL:
+            places.setdefault((scope.function, scope.loop), index)
+    parents: list[int | None] = []
+    for index, scope in enumerate(scopes):
+        around = (places.get(place) for place in _places_around(program, scope))
+        inner = next((other for other in around if other is not None and other != index), kernel)
+        parents.append(None if inner == index else inner)
+    return parents
+
+
+def _places_around(program: Program, scope: Scope) -> Iterator[tuple[int, int | None]]:
+    """Function and loop of the scopes around one, innermost first."""
+    if scope.function is None or scope.loop is None:
+        return
+    loops = program.functions[scope.function].loops
+    outer = loops[scope.loop].parent
+    while outer is not None:
+        yield scope.function, outer
+        outer = loops[outer].parent
+    yield scope.function, None
+
+
+def _text(total: int, active: int, regions: Sequence[Region], latencies: Sequence[int], filled: int) -> str:
+    value = speedup(total, filled)
+    head = f"GPA Eq. 4: S = T / (T - min(A, M^L)) = {total} / ({total} - {filled}) = {value:.3f}"
+    if len(regions) == 1:
+        return f"{head} with A = {min(active, regions[0].active_samples)}, M^L = {latencies[0]}"
+    pairs = zip(regions[:_SHOWN_SCOPES], latencies, strict=False)
+    shown = ", ".join(f"min({region.active_samples}, {latency})" for region, latency in pairs)
+    more = f" and {len(regions) - _SHOWN_SCOPES} more" if len(regions) > _SHOWN_SCOPES else ""
+    return f"{head} with A = {active} and by Eq. 5 per scope min(A, M^L): {shown}{more}"

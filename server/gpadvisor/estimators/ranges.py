@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From the paper's single value to a range: adjustments, sampling error, measured bounds and caps.
+
+Differs from GPA: the paper gives one number. Its estimates were above the achieved speedup in 18 of its 26
+published rows, and they say nothing about the chance in few samples or about a memory system that is full.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from gpadvisor.estimators.caps import Cap, cap_speedup, loads
+from gpadvisor.estimators.context import KernelContext
+from gpadvisor.estimators.interval import wilson
+from gpadvisor.model.advice import Adjustment, Estimate, Match
+
+NOTABLE = 0.005
+"""Ends of a range closer than this to the expected value are not worth a sentence."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Factors:
+    """What all adjustments together do to the matched samples."""
+
+    low: float
+    expected: float
+    high: float
+
+
+@dataclass(slots=True, kw_only=True)
+class Range:
+    """A range on its way, with the reasons that moved it."""
+
+    low: float
+    expected: float
+    high: float
+    reasons: list[str]
+
+    def ordered(self, paper: float | None, equation: str) -> Estimate:
+        """The finished estimate; the ends never cross the expected value."""
+        reason = "; ".join(self.reasons) if self.reasons else "as the equation says"
+        return Estimate(
+            low=min(self.low, self.expected, self.high),
+            expected=self.expected,
+            high=max(self.low, self.expected, self.high),
+            paper=paper,
+            equation=equation,
+            reason=reason,
+        )
+
+
+def factors(adjustments: Sequence[Adjustment]) -> Factors:
+    """The product of all adjustments, in order of size whatever their signs."""
+    low = expected = high = 1.0
+    for adjustment in adjustments:
+        ends = [end * factor for end in (low, high) for factor in (adjustment.low, adjustment.high)]
+        low, expected, high = min(ends), expected * adjustment.expected, max(ends)
+    return Factors(low=low, expected=expected, high=high)
+
+
+def speedup(total: float, removed: float) -> float:
+    """T / (T - removed), with one sample left at least, so that removing all of them has an answer."""
+    if total <= 0:
+        return 1.0
+    return total / max(total - removed, min(1.0, total))
+
+
+def sampled_range(
+    context: KernelContext, match: Match, total: int, removable: Callable[[float], float]
+) -> Range:
+    """The range of a cure that removes samples.
+
+    Args:
+        context: the kernel.
+        match: its adjustments, measured bound and reliefs are applied.
+        total: T.
+        removable: samples that go when the matched ones are multiplied by a factor.
+    """
+    factor = factors(match.adjustments)
+    ends = [_with_chance(total, removable(value)) for value in (factor.low, factor.high)]
+    expected = speedup(total, removable(factor.expected))
+    result = Range(
+        low=min(end for pair in ends for end in pair),
+        expected=expected,
+        high=max(end for pair in ends for end in pair),
+        reasons=[_adjustment_reason(entry) for entry in match.adjustments],
+    )
+    _say_chance(result, total, removable(factor.expected))
+    apply_measured_bound(result, match)
+    apply_caps(result, context, match)
+    say_truncated(result, context)
+    return result
+
+
+def _with_chance(total: int, removed: float) -> tuple[float, float]:
+    """Speedups at both ends of the 95 % interval of the share removed; a loss keeps its sign."""
+    chance = wilson(abs(removed), total)
+    sign = -1.0 if removed < 0 else 1.0
+    return speedup(total, sign * chance.low * total), speedup(total, sign * chance.high * total)
+
+
+def _adjustment_reason(entry: Adjustment) -> str:
+    return f"{entry.reason} (matched samples x {entry.low:g}, {entry.expected:g}, {entry.high:g})"
+
+
+def _say_chance(result: Range, total: int, removed: float) -> None:
+    chance = wilson(abs(removed), total)
+    if (chance.high - chance.low) * total > NOTABLE * total:
+        result.reasons.append(
+            f"{total} samples put the share removed between {chance.low:.1%} and {chance.high:.1%} "
+            "(95 % Wilson interval)"
+        )
+
+
+def apply_measured_bound(result: Range, match: Match) -> None:
+    """Replace the expected value and the high end by what counters measured."""
+    bound = match.measured_bound
+    if bound is None:
+        return
+    result.low = min(result.low, bound.low)
+    result.expected, result.high = bound.expected, bound.high
+    result.reasons.append(f"measured: {bound.reason}")
+
+
+def apply_caps(result: Range, context: KernelContext, match: Match) -> None:
+    """Cut what the measured use of DRAM, caches, pipes and issue slots leaves no room for."""
+    if match.measured_bound is not None and not match.relieves:
+        return  # a bound from counters without reliefs has taken the other resources into account itself
+    measured = loads(context)
+    middle = cap_speedup(measured, match.relieves, best=False)
+    top = cap_speedup(measured, match.relieves, best=True)
+    cut = cut_by(result, middle, top)
+    if cut is not None:
+        result.reasons.append(cut)
+
+
+def cut_by(result: Range, middle: Cap | None, top: Cap | None) -> str | None:
+    """Lower the expected value to ``middle`` and the high end to ``top``; returns what to say about it."""
+    said: str | None = None
+    if top is not None and result.high > top.speedup:
+        result.high = top.speedup
+        said = f"at most {top.speedup:.2f}x: {top.reason}"
+    if middle is not None and result.expected > middle.speedup:
+        result.expected = middle.speedup
+        said = f"at most {middle.speedup:.2f}x: {middle.reason}"
+    result.expected = min(result.expected, result.high)
+    result.low = min(result.low, result.expected)
+    return said
+
+
+def say_truncated(result: Range, context: KernelContext) -> None:
+    """Samples of a full buffer speak for the first part of the run only."""
+    if context.profile is not None and context.profile.sampling.truncated:
+        result.reasons.append("the sample buffer was full: this holds for the first part of the run only")
