@@ -7,7 +7,7 @@ Regressions are kept as they are: an achieved speedup below 1 is shown like any 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from gpadvisor.model.advice import Estimate, KernelAdvice, ScopeKind
@@ -86,7 +86,7 @@ class Comparison:
 def pair_kernels(
     before: Sequence[KernelAdvice], after: Sequence[KernelAdvice]
 ) -> tuple[list[tuple[KernelAdvice, KernelAdvice]], list[KernelAdvice], list[KernelAdvice]]:
-    """Pairs by mangled name, then by name, then the one that is left on both sides; and the rest of each side."""
+    """Pairs by mangled name, then by name, then what is left alone on both sides; and each side's rest."""
     left, right = list(before), list(after)
     pairs: list[tuple[KernelAdvice, KernelAdvice]] = []
     for same in (lambda a, b: a.mangled == b.mangled, lambda a, b: _base(a.name) == _base(b.name)):
@@ -163,19 +163,29 @@ def _compare_lines(
 ) -> tuple[list[LineChange], str]:
     old, new = _line_samples(before), _line_samples(after)
     moved, mapping = _moved(old, new, texts_before, texts_after)
+    sides: list[tuple[SourceLocation | None, SourceLocation | None]] = [
+        (location, moved.get(location)) for location in old
+    ]
+    sides += [(None, location) for location in new if location not in moved.values()]
     changes = []
-    for location, samples in old.items():
-        target = moved.get(location)
+    for one, other in sides:
+        samples_before, samples_after = old.get(one, 0) if one else 0, new.get(other, 0) if other else 0
         changes.append(
-            _change(before, after, location, target, samples, new.pop(target, 0) if target is not None else 0)
+            LineChange(
+                before=one,
+                after=other,
+                samples_before=samples_before,
+                samples_after=samples_after,
+                time_before_ns=_time(before, samples_before),
+                time_after_ns=_time(after, samples_after),
+            )
         )
-    changes.extend(_change(before, after, None, location, 0, samples) for location, samples in new.items())
     return changes, mapping
 
 
 def _moved(
-    old: Mapping[SourceLocation, int],
-    new: Mapping[SourceLocation, int],
+    old: Collection[SourceLocation],
+    new: Collection[SourceLocation],
     texts_before: Mapping[str, str],
     texts_after: Mapping[str, str],
 ) -> tuple[dict[SourceLocation, SourceLocation], str]:
@@ -211,24 +221,6 @@ def _line_samples(kernel: KernelAdvice) -> dict[SourceLocation, int]:
         for entry in kernel.scopes
         if entry.scope.kind is ScopeKind.LINE and entry.scope.location is not None
     }
-
-
-def _change(
-    before: KernelAdvice,
-    after: KernelAdvice,
-    old: SourceLocation | None,
-    new: SourceLocation | None,
-    samples_before: int,
-    samples_after: int,
-) -> LineChange:
-    return LineChange(
-        before=old,
-        after=new,
-        samples_before=samples_before,
-        samples_after=samples_after,
-        time_before_ns=_time(before, samples_before),
-        time_after_ns=_time(after, samples_after),
-    )
 
 
 def _time(kernel: KernelAdvice, samples: int) -> float | None:

@@ -42,11 +42,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OSError as error:
         name = f"{error.filename}: " if error.filename else ""
         return _fail(f"{name}{error.strerror or error}", 3)
-    except Exception as error:  # noqa: BLE001 - the border: no traceback reaches a user unasked
+    except Exception as error:  # the border: no traceback reaches a user unasked
         if os.environ.get("GPADVISOR_DEBUG"):
             raise
         return _fail(
-            f"internal error, {type(error).__name__}: {error}; set GPADVISOR_DEBUG=1 for the traceback and report it", 4
+            f"internal error, {type(error).__name__}: {error}; "
+            "set GPADVISOR_DEBUG=1 for the traceback and report it",
+            4,
         )
 
 
@@ -54,7 +56,7 @@ def build_parser() -> argparse.ArgumentParser:
     """The whole command line."""
     parser = argparse.ArgumentParser(
         prog="gpadvisor",
-        description="Tells why the warps of a CUDA kernel wait, what to change, and how much faster it would get.",
+        description="Why the warps of a CUDA kernel wait, what to change, and how much faster it would get.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

@@ -41,13 +41,20 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser.add_argument("input", metavar="REPORT|SNAPSHOT|CUBIN|SOURCE", type=Path)
     options.add_selection(parser)
     parser.add_argument("--merge", action="store_true", help="add launches of equal configuration up")
-    parser.add_argument("--top", metavar="N", type=options.natural, help="suggestions per kernel and category")
     parser.add_argument(
-        "--min-speedup", metavar="X", type=options.factor, help="hide suggestions expected to give less (default 1.01)"
+        "--top", metavar="N", type=options.natural, help="suggestions per kernel and category"
+    )
+    parser.add_argument(
+        "--min-speedup",
+        metavar="X",
+        type=options.factor,
+        help="hide suggestions expected to give less (default 1.01)",
     )
     parser.add_argument("--all", action="store_true", help="show suggestions below the thresholds too")
     parser.add_argument("--format", choices=options.FORMATS, default="text", help="default: text")
-    parser.add_argument("-o", "--output", metavar="FILE", type=Path, help="write to a file instead of standard output")
+    parser.add_argument(
+        "-o", "--output", metavar="FILE", type=Path, help="write to a file instead of standard output"
+    )
     parser.add_argument(
         "--source-map",
         metavar="OLD=NEW",
@@ -57,7 +64,10 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         help="replace a path prefix of the report by a local one; may be repeated",
     )
     parser.add_argument(
-        "--source-root", metavar="DIR", type=Path, help="folder searched for the sources (default: the current one)"
+        "--source-root",
+        metavar="DIR",
+        type=Path,
+        help="folder searched for the sources (default: the current one)",
     )
     parser.add_argument("--arch", metavar="SM", help="architecture a .cu file is compiled for, such as sm_90")
     parser.add_argument(

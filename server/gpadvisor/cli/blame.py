@@ -27,11 +27,18 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser.add_argument("input", metavar="REPORT|SNAPSHOT", type=Path)
     options.add_selection(parser)
     parser.add_argument(
-        "--rules", choices=("gpadvisor", "gpa2021"), default="gpadvisor", help="blaming rules (default: gpadvisor)"
+        "--rules",
+        choices=("gpadvisor", "gpa2021"),
+        default="gpadvisor",
+        help="blaming rules (default: gpadvisor)",
     )
-    parser.add_argument("--top", metavar="N", type=options.natural, default=30, help="rows shown, 0 for all (default 30)")
+    parser.add_argument(
+        "--top", metavar="N", type=options.natural, default=30, help="rows shown, 0 for all (default 30)"
+    )
     parser.add_argument("--format", choices=("text", "json", "csv"), default="text", help="default: text")
-    parser.add_argument("-o", "--output", metavar="FILE", type=Path, help="write to a file instead of standard output")
+    parser.add_argument(
+        "-o", "--output", metavar="FILE", type=Path, help="write to a file instead of standard output"
+    )
     parser.set_defaults(run=run)
 
 

@@ -30,12 +30,19 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser.add_argument("after", metavar="AFTER", type=Path)
     options.add_selection(parser)
     parser.add_argument(
-        "--kernel-after", metavar="REGEX", type=options.pattern, help="kernels of AFTER (default: as --kernel)"
+        "--kernel-after",
+        metavar="REGEX",
+        type=options.pattern,
+        help="kernels of AFTER (default: as --kernel)",
     )
     parser.add_argument("--merge", action="store_true", help="add launches of equal configuration up")
-    parser.add_argument("--top", metavar="N", type=options.natural, default=15, help="lines shown, 0 for all (default 15)")
+    parser.add_argument(
+        "--top", metavar="N", type=options.natural, default=15, help="lines shown, 0 for all (default 15)"
+    )
     parser.add_argument("--format", choices=("text", "json"), default="text", help="default: text")
-    parser.add_argument("-o", "--output", metavar="FILE", type=Path, help="write to a file instead of standard output")
+    parser.add_argument(
+        "-o", "--output", metavar="FILE", type=Path, help="write to a file instead of standard output"
+    )
     parser.set_defaults(run=run)
 
 

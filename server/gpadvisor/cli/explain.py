@@ -14,7 +14,9 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         help="the page of one rule",
         description="Print what a rule finds, why warps stall, what to try, and when the advice is wrong.",
     )
-    parser.add_argument("rule", metavar="CODE", help="a code such as GPA102, or a name such as strength-reduction")
+    parser.add_argument(
+        "rule", metavar="CODE", help="a code such as GPA102, or a name such as strength-reduction"
+    )
     parser.set_defaults(run=run)
 
 

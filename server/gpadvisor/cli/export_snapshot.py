@@ -13,10 +13,12 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser = commands.add_parser(
         "export",
         help="unpack a snapshot into a folder",
-        description="Unpack a snapshot: Parquet tables that open in pandas, DuckDB or Polars, and the cubins.",
+        description="Unpack a snapshot: Parquet tables for pandas, DuckDB or Polars, and the cubins.",
     )
     parser.add_argument("input", metavar="SNAPSHOT", type=Path)
-    parser.add_argument("directory", metavar="DIR", type=Path, help="a folder that does not exist yet, or is empty")
+    parser.add_argument(
+        "directory", metavar="DIR", type=Path, help="a folder that does not exist yet, or is empty"
+    )
     parser.set_defaults(run=run)
 
 

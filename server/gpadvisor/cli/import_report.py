@@ -28,7 +28,9 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser.add_argument(
         "-o", "--output", metavar="FILE", type=Path, help="default: the report's name with .gpadvisor, here"
     )
-    parser.add_argument("--redact", action="store_true", help="remove paths, host names, command lines and sources")
+    parser.add_argument(
+        "--redact", action="store_true", help="remove paths, host names, command lines and sources"
+    )
     parser.set_defaults(run=run)
 
 
@@ -41,7 +43,11 @@ def run(arguments: argparse.Namespace) -> int:
     progress = TerminalProgress()
     try:
         report = import_profile(
-            arguments.input, target, find_settings(Path.cwd()).settings, redact=arguments.redact, progress=progress
+            arguments.input,
+            target,
+            find_settings(Path.cwd()).settings,
+            redact=arguments.redact,
+            progress=progress,
         )
     finally:
         progress.clear()

@@ -26,9 +26,14 @@ def add_selection(parser: argparse.ArgumentParser) -> None:
         "--kernel", metavar="REGEX", type=pattern, help="only kernels whose demangled or mangled name matches"
     )
     parser.add_argument(
-        "--launch", metavar="N", type=natural, help="this launch of the report (from 0) instead of each kernel's longest"
+        "--launch",
+        metavar="N",
+        type=natural,
+        help="this launch of the report (from 0) instead of each kernel's longest",
     )
-    parser.add_argument("--machine", metavar="FILE", help="machine table to use instead of the shipped one (TOML)")
+    parser.add_argument(
+        "--machine", metavar="FILE", help="machine table to use instead of the shipped one (TOML)"
+    )
     parser.add_argument("--no-cache", action="store_true", help="neither read nor write the cache")
 
 

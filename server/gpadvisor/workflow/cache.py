@@ -22,6 +22,7 @@ from gpadvisor import __version__
 SCHEMA: Final = 1
 MAX_BYTES: Final = 512 << 20
 _CHUNK: Final = 1 << 20
+_TOOLS: Final = ("nvdisasm", "cuobjdump", "nvcc")
 
 
 def cache_folder() -> Path | None:
@@ -60,13 +61,10 @@ def installation_digest() -> str:
 def _tool_places() -> list[Path]:
     # Files and folders whose time stamp changes when a tool is installed, removed or replaced.
     places = [Path(entry) for entry in sys.path if entry.endswith("site-packages")]
-    for name in ("nvdisasm", "cuobjdump", "nvcc"):
-        found = os.environ.get(f"GPADVISOR_{name.upper()}") or shutil.which(name)
-        if found:
-            places.append(Path(found))
-    for variable in ("CUDA_HOME", "CUDA_PATH"):
-        if os.environ.get(variable):
-            places.append(Path(os.environ[variable]) / "bin")
+    tools = (os.environ.get(f"GPADVISOR_{name.upper()}") or shutil.which(name) for name in _TOOLS)
+    places += [Path(found) for found in tools if found]
+    toolkits = (os.environ.get(variable) for variable in ("CUDA_HOME", "CUDA_PATH"))
+    places += [Path(found) / "bin" for found in toolkits if found]
     return places
 
 

@@ -13,7 +13,23 @@ from pathlib import Path
 from typing import Final
 
 SUFFIXES: Final = frozenset(
-    {".cu", ".cuh", ".h", ".hh", ".hpp", ".hxx", ".inl", ".ipp", ".tpp", ".cpp", ".cc", ".cxx", ".c", ".py", ".jl"}
+    {
+        ".cu",
+        ".cuh",
+        ".h",
+        ".hh",
+        ".hpp",
+        ".hxx",
+        ".inl",
+        ".ipp",
+        ".tpp",
+        ".cpp",
+        ".cc",
+        ".cxx",
+        ".c",
+        ".py",
+        ".jl",
+    }
 )
 MAX_FILES: Final = 50_000
 """Directory entries looked at; beyond that a project is searched in part only."""
@@ -35,15 +51,11 @@ def walk(root: Path) -> Iterator[Path]:
 
 
 def candidates(root: Path, names: Collection[str], sizes: Collection[int]) -> list[Path]:
-    """Files with one of the wanted names, or with the size of an embedded source (it may have been renamed)."""
+    """Files with a wanted name, or with the size of an embedded source (which may have been renamed)."""
     if not names and not sizes:
         return []
     wanted = {name.lower() for name in names}
-    found = []
-    for path in walk(root):
-        if path.name.lower() in wanted or (sizes and _size(path) in sizes):
-            found.append(path)
-    return found
+    return [path for path in walk(root) if path.name.lower() in wanted or (sizes and _size(path) in sizes)]
 
 
 def read_source(path: Path) -> bytes | None:

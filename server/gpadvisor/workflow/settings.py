@@ -6,6 +6,7 @@ A settings file comes with a project that may be hostile, so no key names a prog
 
 from __future__ import annotations
 
+import hashlib
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
@@ -28,14 +29,16 @@ class Settings:
         default=1.01, metadata={"doc": "suggestions whose expected speedup is lower are counted, not shown"}
     )
     min_importance: float = field(
-        default=0.01, metadata={"doc": "suggestions that match a smaller share of samples are counted, not shown"}
+        default=0.01,
+        metadata={"doc": "suggestions that match a smaller share of samples are counted, not shown"},
     )
     source_map: Mapping[str, str] = field(
-        default=MappingProxyType({}),
+        default_factory=lambda: MappingProxyType({}),
         metadata={"doc": "table of path prefixes: as the report has them = as they are here"},
     )
     source_root: str = field(
-        default=".", metadata={"doc": "folder searched for the sources a report names, relative to the settings file"}
+        default=".",
+        metadata={"doc": "folder searched for the sources a report names, relative to the settings file"},
     )
     machine: str | None = field(
         default=None, metadata={"doc": "machine table to use instead of the shipped one, a TOML file"}
@@ -49,7 +52,9 @@ class Settings:
     tool_timeout_seconds: float = field(
         default=120.0, metadata={"doc": "time limit of one compiler or disassembler run"}
     )
-    memory_mib: int = field(default=8192, metadata={"doc": "memory limit of a child process that reads a profile"})
+    memory_mib: int = field(
+        default=8192, metadata={"doc": "memory limit of a child process that reads a profile"}
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,14 +84,14 @@ def find_settings(start: Path) -> LoadedSettings:
 
 
 def _load(path: Path, table: tuple[str, ...]) -> LoadedSettings:
-    import hashlib  # noqa: PLC0415 - start-up: only where a file exists
-
     try:
         data = path.read_bytes()
     except OSError as error:
         raise SettingsError(f"cannot read {path}: {error.strerror}") from error
     if len(data) > MAX_FILE_BYTES:
-        raise SettingsError(f"{path} is larger than {MAX_FILE_BYTES} bytes; a settings file is a few lines of TOML")
+        raise SettingsError(
+            f"{path} is larger than {MAX_FILE_BYTES} bytes; a settings file is a few lines of TOML"
+        )
     try:
         content: object = tomllib.loads(data.decode("utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -117,9 +122,8 @@ def parse_settings(table: Mapping[str, object], where: str) -> Settings:
     for key, value in table.items():
         name = key.replace("-", "_")
         if name not in known:
-            raise SettingsError(
-                f"{where}: unknown setting '{key}'; known are {', '.join(sorted(n.replace('_', '-') for n in known))}"
-            )
+            names = ", ".join(sorted(entry.replace("_", "-") for entry in known))
+            raise SettingsError(f"{where}: unknown setting '{key}'; known are {names}")
         values[name] = _checked(name, value, where)
     return replace(Settings(), **values)  # type: ignore[arg-type] # each value was checked for its field
 
