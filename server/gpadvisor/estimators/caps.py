@@ -69,7 +69,7 @@ _METRICS: Final[dict[str, tuple[str, ...]]] = {
     SM: ("sm__throughput",),
 }
 
-# A share of the elapsed time bounds the run as a whole; one of the active cycles stands in where that is missing.
+# A share of the elapsed time bounds the whole run; one of the active cycles stands in where that is missing.
 _SUFFIXES: Final = (
     ".avg.pct_of_peak_sustained_elapsed",
     ".sum.pct_of_peak_sustained_elapsed",

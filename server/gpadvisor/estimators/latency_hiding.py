@@ -12,7 +12,6 @@ from gpadvisor.estimators.ranges import sampled_range, speedup
 from gpadvisor.model.advice import Estimate, Match, Region, Scope, ScopeKind
 from gpadvisor.model.program import Program
 
-
 _SHOWN_SCOPES: Final = 4
 
 

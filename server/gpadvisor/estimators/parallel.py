@@ -132,7 +132,8 @@ def _text(target: ParallelTarget, terms: ParallelTerms) -> str:
     return (
         f"GPA Eq. 10: S = 1/C_W x C_I x f = {1 / terms.warp_change:.3f} x {terms.issue_change:.3f} x "
         f"{target.factor:.3f} = {terms.speedup:.3f} with W = {target.warps_now:g}, "
-        f"W_new = {target.warps_new:g}, R_I = {target.issue_ratio:.4f}, I = {terms.issue_now:.4f}, I_new = {terms.issue_new:.4f}"
+        f"W_new = {target.warps_new:g}, R_I = {target.issue_ratio:.4f}, I = {terms.issue_now:.4f}, "
+        f"I_new = {terms.issue_new:.4f}"
     )
 
 
