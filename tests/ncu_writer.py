@@ -43,7 +43,7 @@ class RuleSpec:
     identifier: str
     name: str = ""
     section: str = "SpeedOfLight"
-    kind: int = 2  # 1 ok, 2 optimization, 3 warning, 4 error
+    kind: int = 4  # 1 ok, 2 warning, 3 error, 4 optimization
     message: str = ""
     speedup_percent: float | None = None
     speedup_global: bool = True
@@ -279,7 +279,8 @@ class _Writer:
 
     def result(self, spec: LaunchSpec, reference: int, starts: Mapping[str, int]) -> bytes:
         plain = spec.demangled.split("(")[0].split(" ")[-1] or spec.kernel
-        message = _varint_field(1, 4711) + _varint_field(2, 1)
+        message = _varint_field(1, 4711) + _varint_field(2, 1) + _varint_field(3, 99) + _varint_field(4, 98)
+        message += _varint_field(8, len(spec.grid)) + _sub(9, _triple((0, 0, 0)))
         message += _string(5, spec.kernel) + _string(6, plain) + _string(7, spec.demangled or spec.kernel)
         message += _sub(10, _triple(spec.grid)) + _sub(11, _triple(spec.block))
         for name, (value, instances) in self.metrics(spec, starts).items():
@@ -411,8 +412,11 @@ def _rule(rule: RuleSpec) -> bytes:
     message = _string(1, rule.identifier) + _string(2, rule.name or rule.identifier)
     if rule.message:
         text = _string(1, rule.message) + _varint_field(2, rule.kind) + _varint_field(3, 1)
-        body = _sub(1, text)
-        message += _sub(3, _sub(1, body))
+        item = _sub(1, text)
+        if rule.speedup_percent is not None:
+            kind = 2 if rule.speedup_global else 1
+            item += _sub(10, _varint_field(1, kind) + b"\x11" + struct.pack("<d", rule.speedup_percent))
+        message += _sub(3, _sub(1, item))
     return message + _string(4, rule.section)
 
 

@@ -148,6 +148,8 @@ class RuleResult:
     kind: str  # "ok", "warning", "optimization", "error", as far as the report says
     message: str
     estimated_speedup: float | None  # as a factor (1.25), where the rule gives one
+    title: str | None = None  # of the message; rules give several
+    speedup_scope: str | None = None  # "global": of the launch; "local": of the unit the rule looks at
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
