@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from gpadvisor.model.advice import Occupancy
-from gpadvisor.model.machine import SmLimits
+from gpadvisor.model.machine import MachineModel, SmLimits
+from gpadvisor.model.profile import KernelProfile
+from gpadvisor.model.program import KernelFacts
 
 WARPS: Final = "warps"
 REGISTERS: Final = "registers"
@@ -125,3 +128,64 @@ def _by_barriers(sm: SmLimits, block_barriers: int | None) -> int:
     if sm.block_barriers is None or not block_barriers:
         return NO_LIMIT
     return sm.block_barriers.value // block_barriers
+
+
+def kernel_occupancy(
+    machine: MachineModel, facts: KernelFacts | None, profile: KernelProfile | None
+) -> Occupancy:
+    """The occupancy of one launch, as far as known.
+
+    Without a launch, that of the block size in the code's launch bounds.
+    """
+    achieved = None if profile is None else achieved_occupancy(profile)
+    threads, registers, shared = _launch_facts(facts, profile)
+    if not threads or registers is None:
+        return Occupancy(
+            theoretical=None,
+            achieved=achieved,
+            limiter=None,
+            blocks_per_sm=None,
+            warps_per_sm=None,
+            limits=(),
+        )
+    launch = None if profile is None else profile.launch
+    found = occupancy(
+        machine.sm,
+        threads_per_block=threads,
+        registers_per_thread=registers,
+        shared_bytes=shared,
+        blocks=None if launch is None else launch.blocks,
+        sms=None if profile is None else profile.device.sms,
+        carveout_bytes=None if launch is None else launch.carveout_shared_bytes,
+        block_barriers=None if facts is None else facts.uses_barriers,
+    )
+    return replace(found, achieved=achieved)
+
+
+def achieved_occupancy(profile: KernelProfile) -> float | None:
+    """Measured warps per active cycle as a share of what an SM holds."""
+    percent = profile.metric("sm__warps_active.avg.pct_of_peak_sustained_active")
+    if percent is not None:
+        return percent / 100
+    warps, most = profile.metric("sm__warps_active.avg.per_cycle_active"), profile.device.max_warps_per_sm
+    return None if warps is None or not most else warps / most
+
+
+def _launch_facts(
+    facts: KernelFacts | None, profile: KernelProfile | None
+) -> tuple[int | None, int | None, int]:
+    """Threads per block, registers per thread and shared bytes; the launch knows better than the ELF."""
+    if profile is not None and not profile.launch.failed:
+        launch = profile.launch
+        registers = launch.registers_per_thread
+        if registers is None and facts is not None:
+            registers = facts.registers_per_thread
+        shared = (launch.static_shared_bytes or 0) + (launch.dynamic_shared_bytes or 0)
+        return launch.threads_per_block, registers, shared
+    if facts is None:
+        return None, None, 0
+    threads = facts.max_threads_per_block
+    if facts.required_block is not None:
+        x, y, z = facts.required_block
+        threads = x * y * z
+    return threads, facts.registers_per_thread, facts.static_shared_bytes or 0
