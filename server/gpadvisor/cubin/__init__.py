@@ -1,1 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
+"""CUDA ELF images: code sections, symbols, launch facts, lines and inline chains (GPA section III)."""
+
+from __future__ import annotations
+
+from gpadvisor.cubin.image import CodeSection, CodeSymbol, Cubin, LineTable
+from gpadvisor.cubin.read import read_cubin
+
+__all__ = ["CodeSection", "CodeSymbol", "Cubin", "LineTable", "read_cubin"]

@@ -32,6 +32,7 @@ class ProblemCode(Enum):
     TOOL_FALLBACK = "tool_fallback"
     FAILED_LAUNCH = "failed_launch"
     NOT_ANALYSED = "not_analysed"
+    DAMAGED_CUBIN = "damaged_cubin"
 
 
 @dataclass(frozen=True, slots=True)

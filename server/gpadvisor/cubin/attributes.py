@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Launch facts of kernels from the ``.nv.info`` attribute records (GPA section III, static analyzer)."""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from gpadvisor.model.program import KernelFacts
+
+# Names as cuobjdump -elf prints them, without "EIATTR_".
+MAX_THREADS: Final = 0x05
+REQNTID: Final = 0x10
+FRAME_SIZE: Final = 0x11
+MIN_STACK_SIZE: Final = 0x12
+REGCOUNT: Final = 0x2F
+NUM_BARRIERS: Final = 0x4C
+
+_FORMAT_NONE: Final = 1
+_FORMAT_BYTE: Final = 2
+_FORMAT_HALF: Final = 3
+_FORMAT_SIZED: Final = 4
+_WORD: Final = struct.Struct("<I")
+_STACK_UNKNOWN: Final = 1 << 31  # recursion: the compiler writes a value with the sign bit set
+
+_PTX_ENTRY: Final = re.compile(rb"\.entry\s+([\w$.]+)[^{;]*?\.minnctapersm\s+(\d+)")
+
+
+class Attribute(NamedTuple):
+    """One record: its code and its payload as little-endian words (one word for short forms)."""
+
+    code: int
+    words: tuple[int, ...]
+
+
+def attributes(raw: bytes) -> Iterator[Attribute]:
+    """The records of one ``.nv.info`` section; stops at the first that does not fit."""
+    at = 0
+    while at + 4 <= len(raw):
+        form, code, value = raw[at], raw[at + 1], raw[at + 2] | raw[at + 3] << 8
+        at += 4
+        if form == _FORMAT_SIZED:
+            payload = raw[at : at + value]
+            if len(payload) < value:
+                return
+            at += value
+            whole = len(payload) - len(payload) % 4
+            yield Attribute(code, tuple(word for (word,) in _WORD.iter_unpack(payload[:whole])))
+        elif form in (_FORMAT_NONE, _FORMAT_BYTE, _FORMAT_HALF):
+            yield Attribute(code, (value & 0xFF if form == _FORMAT_BYTE else value,))
+        else:
+            return
+
+
+class ModuleFacts(NamedTuple):
+    """What the module-wide ``.nv.info`` states, by ELF symbol index."""
+
+    registers: dict[int, int]
+    frame_bytes: dict[int, int]
+    stack_bytes: dict[int, int]
+
+
+def module_facts(raw: bytes) -> ModuleFacts:
+    """Register counts and stack sizes of every function."""
+    found = ModuleFacts({}, {}, {})
+    tables = {REGCOUNT: found.registers, FRAME_SIZE: found.frame_bytes, MIN_STACK_SIZE: found.stack_bytes}
+    for code, words in attributes(raw):
+        table = tables.get(code)
+        if table is not None and len(words) >= 2:
+            table[words[0]] = words[1]
+    return found
+
+
+def min_blocks_by_kernel(ptx: bytes) -> dict[str, int]:
+    """``__launch_bounds__``' second number, which only the PTX kept for -lineinfo still states."""
+    text = ptx.replace(b"\0", b"\n")
+    return {name.decode("ascii", "replace"): int(count) for name, count in _PTX_ENTRY.findall(text)}
+
+
+def kernel_facts(
+    own: bytes,
+    module: ModuleFacts,
+    *,
+    symbol: int,
+    section_flags: int,
+    section_info: int,
+    shared_bytes: int,
+    min_blocks: int | None,
+) -> KernelFacts:
+    """The facts of one kernel from its own records, the module's, and its section header."""
+    records = dict(attributes(own))
+    registers = module.registers.get(symbol)
+    if registers is None:
+        # Before CUDA 9 there is no REGCOUNT record; the section header's info has the count in its top byte.
+        registers = section_info >> 24 or None
+    barriers = records.get(NUM_BARRIERS)
+    block = records.get(REQNTID)
+    threads = records.get(MAX_THREADS)
+    return KernelFacts(
+        registers_per_thread=registers,
+        static_shared_bytes=shared_bytes,
+        stack_bytes=_stack(module, symbol),
+        max_threads_per_block=_product(threads),
+        required_block=(block[0], block[1], block[2]) if block is not None and len(block) == 3 else None,
+        min_blocks_per_sm=min_blocks,
+        uses_barriers=barriers[0] if barriers else section_flags >> 20 & 0x7F,
+    )
+
+
+def _stack(module: ModuleFacts, symbol: int) -> int | None:
+    """Bytes of stack per thread: the kernel's frame and, where it is bounded, that of its callees."""
+    sizes = [table[symbol] for table in (module.frame_bytes, module.stack_bytes) if symbol in table]
+    return max(sizes) if sizes and max(sizes) < _STACK_UNKNOWN else None
+
+
+def _product(words: tuple[int, ...] | None) -> int | None:
+    """Threads of a three-dimensional bound."""
+    if words is None or len(words) != 3:
+        return None
+    return words[0] * words[1] * words[2] or None
