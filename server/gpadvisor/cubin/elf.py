@@ -41,7 +41,7 @@ class SectionHeader(NamedTuple):
 class Symbol(NamedTuple):
     """One symbol table row; the name stays an offset until somebody asks for it."""
 
-    index: int
+    row: int
     name_offset: int
     kind: int
     other: int
@@ -90,7 +90,8 @@ class ElfImage:
         end = section.offset + section.size
         if end > len(self._data):
             raise CubinError(
-                f"cubin is truncated: section {section.name or '(unnamed)'} ends at byte {end} of {len(self._data)}"
+                f"cubin is truncated: section {section.name or '(unnamed)'} ends at byte {end} of "
+                f"{len(self._data)}; copy or build it again"
             )
         return self._data[section.offset : end]
 
@@ -145,7 +146,8 @@ def _read_header(
     if machine != EM_CUDA:
         what = _HOST_MACHINES.get(machine, f"machine {machine}")
         raise CubinError(
-            f"not a cubin: this is an ELF file of the host ({what}); extract its cubins with cuobjdump -xelf all"
+            f"not a cubin: this is an ELF file of the host ({what}); "
+            "extract its cubins with cuobjdump -xelf all"
         )
     return fields
 
@@ -160,7 +162,8 @@ def _section_rows(data: bytes, offset: int, entry_size: int, count: int) -> list
     end = offset + count * entry_size
     if count == 0 or end > len(data):
         raise CubinError(
-            f"cubin is truncated: its section headers end at byte {end} of {len(data)}; copy or build it again"
+            f"cubin is truncated: its section headers end at byte {end} of {len(data)}; "
+            "copy or build it again"
         )
     return list(_SECTION.iter_unpack(data[offset:end]))
 

@@ -51,7 +51,8 @@ def read_cubin(data: bytes) -> Cubin:
         )
     if not sections:
         raise CubinError(
-            "cubin has no code: no .text section with a function; build it from a source with a __global__ function"
+            "cubin has no code: no .text section with a function; "
+            "build it from a source with a __global__ function"
         )
     line_table = _line_table(elf, functions, bases)
     return Cubin(
@@ -169,7 +170,7 @@ def _code_section(
                 offset=offset,
                 size=min(symbol.size, len(code) - offset),
                 is_entry=bool(symbol.other & _OTHER_ENTRY),
-                elf_index=symbol.index,
+                elf_index=symbol.row,
             )
         )
     placed.sort(key=lambda s: (s.offset, s.elf_index))
@@ -206,8 +207,8 @@ def _facts(elf: ElfImage, sections: Iterable[CodeSection]) -> Mapping[str, Kerne
 def _static_shared(section: SectionHeader | None, *, reserved: bool) -> int:
     """Bytes of shared memory that the source declares.
 
-    From sm_90 on the section of a kernel that uses shared memory begins with what the driver keeps for itself;
-    an empty section of another name gives that away.
+    From sm_90 on the section of a kernel that uses shared memory begins with what the driver keeps for
+    itself; a section of another name gives that away.
     """
     if section is None:
         return 0
@@ -224,7 +225,7 @@ def _line_table(elf: ElfImage, functions: Mapping[int, list[Symbol]], bases: Map
     program = raw(".debug_line")
     targets: dict[int, tuple[int, int]] = {}
     if program:
-        values = {s.index: (s.section, s.value) for s in elf.symbols()}
+        values = {s.row: (s.section, s.value) for s in elf.symbols()}
         for name, layout in _RELOCATION.items():
             records = raw(name)
             usable = len(records) - len(records) % layout.size
