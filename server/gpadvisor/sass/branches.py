@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Targets of direct branches and calls, from text or, where the text names a symbol, from the encoding."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from gpadvisor.model.ids import INSTRUCTION_BYTES, Pc
+
+_HEX = re.compile(r"0x[0-9a-f]+$", re.IGNORECASE)
+_OFFSET_BITS: Final = 48
+
+
+def relative_target(arch: int, pc: int, low: int, high: int) -> int:
+    """The address that the relative offset field of BRA, BSSY and CALL.REL gives.
+
+    The field counts 4 bytes from the next instruction: bits 34-81, and from sm_90 on bits 16-23 below them.
+    """
+    field = (low >> 34) | (high & (1 << (_OFFSET_BITS - 30)) - 1) << 30
+    bits = _OFFSET_BITS
+    if arch >= 90:
+        field, bits = field << 8 | low >> 16 & 0xFF, bits + 8
+    if field >> (bits - 1):
+        field -= 1 << bits
+    return pc + INSTRUCTION_BYTES + 4 * field
+
+
+def printed_target(text: str) -> int | None:
+    """The offset that an operand prints, None for a symbol or a label."""
+    return int(text, 16) if _HEX.match(text) else None
+
+
+def inside(target: int | None, length: int) -> Pc | None:
+    """The target as an offset of its section, None where it lies outside."""
+    if target is None or not 0 <= target < length or target % INSTRUCTION_BYTES:
+        return None
+    return Pc(target)

@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operand text as values: which registers an operand names, before any opcode gives it a role."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import Enum
+from functools import lru_cache
+from typing import Final
+
+from gpadvisor.model.instruction import Register, RegisterFile, register
+
+
+class OperandKind(Enum):
+    """Kinds of operand; the letter is used in operand forms, "P R M R"."""
+
+    GPR = "R"
+    PREDICATE = "P"
+    UNIFORM = "U"
+    UNIFORM_PREDICATE = "Q"
+    PREDICATE_SET = "S"  # PR: all predicates at once
+    UNIFORM_PREDICATE_SET = "V"  # UPR
+    MEMORY = "M"  # [..], with or without a descriptor
+    DESCRIPTOR = "D"  # gdesc[..], tmem[..], idesc[..]
+    CONSTANT = "C"  # c[bank][offset]
+    IMMEDIATE = "I"
+    SPECIAL = "X"  # SR_TID.X, B0, SB0, 2D, a symbol
+
+
+FILES: Final = {
+    "R": RegisterFile.GPR,
+    "P": RegisterFile.PREDICATE,
+    "UR": RegisterFile.UNIFORM,
+    "UP": RegisterFile.UNIFORM_PREDICATE,
+}
+_KINDS: Final = {
+    "R": OperandKind.GPR,
+    "P": OperandKind.PREDICATE,
+    "UR": OperandKind.UNIFORM,
+    "UP": OperandKind.UNIFORM_PREDICATE,
+}
+_LAST_INDEX: Final = {"R": 254, "P": 6, "UR": 254, "UP": 6}
+
+_REGISTER = re.compile(r"[-+!~|]*(?P<prefix>UR|UP|R|P)(?P<index>[0-9]+|Z|T)(?![A-Za-z0-9_])(?P<tail>.*)$")
+_IN_BRACKETS = re.compile(
+    r"(?<![A-Za-z0-9_.])(?P<prefix>UR|R)(?P<index>[0-9]+|Z)(?P<modifiers>(?:\.[A-Za-z0-9]+)*)"
+)
+_GROUP = re.compile(r"(?P<name>[A-Za-z]*)\[(?P<content>[^\]]*)\]")
+_NUMBER = re.compile(
+    r"[-+]?(?:0x[0-9a-fA-F]+|[0-9]+(?:\.[0-9]*)?(?:[eE][-+]?[0-9]+)?|(?:Q|S)?NAN|INF)$", re.IGNORECASE
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """One register inside brackets; ``index`` is None for RZ and URZ."""
+
+    file: RegisterFile
+    index: int | None
+    wide: bool  # printed with ".64"
+    narrow: bool  # printed with ".U32"
+    role: str  # name before the bracket: "", "desc", "gdesc", "tmem", "c", ...
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """One operand; ``index`` is None for RZ, PT, URZ, UPT and everything that is no register."""
+
+    kind: OperandKind
+    text: str
+    file: RegisterFile | None = None
+    index: int | None = None
+    tail: str = ""  # modifiers after a register, ".reuse.H0_H0"
+    addresses: tuple[Address, ...] = ()
+    value: int | None = None  # of an integer immediate
+
+    @property
+    def is_predicate(self) -> bool:
+        """Whether it is one predicate of either file."""
+        return self.kind in (OperandKind.PREDICATE, OperandKind.UNIFORM_PREDICATE)
+
+    @property
+    def is_register(self) -> bool:
+        """Whether it is a register of either file."""
+        return self.kind in (OperandKind.GPR, OperandKind.UNIFORM)
+
+    def registers(self, count: int = 1) -> tuple[Register, ...]:
+        """The ``count`` registers that start here; none for RZ and its like, never past the file's end."""
+        return span(self.file, self.index, count)
+
+
+def span(file: RegisterFile | None, index: int | None, count: int) -> tuple[Register, ...]:
+    """``count`` registers of a file from ``index`` on."""
+    if file is None or index is None:
+        return ()
+    end = min(index + count, 255)
+    return tuple(register(file, i) for i in range(index, end))
+
+
+def split_operands(text: str) -> tuple[str, ...]:
+    """Operand texts, split at commas and blanks outside of brackets.
+
+    Some forms print a blank where others print a comma: ``BRX R4 -0x680``.
+    """
+    if "(" not in text and "{" not in text and "[" not in text:
+        return tuple(text.replace(",", " ").split())
+    parts: list[str] = []
+    depth, part = 0, ""
+    for char in text:
+        if char in "([{":
+            depth += 1
+        elif char in ")]}":
+            depth -= 1
+        if depth <= 0 and (char == "," or char.isspace()):
+            if part:
+                parts.append(part)
+            part = ""
+        else:
+            part += char
+    if part:
+        parts.append(part)
+    return tuple(parts)
+
+
+@lru_cache(maxsize=1 << 16)
+def parse_operand(text: str) -> Operand:
+    """The operand that ``text`` prints; text that is not understood is a SPECIAL operand without registers."""
+    match = _REGISTER.match(text)
+    if match is not None and "[" not in text:
+        return _register_operand(text, match)
+    if "[" in text:
+        return _bracket_operand(text)
+    bare = text.lstrip("-+!~|")
+    if bare in ("PR", "UPR") or bare.startswith(("PR.", "UPR.")):
+        uniform = bare.startswith("U")
+        kind = OperandKind.UNIFORM_PREDICATE_SET if uniform else OperandKind.PREDICATE_SET
+        return Operand(kind, text, file=FILES["UP" if uniform else "P"], tail=bare.partition(".")[2])
+    if _NUMBER.match(text):
+        return Operand(OperandKind.IMMEDIATE, text, value=_integer(text))
+    return Operand(OperandKind.SPECIAL, text)
+
+
+def _integer(text: str) -> int | None:
+    try:
+        return int(text, 0)
+    except ValueError:
+        return None
+
+
+def _register_operand(text: str, match: re.Match[str]) -> Operand:
+    prefix, digits = match["prefix"], match["index"]
+    index = int(digits) if digits.isdigit() and len(digits) <= 3 else None
+    if index is not None and index > _LAST_INDEX[prefix]:
+        index = None
+    return Operand(_KINDS[prefix], text, file=FILES[prefix], index=index, tail=match["tail"])
+
+
+def _bracket_operand(text: str) -> Operand:
+    addresses: list[Address] = []
+    names: list[str] = []
+    for group in _GROUP.finditer(text):
+        names.append(group["name"])
+        for match in _IN_BRACKETS.finditer(group["content"]):
+            index = int(match["index"]) if match["index"].isdigit() and len(match["index"]) <= 3 else None
+            modifiers = match["modifiers"].split(".")
+            addresses.append(
+                Address(
+                    file=FILES[match["prefix"]],
+                    index=index if index is not None and index < 255 else None,
+                    wide="64" in modifiers,
+                    narrow="U32" in modifiers or "S32" in modifiers,
+                    role=group["name"],
+                )
+            )
+    return Operand(_bracket_kind(names), text, addresses=tuple(addresses))
+
+
+def _bracket_kind(names: list[str]) -> OperandKind:
+    first = names[0] if names else ""
+    if first in ("c", "cx"):
+        return OperandKind.CONSTANT
+    if len(names) == 1 and first not in ("", "desc", "a"):
+        return OperandKind.DESCRIPTOR
+    return OperandKind.MEMORY
