@@ -1,1 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
+"""Advice for readers of every kind: text, Markdown, JSON and SARIF, from the Advice value alone."""
+
+from __future__ import annotations
+
+from gpadvisor.report.jsonformat import ADVICE_SCHEMA, render_json
+from gpadvisor.report.names import short_name
+from gpadvisor.report.tables import Column, Overflow, format_table
+from gpadvisor.report.text import render_text
+
+__all__ = [
+    "ADVICE_SCHEMA",
+    "Column",
+    "Overflow",
+    "format_table",
+    "render_json",
+    "render_text",
+    "short_name",
+]

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The page that text is set on: its width, its colours, the sources it can quote."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from gpadvisor.model.ids import SourceLocation
+from gpadvisor.report.style import Style
+from gpadvisor.report.words import clean, pad, place, wrap
+
+MIN_WIDTH: Final = 60
+LABEL: Final = 12
+"""Width of the labels left of a kernel's facts."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """What every part of the text report needs to know about where it is printed."""
+
+    width: int
+    style: Style
+    top: int | None  # suggestions shown for each kernel; None shows all
+    sources: Mapping[str, str]
+    local: Mapping[str, str]  # path on this machine by path in the report, where it was found
+    _lines: dict[str, Sequence[str]] = field(default_factory=dict)  # sources split once
+
+    def quote(self, location: SourceLocation | None) -> str | None:
+        """The text of a source line, where the source is at hand and has that line."""
+        if location is None or location.file not in self.sources:
+            return None
+        if location.file not in self._lines:
+            self._lines[location.file] = self.sources[location.file].splitlines()
+        lines = self._lines[location.file]
+        if not 1 <= location.line <= len(lines):
+            return None
+        return clean(lines[location.line - 1], 2_000).strip() or None
+
+    def place(self, location: SourceLocation, width: int | None = None) -> str:
+        """``file:line`` under the name that the file has on this machine, so that a click opens it."""
+        file = self.local.get(location.file, location.file)
+        return place(SourceLocation(file, location.line), width)
+
+    def rule(self, char: str = "-") -> str:
+        """A line across the page."""
+        return self.style.quiet(char * self.width)
+
+    def fact(self, label: str, text: str, *, margin: str = "", strong: bool = False) -> list[str]:
+        """A labelled sentence."""
+        if not text:
+            return []
+        indent = margin + " " * LABEL
+        lines = wrap(text, self.width, indent, margin + pad(label, LABEL))
+        words = [self.style.heading(line[len(indent) :]) if strong else line[len(indent) :] for line in lines]
+        return [self.style.quiet(lines[0][: len(indent)]) + words[0], *(indent + word for word in words[1:])]
+
+    def heading(self, text: str) -> list[str]:
+        """A section's title, set apart."""
+        return ["", *(self.style.heading(line) for line in wrap(text, self.width))]

@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The text report, in the spirit of GPA's (Fig. 8): kernels by GPU time, each with ranked advice."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Final
+
+from gpadvisor import __version__
+from gpadvisor.model.advice import Advice, KernelAdvice, LaunchSummary, SourceMatch
+from gpadvisor.report.names import short_name
+from gpadvisor.report.page import MIN_WIDTH, Page
+from gpadvisor.report.style import Style
+from gpadvisor.report.tables import Column, Overflow, format_table
+from gpadvisor.report.text_kernel import kernel_lines
+from gpadvisor.report.words import cleaned, duration, percent, plural, span, wrap
+
+_NO_SOURCES: Final[Mapping[str, str]] = MappingProxyType({})
+
+
+def render_text(
+    advice: Advice,
+    *,
+    width: int = 80,
+    color: bool = False,
+    top: int | None = None,
+    sources: Mapping[str, str] | None = None,
+) -> str:
+    """The whole advice as text.
+
+    Args:
+        advice: What to report.
+        width: Columns of the page; fewer than 60 are treated as 60.
+        color: Whether to use ANSI colours. Without, the text has no control character but line feeds.
+        top: Suggestions shown for each kernel; None shows all.
+        sources: Texts of source files by the path that the advice names, quoted where hotspots are.
+    """
+    advice = cleaned(advice)
+    page = Page(
+        width=max(width, MIN_WIDTH),
+        style=Style(color),
+        top=top,
+        sources=_NO_SOURCES if sources is None else sources,
+        local={match.report_path: match.local_path for match in advice.sources if match.local_path},
+    )
+    lines = [*_title(page, advice), *_overview(page, advice), *_launches(page, advice)]
+    for number, kernel in enumerate(advice.kernels, start=1):
+        lines += ["", *kernel_lines(page, kernel, number, len(advice.kernels))]
+    lines += [*_sources(page, advice.sources), *_problems(page, advice)]
+    return "\n".join(line.rstrip() for line in lines) + "\n"
+
+
+def _title(page: Page, advice: Advice) -> list[str]:
+    collector = " ".join(filter(None, (advice.collector, advice.collector_version)))
+    parts = [
+        f"{advice.path}",
+        f"collected by {collector}" if collector else "",
+        plural(len(advice.kernels), "kernel"),
+        plural(len(advice.launches), "launch") if advice.launches else "",
+    ]
+    text = ", ".join(part for part in parts if part)
+    head = f"GPAdvisor {__version__}"
+    lines = wrap(text, page.width, " " * 4, head + "  ")
+    lines[0] = page.style.heading(lines[0][: len(head)]) + lines[0][len(head) :]
+    return lines if advice.kernels else [*lines, "", "No kernel was analysed."]
+
+
+def best(kernel: KernelAdvice) -> str:
+    """The kernel's first suggestion in two words, as the overview has it."""
+    live = [suggestion for suggestion in kernel.suggestions if suggestion.suppressed is None]
+    for suggestion in live:
+        if suggestion.speedup is not None:
+            return f"{suggestion.code} {span(suggestion.speedup)}"
+    return plural(len(live), "finding") + ", no estimate" if live else "none"
+
+
+def _overview(page: Page, advice: Advice) -> list[str]:
+    if len(advice.kernels) < 2:
+        return []
+    launches: dict[str, int] = defaultdict(int)
+    for summary in advice.launches:
+        launches[summary.launch.kernel] += 1
+    columns = [
+        Column(title="#", right=True),
+        Column(title="kernel", min_width=16, max_width=60, fit=short_name),
+        Column(title="launches", right=True, drop=2),
+        Column(title="time", right=True),
+        Column(title="share", right=True),
+        Column(title="evidence", drop=1),
+        Column(title="best suggestion"),
+    ]
+    rows = [
+        (
+            str(number),
+            kernel.name,
+            str(launches[kernel.mangled] or "-"),
+            "-" if kernel.duration_ns is None else duration(kernel.duration_ns),
+            percent(kernel.time_share),
+            kernel.evidence.value,
+            best(kernel),
+        )
+        for number, kernel in enumerate(advice.kernels, start=1)
+    ]
+
+    def style(row: int, column: int, text: str) -> str:
+        if row < 0:
+            return page.style.quiet(text)
+        has_gain = column == 6 and "x" in text and not text.startswith("none")
+        return page.style.gain(text) if has_gain else text
+
+    return ["", *format_table(columns, rows, width=page.width, indent=1, style=style)]
+
+
+def _launches(page: Page, advice: Advice) -> list[str]:
+    """Every launch; those of one kernel with one configuration share a row."""
+    if len(advice.launches) < 2:
+        return []
+    groups: dict[tuple[object, ...], list[LaunchSummary]] = defaultdict(list)
+    for summary in advice.launches:
+        launch = summary.launch
+        groups[launch.demangled, launch.grid, launch.block, launch.failed].append(summary)
+    columns = [
+        Column(title="launch", min_width=6, overflow=Overflow.WRAP),
+        Column(title="kernel", min_width=16, max_width=60, fit=short_name),
+        Column(title="grid", right=True),
+        Column(title="block", right=True),
+        Column(title="time", right=True),
+        Column(title="analysed"),
+    ]
+    rows = [_launch_row(group) for group in groups.values()]
+    table = format_table(
+        columns, rows, width=page.width, indent=1, style=lambda r, _c, t: page.style.quiet(t) if r < 0 else t
+    )
+    return [*page.heading(f"Launches ({len(advice.launches)})"), *table]
+
+
+def _launch_row(group: Sequence[LaunchSummary]) -> tuple[str, ...]:
+    first = group[0].launch
+    times = [summary.launch.duration_ns for summary in group if summary.launch.duration_ns is not None]
+    analysed = [summary.launch.index for summary in group if summary.analysed]
+    return (
+        ranges([summary.launch.index for summary in group]),
+        first.demangled,
+        extent(first.grid),
+        extent(first.block),
+        "failed" if first.failed else _times(times),
+        ranges(analysed) if analysed else "no",
+    )
+
+
+def _times(times: Sequence[float]) -> str:
+    if not times:
+        return "-"
+    low, high = duration(min(times)), duration(max(times))
+    return high if low == high else f"{low} to {high}"
+
+
+def extent(size: tuple[int, int, int]) -> str:
+    """A grid or block: ``4096`` or ``64x64x1``."""
+    return str(size[0]) if size[1:] == (1, 1) else "x".join(str(number) for number in size)
+
+
+def ranges(numbers: Sequence[int]) -> str:
+    """Numbers with runs folded: ``0-3, 7``."""
+    parts: list[list[int]] = []
+    for number in sorted(set(numbers)):
+        if parts and number == parts[-1][1] + 1:
+            parts[-1][1] = number
+        else:
+            parts.append([number, number])
+    return ", ".join(str(low) if low == high else f"{low}-{high}" for low, high in parts)
+
+
+def _sources(page: Page, matches: Sequence[SourceMatch]) -> list[str]:
+    if not matches:
+        return []
+    lines = page.heading("Source files")
+    for match in matches:
+        found = match.local_path not in (None, match.report_path)
+        text = f"{match.report_path} -> {match.local_path}" if found else match.report_path
+        lines += wrap(f"{text} ({match.method})", page.width, "    ", "  ")
+    return lines
+
+
+def _problems(page: Page, advice: Advice) -> list[str]:
+    if not advice.problems:
+        return []
+    lines = page.heading("Not understood, and data quality")
+    for problem in advice.problems:
+        text = wrap(f"{problem.code.value}: {problem.message}", page.width, "    ", "  ")
+        lines += [page.style.caution(line) for line in text]
+    return lines

@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One kernel of the text report: facts, where the samples went, suggestions, and what was not suggested."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from gpadvisor.model.advice import (
+    KernelAdvice,
+    Occupancy,
+    RuleComparison,
+)
+from gpadvisor.model.profile import Evidence
+from gpadvisor.report.names import short_name
+from gpadvisor.report.page import Page
+from gpadvisor.report.text_stalls import hot_lines, stall_lines
+from gpadvisor.report.text_suggestion import group_lines, suggestion_lines
+from gpadvisor.report.words import (
+    Keep,
+    duration,
+    percent,
+    plural,
+    shorten,
+    size,
+    without_links,
+    wrap,
+)
+
+_NAME_LINES: Final = 4
+_RULE_MESSAGE: Final = 320
+
+
+def kernel_lines(page: Page, kernel: KernelAdvice, number: int, kernels: int) -> list[str]:
+    """Everything about one kernel."""
+    parts = [
+        _header(page, kernel, number, kernels),
+        _facts(page, kernel),
+        stall_lines(page, kernel),
+        hot_lines(page, kernel),
+        _suggestions(page, kernel),
+        _rejected(page, kernel),
+        _rules(page, kernel),
+        _problems(page, kernel),
+    ]
+    return [line for part in parts for line in part]
+
+
+def _header(page: Page, kernel: KernelAdvice, number: int, kernels: int) -> list[str]:
+    lead = f"Kernel {number} of {kernels}: " if kernels > 1 else "Kernel: "
+    name = short_name(kernel.name, page.width - len(lead))
+    lines = [page.rule("="), page.style.heading(lead + name), page.rule("=")]
+    if name != kernel.name:
+        full = shorten(kernel.name, _NAME_LINES * (page.width - 12), Keep.BOTH)
+        lines += page.fact("Full name", full)
+    return lines
+
+
+def _facts(page: Page, kernel: KernelAdvice) -> list[str]:
+    device = kernel.device
+    sms = f", {device.sms} SMs" if device.sms is not None else ""
+    name = f"{device.name} ({device.arch}{sms})" if device.name else f"{device.arch}{sms}"
+    lines = page.fact("Device", name)
+    lines += page.fact("Launch", _launch(kernel))
+    lines += page.fact("Time", _time(kernel))
+    lines += page.fact("Evidence", f"{kernel.evidence.value}: {kernel.evidence_reason}")
+    lines += page.fact("Occupancy", _occupancy(kernel.occupancy))
+    used = ", ".join(f"{use.name} {use.percent:.0f} %" for use in kernel.utilisations)
+    lines += page.fact("Utilisation", f"{used} of peak" if used else "")
+    if kernel.coverage.before is not None and kernel.coverage.after is not None:
+        before, after = percent(kernel.coverage.before, 0), percent(kernel.coverage.after, 0)
+        lines += page.fact("Coverage", f"single dependency {before} before pruning, {after} after")
+    return lines + page.fact("Verdict", kernel.verdict, strong=True)
+
+
+def _launch(kernel: KernelAdvice) -> str:
+    parts = []
+    if kernel.launch is not None:
+        launch = kernel.launch
+        parts += [f"#{launch.index}", f"grid {dimensions(launch.grid)}", f"block {dimensions(launch.block)}"]
+        if launch.cluster is not None and launch.cluster != (1, 1, 1):
+            parts.append(f"clusters of {dimensions(launch.cluster)}")
+    if kernel.registers_per_thread is not None:
+        parts.append(f"{kernel.registers_per_thread} registers per thread")
+    if kernel.shared_bytes is not None:
+        parts.append(f"{size(kernel.shared_bytes)} shared memory per block")
+    if kernel.merged_launches > 1:
+        parts.append(f"{kernel.merged_launches} launches added up")
+    return ", ".join(parts)
+
+
+def dimensions(extent: tuple[int, int, int]) -> str:
+    """A grid or block without trailing ones: ``4096``, ``64 x 64``."""
+    shown = list(extent)
+    while len(shown) > 1 and shown[-1] == 1:
+        shown.pop()
+    return " x ".join(str(number) for number in shown)
+
+
+def _time(kernel: KernelAdvice) -> str:
+    if kernel.duration_ns is None:
+        return ""
+    share = (
+        "" if kernel.time_share is None else f", {percent(kernel.time_share)} of the GPU time in this report"
+    )
+    return duration(kernel.duration_ns) + share
+
+
+def _occupancy(occupancy: Occupancy) -> str:
+    if occupancy.theoretical is None:
+        return f"achieved {percent(occupancy.achieved, 0)}" if occupancy.achieved is not None else ""
+    text = f"theoretical {percent(occupancy.theoretical, 0)}"
+    if occupancy.achieved is not None:
+        text += f", achieved {percent(occupancy.achieved, 0)}"
+    if occupancy.limiter is not None:
+        text += f", limited by {occupancy.limiter}"
+    if occupancy.limits:
+        allowed = ", ".join(f"{name} {blocks}" for name, blocks in occupancy.limits)
+        text += f" (blocks per SM allowed by {allowed})"
+    return text
+
+
+def _suggestions(page: Page, kernel: KernelAdvice) -> list[str]:
+    live = [suggestion for suggestion in kernel.suggestions if suggestion.suppressed is None]
+    shown = live if page.top is None else live[: page.top]
+    lines: list[str] = []
+    if not live:
+        lines += page.heading("No suggestion")
+        lines += wrap(_nothing(kernel), page.width, " ")
+    elif kernel.evidence is Evidence.STATIC:
+        lines += page.heading("Findings in the machine code")
+        lines += wrap("Without samples no gain is estimated, and the order says nothing.", page.width, " ")
+    else:
+        lines += page.heading("Suggestions")
+    for number, suggestion in enumerate(shown, start=1):
+        lines += ["", *suggestion_lines(page, kernel, suggestion, number)]
+    for group in kernel.groups:
+        lines += ["", *group_lines(page, kernel, group)]
+    more = len(live) - len(shown)
+    notes = [f"{plural(more, 'more suggestion')} not shown (--top)" if more else ""]
+    notes.append(f"{kernel.hidden} below the thresholds (--min-speedup shows them)" if kernel.hidden else "")
+    text = "; ".join(note for note in notes if note)
+    if text:
+        lines += ["", *(page.style.quiet(line) for line in wrap(text, page.width, " "))]
+    return lines + _suppressed(page, kernel)
+
+
+def _nothing(kernel: KernelAdvice) -> str:
+    considered = plural(len(kernel.rejected), "optimizer") if kernel.rejected else "every optimizer"
+    tail = "; the conditions that failed are below" if kernel.rejected else ""
+    return f"Nothing worth showing was found: {considered} looked at this kernel and rejected it{tail}."
+
+
+def _suppressed(page: Page, kernel: KernelAdvice) -> list[str]:
+    lines: list[str] = []
+    for suggestion in kernel.suggestions:
+        if suggestion.suppressed is None:
+            continue
+        reason = suggestion.suppressed.reason or "no reason given"
+        text = f"{suggestion.code} is ignored at {page.place(suggestion.suppressed.location)}: {reason}"
+        lines += [page.style.quiet(line) for line in wrap(text, page.width, "   ", " ")]
+    return ["", *lines] if lines else []
+
+
+def _rejected(page: Page, kernel: KernelAdvice) -> list[str]:
+    if not kernel.rejected:
+        return []
+    lines = page.heading("Considered and rejected")
+    for rejection in kernel.rejected:
+        lines += wrap(rejection.reason, page.width, " " * 9, f" {rejection.code}  ")
+    return lines
+
+
+def _rules(page: Page, kernel: KernelAdvice) -> list[str]:
+    if not kernel.rules:
+        return []
+    lines = page.heading("NVIDIA's own rules beside ours")
+    for comparison in kernel.rules:
+        lines += _rule(page, comparison)
+    return lines
+
+
+def _rule(page: Page, comparison: RuleComparison) -> list[str]:
+    rule = comparison.rule
+    gain = f", {rule.estimated_speedup:.2f}x" if rule.estimated_speedup is not None else ""
+    ours = f" {' '.join(comparison.ours)}" if comparison.ours else ""
+    lines = wrap(f"{rule.name} ({rule.kind}{gain}): {comparison.agreement}{ours}", page.width, "   ", " ")
+    if comparison.explanation:
+        lines += wrap(comparison.explanation, page.width, "   ")
+    message = shorten(without_links(rule.message), _RULE_MESSAGE)
+    return [*lines, *(page.style.quiet(line) for line in wrap(f'"{message}"', page.width, "   "))]
+
+
+def _problems(page: Page, kernel: KernelAdvice) -> list[str]:
+    if not kernel.problems:
+        return []
+    lines = page.heading("Not understood, and data quality")
+    for problem in kernel.problems:
+        text = wrap(f"{problem.code.value}: {problem.message}", page.width, "   ", " ")
+        lines += [page.style.caution(line) for line in text]
+    return lines

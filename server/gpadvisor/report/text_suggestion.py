@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One suggestion of the text report: the gain, what to change, and the def-to-use hotspots behind it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from gpadvisor.model.advice import CodeRef, Group, Hotspot, KernelAdvice, Scope, ScopeKind, Suggestion
+from gpadvisor.model.blame import DependencyClass
+from gpadvisor.model.ids import SourceLocation
+from gpadvisor.report.names import short_name
+from gpadvisor.report.page import Page
+from gpadvisor.report.words import (
+    CATEGORY_WORDS,
+    Keep,
+    cells,
+    count,
+    factor,
+    pad,
+    percent,
+    plural,
+    shorten,
+    span,
+    speedup,
+    wrap,
+)
+
+SHOWN_HOTSPOTS: Final = 5
+"""As many as the original lists for one suggestion (GPA section V-C)."""
+_MARGIN: Final = "   "
+_WORTH_COLOUR: Final = 1.05
+_LEAST_PLACE: Final = 16
+_INSTRUCTION: Final = 48
+_NO_CLASS: Final = frozenset({DependencyClass.SELF, DependencyClass.NONE})
+_PLACES: Final = {
+    ScopeKind.LOOP: "loop",
+    ScopeKind.FUNCTION: "function",
+    ScopeKind.INLINED: "inlined function",
+    ScopeKind.LINE: "line",
+}
+
+
+def suggestion_lines(page: Page, kernel: KernelAdvice, suggestion: Suggestion, number: int) -> list[str]:
+    """One ranked suggestion."""
+    lines = _headline(page, suggestion, number)
+    if suggestion.title:
+        lines += wrap(suggestion.title, page.width, _MARGIN)
+    if suggestion.matched_samples:
+        latency = f"{count(suggestion.matched_latency)} of them latency"
+        matched = f"({count(suggestion.matched_samples)} samples, {latency})"
+        lines += _fact(page, "importance", f"{percent(suggestion.importance)} {matched}")
+    lines += _fact(page, "whole run", _program(kernel, suggestion))
+    lines += _fact(page, "where", _scope(page, kernel, suggestion.scope))
+    lines += _fact(page, "change", suggestion.advice)
+    if suggestion.speedup is not None:
+        lines += _fact(page, "estimate", _because(suggestion.speedup.equation, suggestion.speedup.reason))
+    shown = suggestion.hotspots[:SHOWN_HOTSPOTS]
+    for index, hotspot in enumerate(shown, start=1):
+        lines += _hotspot(page, hotspot, index)
+    more = len(suggestion.hotspots) - len(shown)
+    if more:
+        lines.append(page.style.quiet(f"{_MARGIN}and {plural(more, 'more hotspot')} (--format json has all)"))
+    return lines
+
+
+def _fact(page: Page, label: str, text: str) -> list[str]:
+    return page.fact(label, text, margin=_MARGIN)
+
+
+def _headline(page: Page, suggestion: Suggestion, number: int) -> list[str]:
+    left = f"{number}. {suggestion.code} {suggestion.name}"
+    tag = f"{_MARGIN}[{CATEGORY_WORDS[suggestion.category]}, {suggestion.evidence.value}]"
+    estimate = suggestion.speedup
+    right = "no estimate" if estimate is None else speedup(estimate)
+    style = page.style
+    worth = estimate is not None and estimate.expected >= _WORTH_COLOUR
+    coloured = style.gain(right) if worth else right
+    gap = page.width - cells(left) - cells(right)
+    if gap >= 2:
+        return [style.heading(left) + " " * gap + coloured, style.quiet(tag)]
+    return [style.heading(left), _MARGIN + coloured, style.quiet(tag)]
+
+
+def _program(kernel: KernelAdvice, suggestion: Suggestion) -> str:
+    """What it means for the report as a whole; nothing where the kernel is all there is."""
+    program, share = suggestion.program_speedup, kernel.time_share
+    if program is None or share is None or share > 0.9995:
+        return ""
+    gain = f"{span(program)} (expected {factor(program.expected)})"
+    return f"{gain}, as this kernel has {percent(share, 0)} of the GPU time"
+
+
+def _because(equation: str, reason: str) -> str:
+    equation, reason = equation.rstrip(". "), reason.rstrip(". ")
+    return f"{equation}. {reason[:1].upper()}{reason[1:]}." if reason else f"{equation}."
+
+
+def _scope(page: Page, kernel: KernelAdvice, scope: Scope) -> str:
+    at = page.place(scope.location) if scope.location is not None else ""
+    if scope.kind is ScopeKind.KERNEL:
+        return f"the whole kernel, {at}" if at else "the whole kernel"
+    name = "" if scope.name in {kernel.name, kernel.mangled} else short_name(scope.name, 60)
+    if scope.kind is ScopeKind.FUNCTION and not name:
+        return f"the kernel's own code, {at}" if at else "the kernel's own code"
+    if scope.kind in {ScopeKind.LOOP, ScopeKind.LINE}:
+        what = at if scope.kind is ScopeKind.LINE and at else f"{_PLACES[scope.kind]} {at}".rstrip()
+        return f"{what} in {name}" if name else what
+    return " ".join(filter(None, (_PLACES[scope.kind], name, f"at {at}" if at else "")))
+
+
+def _hotspot(page: Page, hotspot: Hotspot, index: int) -> list[str]:
+    kind = hotspot.dependency_class
+    facts = ["" if kind in _NO_CLASS else kind.value.replace("_", " ")]
+    if hotspot.samples:
+        facts = [hotspot.reason, *facts, percent(hotspot.importance), f"{factor(hotspot.speedup)} alone"]
+    if hotspot.definition is not None and hotspot.distance_instructions is not None:
+        facts.append(f"{plural(hotspot.distance_instructions, 'instruction')} apart")
+    text = ", ".join(fact for fact in facts if fact)
+    lines = wrap(text, page.width, _MARGIN + "   ", f"{_MARGIN}{index}) ")
+    definition, use = hotspot.definition, hotspot.use
+    if definition is not None and use is not None:
+        same = definition.location == use.location
+        lines += _code(page, "def", definition, None if same else page.quote(definition.location))
+        return lines + _code(page, "use", use, page.quote(use.location))
+    only = use if definition is None else definition
+    if only is None:
+        return [*lines, f"{_MARGIN}   outside the analysed code"]
+    return [*lines, *_code(page, "at", only, page.quote(only.location))]
+
+
+def _code(page: Page, role: str, code: CodeRef, quoted: str | None) -> list[str]:
+    """One end of a dependency: the source place, the instruction, and how it got there by inlining."""
+    left = f"{_MARGIN}   {role:<3} "
+    indent = " " * len(left)
+    instruction = f"{code.pc:#06x}  {shorten(code.text or code.opcode, _INSTRUCTION)}"
+    room = page.width - len(left) - cells(instruction) - 2
+    where = _where(page, code.location, code.function, page.width - len(left))
+    style = page.style
+    if cells(where) <= room:
+        lines = [style.quiet(left) + style.code(pad(where, room)) + "  " + instruction]
+    else:
+        lines = [style.quiet(left) + style.code(where), indent + instruction]
+    if quoted is not None:
+        lines.append(indent + shorten(f"| {quoted}", page.width - len(indent)))
+    for frame in code.inline:
+        callee = short_name(frame.function, 40) if frame.function else "code"
+        text = f"{callee} inlined at {page.place(frame.call_site)}"
+        lines.append(indent + style.quiet(shorten(text, page.width - len(indent), Keep.BOTH)))
+    return lines
+
+
+def _where(page: Page, location: SourceLocation | None, function: str, room: int) -> str:
+    if location is not None:
+        return page.place(location, max(room, _LEAST_PLACE))
+    return f"in {short_name(function, max(room // 2, _LEAST_PLACE))}"
+
+
+def group_lines(page: Page, kernel: KernelAdvice, group: Group) -> list[str]:
+    """The joint estimate of suggestions that share samples."""
+    by_code = {s.code: s.speedup for s in kernel.suggestions}
+    parts = [estimate for code in group.suggestions if (estimate := by_code.get(code)) is not None]
+    apart = " x ".join(factor(estimate.expected) for estimate in parts)
+    head = f" Together {factor(group.speedup.expected)}"
+    text = (
+        f"{head} ({span(group.speedup)}): {' + '.join(group.suggestions)} "
+        f"share {count(group.shared_samples)} of {count(group.samples)} samples"
+    )
+    text += f", so not {apart}." if len(parts) > 1 else "."
+    lines = wrap(text.strip(), page.width, "   ", " ")
+    return [page.style.gain(lines[0][: len(head)]) + lines[0][len(head) :], *lines[1:]]

@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Words and figures as every human-readable format prints them, and text made safe to print."""
+
+from __future__ import annotations
+
+import math
+import re
+import textwrap
+import unicodedata
+from dataclasses import fields, is_dataclass, replace
+from enum import Enum
+from typing import Final, TypeVar
+
+from gpadvisor.model.advice import Category, Estimate
+from gpadvisor.model.ids import SourceLocation
+
+T = TypeVar("T")
+
+MAX_TEXT: Final = 16_384
+"""Longest name or message kept; a name from a damaged file can be as long as the file."""
+
+ELLIPSIS: Final = "..."
+_UNSAFE: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+_LINK: Final = re.compile(r"@[a-z]{1,16}:([^:@\n]{1,200}):[^@\n]{0,500}@")
+
+CATEGORY_WORDS: Final = {
+    Category.STALL_ELIMINATION: "stall elimination",
+    Category.LATENCY_HIDING: "latency hiding",
+    Category.PARALLEL: "parallel",
+    Category.NOTE: "note",
+}
+
+
+def clean(text: str, limit: int = MAX_TEXT) -> str:
+    """The text on one line without anything that moves a cursor, changes a colour or reorders letters.
+
+    Names and paths come from files that anybody can have written, so control characters, bidirectional
+    marks and lone surrogates are shown as escapes.
+    """
+    if len(text) > limit:
+        text = text[: limit - len(ELLIPSIS)] + ELLIPSIS
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(_visible(char) for char in text)
+
+
+def _visible(char: str) -> str:
+    if char in "\t\r\n\v\f":
+        return " "
+    if unicodedata.category(char) not in _UNSAFE:
+        return char
+    code = ord(char)
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
+
+
+def cleaned(value: T) -> T:
+    """A copy of a frozen value in which every string went through `clean`."""
+    return _cleaned(value)  # type: ignore[return-value]  # the walk keeps the type of what it walks
+
+
+def _cleaned(value: object) -> object:
+    if isinstance(value, str) and not isinstance(value, Enum):
+        return clean(value)
+    if isinstance(value, tuple):
+        return tuple(_cleaned(item) for item in value)
+    if is_dataclass(value) and not isinstance(value, type):
+        old = {field.name: getattr(value, field.name) for field in fields(value)}
+        new = {name: _cleaned(item) for name, item in old.items()}
+        changed = {name: item for name, item in new.items() if item is not old[name]}
+        return replace(value, **changed) if changed else value
+    return value
+
+
+def without_links(message: str) -> str:
+    """A rule's message with Nsight Compute's links (``@url:words:address@``) reduced to their words."""
+    return _LINK.sub(r"\1", message)
+
+
+def cells(text: str) -> int:
+    """How many terminal cells a text takes: wide letters two, combining ones none."""
+    if text.isascii():
+        return len(text)
+    return sum(_cell(char) for char in text)
+
+
+def _cell(char: str) -> int:
+    if unicodedata.combining(char):
+        return 0
+    return 2 if unicodedata.east_asian_width(char) in "WF" else 1
+
+
+class Keep(Enum):
+    """Which part of a text survives shortening."""
+
+    START = "start"
+    END = "end"  # paths: the file name says most
+    BOTH = "both"
+
+
+def shorten(text: str, width: int, keep: Keep = Keep.START) -> str:
+    """The text cut to at most ``width`` cells, with an ellipsis where something went."""
+    if cells(text) <= width:
+        return text
+    if width <= len(ELLIPSIS):
+        return _take(text, max(width, 0))
+    room = width - len(ELLIPSIS)
+    if keep is Keep.START:
+        return _take(text, room) + ELLIPSIS
+    if keep is Keep.END:
+        return ELLIPSIS + _take(text[::-1], room)[::-1]
+    return _take(text, (room + 1) // 2) + ELLIPSIS + _take(text[::-1], room // 2)[::-1]
+
+
+def _take(text: str, width: int) -> str:
+    used = 0
+    for index, char in enumerate(text):
+        used += _cell(char)
+        if used > width:
+            return text[:index]
+    return text
+
+
+def pad(text: str, width: int, *, right: bool = False) -> str:
+    """The text filled with spaces to ``width`` cells."""
+    fill = " " * max(0, width - cells(text))
+    return fill + text if right else text + fill
+
+
+def wrap(text: str, width: int, indent: str = "", first: str | None = None) -> list[str]:
+    """Lines of at most ``width`` cells, each behind ``indent``, the first behind ``first``."""
+    lead = indent if first is None else first
+    if not text.isascii():  # textwrap counts letters, a terminal counts cells
+        width = width * len(text) // max(cells(text), 1)
+    lines = textwrap.wrap(
+        text,
+        max(width, len(indent) + 8),
+        initial_indent=lead,
+        subsequent_indent=indent,
+        break_on_hyphens=False,
+    )
+    return lines or [lead.rstrip()]
+
+
+def count(number: int) -> str:
+    """A count with its thousands apart."""
+    return f"{number:,}"
+
+
+def percent(share: float | None, digits: int = 1) -> str:
+    """A share in percent, or a dash where it is not known."""
+    return "-" if share is None or not math.isfinite(share) else f"{100 * share:.{digits}f} %"
+
+
+def share_of(part: int, whole: int) -> float | None:
+    """The quotient, None of nothing."""
+    return part / whole if whole else None
+
+
+def duration(nanoseconds: float | None) -> str:
+    """A time with a unit that leaves one to three digits before the point."""
+    if nanoseconds is None or not math.isfinite(nanoseconds):
+        return "unknown"
+    for unit, size in (("s", 1e9), ("ms", 1e6), ("us", 1e3)):
+        if nanoseconds >= size:
+            return f"{nanoseconds / size:.4g} {unit}"
+    return f"{nanoseconds:.0f} ns"
+
+
+def size(number: int) -> str:
+    """Bytes in the binary unit that reads best."""
+    for unit, step in (("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if number >= step:
+            return f"{number / step:.4g} {unit}"
+    return f"{number} bytes"
+
+
+def figure(value: float) -> str:
+    """A speedup's digits, as many as mean something."""
+    if not math.isfinite(value):
+        return "unbounded"
+    return f"{value:.2f}" if value < 10 else f"{value:.1f}" if value < 100 else f"{value:.0f}"
+
+
+def factor(value: float) -> str:
+    """A speedup: ``1.31x``."""
+    digits = figure(value)
+    return f"{digits}x" if math.isfinite(value) else digits
+
+
+def span(estimate: Estimate) -> str:
+    """An estimate's range: ``1.12-1.31x``, or one number where both ends print alike."""
+    low, high = figure(estimate.low), factor(estimate.high)
+    return high if f"{low}x" == high else f"{low}-{high}" if low != "unbounded" else high
+
+
+def equation_name(estimate: Estimate) -> str:
+    """What stands before the colon of the equation: ``GPA Eq. 2``."""
+    return estimate.equation.partition(":")[0].strip() or "the paper"
+
+
+def speedup(estimate: Estimate) -> str:
+    """The whole estimate: ``1.12-1.31x (expected 1.20x; GPA Eq. 2: 1.35x)``."""
+    paper = "" if estimate.paper is None else f"; {equation_name(estimate)}: {factor(estimate.paper)}"
+    return f"{span(estimate)} (expected {factor(estimate.expected)}{paper})"
+
+
+def place(location: SourceLocation, width: int | None = None) -> str:
+    """``file:line``; a path that is too long loses its front."""
+    line = f":{location.line}"
+    return (
+        location.file + line if width is None else shorten(location.file, width - len(line), Keep.END) + line
+    )
+
+
+def plural(number: int, noun: str) -> str:
+    """``1 launch``, ``3 launches``."""
+    if number == 1:
+        return f"1 {noun}"
+    return f"{count(number)} {noun}{'es' if noun.endswith(('ch', 's', 'x')) else 's'}"
