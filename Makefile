@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+# The few commands to know. Everything lives in .venv; nothing else on the machine is touched.
+#   make run       sets up and prints advice for one of our kernels
+#   make test      every test this machine can run
+#   make check     format, lint, types, layers, spelling, declared dependencies
+#   make bench     times against nvdisasm
+#   make validate  figures on large corpora
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := run
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-builtin-rules
+
+PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
+	if $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then echo $$p; break; fi; done)
+VENV ?= .venv
+BIN := $(VENV)/bin
+JOBS ?= 2
+KERNEL ?= thermal_stencil
+
+# A stamp is named after the content it was made from, so that an unchanged checkout needs no network.
+KEY := $(shell cat pyproject.toml constraints.txt | cksum | cut -d' ' -f1)
+BASE := $(VENV)/.base-$(KEY)
+TEST := $(VENV)/.test-$(KEY)
+CHECK := $(VENV)/.check-$(KEY)
+PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input --quiet
+
+.PHONY: run test check format bench validate clean
+
+run: $(BASE)
+	$(BIN)/gpadvisor advise fixtures/kernels/$(KERNEL)/before.cu
+
+test: $(TEST)
+	$(BIN)/python -m pytest -n $(JOBS) -q $(ARGS)
+
+check: $(CHECK)
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/codespell
+	$(BIN)/deptry .
+
+format: $(CHECK)
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: $(TEST)
+	$(BIN)/python -m bench $(ARGS)
+
+validate: $(TEST)
+	GPADVISOR_VALIDATE=1 $(BIN)/python -m pytest -n $(JOBS) -q -m validate $(ARGS)
+
+clean:
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+
+$(BASE): pyproject.toml constraints.txt
+	@test -n "$(PYTHON)" || { echo "gpadvisor needs Python 3.11 or newer; set PYTHON=/path/to/python3" >&2; exit 1; }
+	@echo "setting up $(VENV)"
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || { \
+		echo "$(PYTHON) has no working venv module; on Debian: apt-get install python3-venv" >&2; \
+		rm -rf $(VENV); exit 1; }
+	$(PIP) install -c constraints.txt pip hatchling editables
+	$(PIP) install -c constraints.txt --no-build-isolation -e '.[compile]'
+	@rm -f $(VENV)/.base-* && touch $@
+
+$(TEST): $(BASE)
+	$(PIP) install -c constraints.txt --group test
+	@rm -f $(VENV)/.test-* && touch $@
+
+$(CHECK): $(TEST)
+	$(PIP) install -c constraints.txt --group check
+	@rm -f $(VENV)/.check-* && touch $@
