@@ -1,1 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
+"""External tools: finding and running nvdisasm, cuobjdump and the compilers, with limits."""
+
+from __future__ import annotations
+
+from gpadvisor.toolchain.disassembly import Disassembly, disassemble
+from gpadvisor.toolchain.discovery import Tool, find_tools
+from gpadvisor.toolchain.process import ToolOutput, run_tool
+
+__all__ = ["Disassembly", "Tool", "ToolOutput", "disassemble", "find_tools", "run_tool"]

@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Cubin to listing by nvdisasm: one call, and ever simpler forms where that fails (GPA section III)."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+import time
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from gpadvisor.cubin import CodeSection, Cubin, read_cubin
+from gpadvisor.errors import CubinError, SassError, ToolError, ToolFailedError, ToolTimeoutError
+from gpadvisor.model.problem import Problem, ProblemCode
+from gpadvisor.sass.listing import Listing, SassLine, parse_cuobjdump, parse_hex_text, parse_json
+from gpadvisor.toolchain.discovery import Tool, disassemblers, find_tools
+from gpadvisor.toolchain.process import run_tool
+
+# Start-up of nvdisasm costs as much as about 15,000 instructions, so asking for a part pays above that only.
+_PART_PAYS_INSTRUCTIONS: Final = 20_000
+_OUTPUT_BYTES_BASE: Final = 1 << 24
+_OUTPUT_BYTES_PER_INSTRUCTION: Final = 4096
+_OFFSET: Final = re.compile(r"^(\s*/\*)([0-9a-fA-F]{4,16})(\*/)")
+
+
+@dataclass(frozen=True, slots=True)
+class Disassembly:
+    """The text of the code sections that were asked for."""
+
+    listing: Listing
+    tool: str  # "nvdisasm 13.5.37"
+    form: str  # "json", "text", "raw" or "cuobjdump"
+    problems: tuple[Problem, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """What all attempts have in common."""
+
+    path: Path  # the cubin as a file
+    cubin: Cubin
+    wanted: tuple[CodeSection, ...]
+    deadline: float
+    cancelled: Callable[[], bool] | None
+
+    @property
+    def output_bytes(self) -> int:
+        """A bound for the text of the whole cubin in its most verbose form."""
+        return _OUTPUT_BYTES_BASE + _OUTPUT_BYTES_PER_INSTRUCTION * self.cubin.instruction_count
+
+
+def disassemble(
+    cubin: bytes,
+    *,
+    sections: Collection[str] | None = None,
+    timeout_seconds: float = 120.0,
+    cancelled: Callable[[], bool] | None = None,
+    nvdisasm: Path | None = None,
+) -> Disassembly:
+    """Disassemble a cubin, or some of its code sections, within a time limit for all attempts together.
+
+    Raises:
+        CubinError: the bytes are no cubin, or lack one of the sections.
+        ToolNotFoundError: no disassembler for this architecture is here.
+        ToolFailedError: every disassembler and form failed.
+        ToolTimeoutError: time ran out.
+    """
+    image = read_cubin(cubin)
+    wanted = _wanted(image, sections)
+    tools = disassemblers(image.arch, image.abi, explicit=nvdisasm)
+    with tempfile.TemporaryDirectory(prefix="gpadvisor-") as folder:
+        path = Path(folder) / "image.cubin"
+        path.write_bytes(cubin)
+        request = _Request(path, image, wanted, time.monotonic() + timeout_seconds, cancelled)
+        return _first_that_works(request, tools)
+
+
+def _wanted(image: Cubin, names: Collection[str] | None) -> tuple[CodeSection, ...]:
+    """The sections asked for, in file order; empty ones have nothing to disassemble."""
+    if names is not None:
+        known = {section.name for section in image.sections}
+        for name in names:
+            if name not in known:
+                raise CubinError(f"cubin has no code section {name}; list its kernels to see which it has")
+    return tuple(s for s in image.sections if (names is None or s.name in names) and s.code)
+
+
+_Form = Callable[[_Request, Tool, float], Listing]
+
+
+def _attempts(request: _Request, tools: Sequence[Tool]) -> Iterator[tuple[str, _Form, Tool]]:
+    """Forms and tools, the plainest and fastest first."""
+    if not request.cubin.is_loaded:
+        # Symbols that hold device addresses make nvdisasm fail or even hang, so loaded images go raw at once.
+        for tool in tools:
+            yield "json", _json, tool
+        yield "text", _text, tools[0]
+    for tool in tools:
+        yield "raw", _raw, tool
+    for tool in find_tools("cuobjdump"):
+        yield "cuobjdump", _cuobjdump, tool
+
+
+def _first_that_works(request: _Request, tools: Sequence[Tool]) -> Disassembly:
+    """The listing of the first attempt that gives every instruction."""
+    failures: list[str] = []
+    last: ToolError | SassError | None = None
+    for form, attempt, tool in _attempts(request, tools):
+        remaining = request.deadline - time.monotonic()
+        if remaining <= 0:
+            break
+        try:
+            # Half of what is left: a hang must not take the time of the form that would work.
+            listing = _complete(attempt(request, tool, remaining / 2), request.wanted)
+        except (ToolFailedError, ToolTimeoutError, SassError) as error:
+            failures.append(f"{tool} -{form}: {error}")
+            last = error
+            continue
+        problems = tuple(
+            Problem(ProblemCode.TOOL_FALLBACK, f"{failure}; used {tool} in its {form} form instead")
+            for failure in failures
+        )
+        return Disassembly(listing=listing, tool=str(tool), form=form, problems=problems)
+    kind = ToolTimeoutError if isinstance(last, ToolTimeoutError) or last is None else ToolFailedError
+    raise kind("no disassembler could read this cubin: " + "; ".join(failures)) from last
+
+
+def _complete(listing: Listing, wanted: Sequence[CodeSection]) -> dict[str, tuple[SassLine, ...]]:
+    """The wanted sections of a listing, each with one line for every 16 bytes."""
+    found: dict[str, tuple[SassLine, ...]] = {}
+    for section in wanted:
+        lines = listing.get(section.name, ())
+        if len(lines) != section.instruction_count:
+            raise SassError(
+                f"{section.name} has {section.instruction_count} instructions and {len(lines)} were printed"
+            )
+        blank = sum(not line.opcode for line in lines)
+        if blank:
+            raise SassError(f"{blank} of {len(lines)} instructions of {section.name} were not printed")
+        found[section.name] = lines
+    return found
+
+
+def _run(request: _Request, command: Sequence[str | Path], seconds: float) -> str:
+    """The text that a disassembler prints."""
+    output = run_tool(
+        command,
+        timeout_seconds=seconds,
+        output_bytes=request.output_bytes,
+        cancelled=request.cancelled,
+        directory=request.path.parent,
+    )
+    return output.stdout.decode("utf-8", "replace")
+
+
+def _selection(request: _Request) -> list[str | Path]:
+    """Options that restrict the work to the wanted sections, where that saves time."""
+    total = request.cubin.instruction_count
+    part = sum(s.instruction_count for s in request.wanted)
+    if total <= _PART_PAYS_INSTRUCTIONS or 2 * part > total or not all(s.symbols for s in request.wanted):
+        return []
+    return ["-fun", ",".join(str(s.symbols[0].elf_index) for s in request.wanted)]
+
+
+def _json(request: _Request, tool: Tool, seconds: float) -> Listing:
+    """One structured call for the whole cubin or the wanted part."""
+    return parse_json(_run(request, [tool.path, "-json", *_selection(request), request.path], seconds))
+
+
+def _text(request: _Request, tool: Tool, seconds: float) -> Listing:
+    """The text form without data flow analysis, which is where the structured form was seen to crash."""
+    command: list[str | Path] = [tool.path, "-c", "-ndf", *_selection(request), request.path]
+    return parse_hex_text(_run(request, command, seconds))
+
+
+def _raw(request: _Request, tool: Tool, seconds: float) -> Listing:
+    """Code bytes without ELF around them: all wanted sections one behind the other in one call."""
+    raw = request.path.with_suffix(".bin")
+    raw.write_bytes(b"".join(section.code for section in request.wanted))
+    number = request.cubin.arch.removeprefix("sm_")
+    if tool.architectures and number not in tool.architectures:
+        number = number.rstrip("af")
+    text = _run(request, [tool.path, "-b", f"SM{number}", raw], seconds)
+    return parse_hex_text(_split(text, request.wanted))
+
+
+def _split(text: str, sections: Sequence[CodeSection]) -> str:
+    """The text of concatenated code with a header before each section and offsets inside the section."""
+    rows: list[str] = []
+    place = iter(sections)
+    start = end = 0
+    labels: list[str] = []
+    for row in text.splitlines():
+        match = _OFFSET.match(row)
+        if match is None:
+            labels.append(row)
+            continue
+        offset = int(match[2], 16)
+        while offset >= end:
+            section = next(place, None)
+            if section is None:
+                raise SassError("more instructions were printed than the code has")
+            start, end = end, end + len(section.code)
+            rows.append(f"\t.section\t.text.{section.name}")
+        rows += labels
+        labels.clear()
+        rows.append(f"{match[1]}{offset - start:04x}{row[match.end(2) :]}")
+    rows += labels
+    return "\n".join(rows)
+
+
+def _cuobjdump(request: _Request, tool: Tool, seconds: float) -> Listing:
+    """The form that also reads images as a driver has loaded them."""
+    return parse_cuobjdump(_run(request, [tool.path, "-sass", request.path], seconds))

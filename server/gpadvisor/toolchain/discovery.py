@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Finding nvdisasm, cuobjdump and nvcc: setting, toolkit, wheel, Triton; and what each copy can do."""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import logging
+import os
+import re
+import shutil
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from gpadvisor.errors import ToolError, ToolNotFoundError
+from gpadvisor.toolchain.process import run_tool
+
+_log = logging.getLogger(__name__)
+
+_QUESTION_SECONDS: Final = 20.0
+_VERSION: Final = re.compile(r"\bV(\d+)\.(\d+)\.(\d+)")
+_SM: Final = re.compile(r"'(?:SM|sm_)(\d+[af]?)'")
+_ABI_CUDA_13: Final = 8
+# The first nvdisasm that reads the newer ELF layout.
+_ABI_CUDA_13_SINCE: Final = (12, 8, 0)
+_VOLTA_HINT: Final = (
+    "install a CUDA toolkit from 11.8 to 12.9, or the package triton==3.3.1, which carries one"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """One copy of an external tool."""
+
+    path: Path
+    name: str  # "nvdisasm"
+    version: tuple[int, int, int]
+    origin: str  # where it was found, for messages: "setting", "toolkit", "wheel", "triton"
+    architectures: frozenset[str]  # "80", "90a"; empty when it does not tell
+
+    def __str__(self) -> str:
+        """The name and version, as reports show them."""
+        return f"{self.name} {'.'.join(map(str, self.version))}"
+
+    def knows(self, arch: str, abi: int | None = None) -> bool:
+        """Whether it can read code of an architecture in an ELF layout."""
+        if abi is not None and abi >= _ABI_CUDA_13 and self.version < _ABI_CUDA_13_SINCE:
+            return False
+        number = _number(arch)
+        return not self.architectures or not self.architectures.isdisjoint((number, number.rstrip("af")))
+
+
+def find_tools(name: str, *, explicit: Path | None = None) -> tuple[Tool, ...]:
+    """Every working copy of a tool, in the order of preference.
+
+    Raises:
+        ToolNotFoundError: the copy that a setting names does not work.
+    """
+    found: list[Tool] = []
+    seen: set[Path] = set()
+    for path, origin in _candidates(name, explicit):
+        real = path.resolve()
+        if real in seen:
+            continue
+        seen.add(real)
+        tool = _examine(path, name, origin)
+        if tool is not None:
+            found.append(tool)
+        elif origin == "setting":
+            raise ToolNotFoundError(
+                f"{path}, which the settings name as {name}, is no working {name}; "
+                "correct or remove the setting"
+            )
+    return tuple(found)
+
+
+def disassemblers(arch: str, abi: int | None, *, explicit: Path | None = None) -> tuple[Tool, ...]:
+    """The copies of nvdisasm that know an architecture and an ELF layout, best first.
+
+    Raises:
+        ToolNotFoundError: there is none; the message names what to install.
+    """
+    every = find_tools("nvdisasm", explicit=explicit)
+    fitting = [tool for tool in every if tool.knows(arch, abi)]
+    if not fitting:
+        raise ToolNotFoundError(_missing("nvdisasm", arch, every))
+    if abi is not None and abi >= _ABI_CUDA_13:
+        # The first releases that know this layout crash on some cubins.
+        fitting.sort(key=lambda tool: (tool.origin != "setting", tool.version < (13, 0, 0)))
+    return tuple(fitting)
+
+
+def _missing(name: str, arch: str, every: Sequence[Tool]) -> str:
+    """Why no copy fits, and what to install."""
+    have = ", ".join(f"{tool} ({tool.origin})" for tool in every)
+    seen = f"{have} cannot" if have else f"no copy of {name} is here"
+    digits = re.match(r"\d+", _number(arch))
+    old = digits is not None and int(digits.group()) < 75
+    hint = _VOLTA_HINT if old else "install the package nvidia-cuda-nvdisasm"
+    verb = f"{name} for {arch} was not found"
+    return f"{verb}: {seen}{' read this architecture or ELF layout' if have else ''}; {hint}"
+
+
+def _number(arch: str) -> str:
+    """The architecture as the tools' own lists write it: "90a" for "sm_90a"."""
+    return arch.removeprefix("sm_")
+
+
+def _candidates(name: str, explicit: Path | None) -> Iterator[tuple[Path, str]]:
+    """Paths where a copy may lie; those of a setting even when nothing is there."""
+    setting = os.environ.get(f"GPADVISOR_{name.upper()}")
+    if explicit is not None:
+        yield explicit, "setting"
+    if setting:
+        yield Path(setting), "setting"
+    places = [*((folder, "toolkit") for folder in _toolkit_folders()), *_package_folders()]
+    for folder, origin in places:
+        path = folder / name
+        if path.is_file() and os.access(path, os.X_OK):
+            yield path, origin
+
+
+def _toolkit_folders() -> Iterator[Path]:
+    """Folders of programs of installed CUDA toolkits, the user's choice first."""
+    for variable in ("CUDA_HOME", "CUDA_PATH"):
+        if os.environ.get(variable):
+            yield Path(os.environ[variable]) / "bin"
+    for tool in ("nvcc", "nvdisasm", "cuobjdump"):
+        path = shutil.which(tool)
+        if path is not None:
+            yield Path(path).parent
+    yield Path("/usr/local/cuda/bin")
+    yield from sorted(Path("/usr/local").glob("cuda-*/bin"), reverse=True)
+    yield from (Path("/opt/cuda/bin"), Path("/usr/lib/nvidia-cuda-toolkit/bin"))
+
+
+def _package_folders() -> Iterator[tuple[Path, str]]:
+    """Folders of programs inside installed Python packages."""
+    yield Path(sys.prefix) / "bin", "wheel"
+    for root in package_roots("nvidia"):
+        for folder in sorted(root.glob("*/bin"), reverse=True):
+            yield folder, "wheel"
+    for root in package_roots("triton"):
+        yield root / "backends" / "nvidia" / "bin", "triton"
+
+
+def package_roots(package: str) -> tuple[Path, ...]:
+    """Where a top-level package lies, without importing it."""
+    try:
+        spec = importlib.util.find_spec(package)
+    except (ImportError, ValueError):
+        return ()
+    if spec is None or spec.submodule_search_locations is None:
+        return ()
+    return tuple(Path(place) for place in spec.submodule_search_locations)
+
+
+def _examine(path: Path, name: str, origin: str) -> Tool | None:
+    """The tool at a path, or None when it does not answer like one."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    answer = _ask(path, status.st_mtime_ns, status.st_size)
+    if answer is None:
+        _log.info("%s does not answer --version and is ignored", path)
+        return None
+    version, architectures = answer
+    return Tool(path=path, name=name, version=version, origin=origin, architectures=architectures)
+
+
+@functools.cache
+def _ask(path: Path, _mtime_ns: int, _size: int) -> tuple[tuple[int, int, int], frozenset[str]] | None:
+    """Version and architectures that a program states; asked once per content."""
+    texts = []
+    for option in ("--version", "--help"):
+        try:
+            texts.append(
+                run_tool([path, option], timeout_seconds=_QUESTION_SECONDS).stdout.decode("utf-8", "replace")
+            )
+        except ToolError as error:
+            _log.info("%s %s: %s", path, option, error)
+            return None
+    match = _VERSION.search(texts[0])
+    if match is None:
+        return None
+    version = (int(match[1]), int(match[2]), int(match[3]))
+    return version, frozenset(_SM.findall(texts[1]))
