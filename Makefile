@@ -5,6 +5,7 @@
 #   make check     format, lint, types, layers, spelling, declared dependencies
 #   make bench     times against nvdisasm
 #   make validate  figures on large corpora
+#   make docs      writes the rules' pages from their modules
 
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
@@ -26,7 +27,7 @@ TEST := $(VENV)/.test-$(KEY)
 CHECK := $(VENV)/.check-$(KEY)
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input --quiet
 
-.PHONY: run test check format bench validate clean
+.PHONY: run test check format docs bench validate clean
 
 run: $(BASE)
 	$(BIN)/gpadvisor advise fixtures/kernels/$(KERNEL)/before.cu
@@ -48,6 +49,9 @@ format: $(CHECK)
 
 bench: $(TEST)
 	$(BIN)/python -m bench $(ARGS)
+
+docs: $(BASE)
+	$(BIN)/python -m docs.generate
 
 validate: $(TEST)
 	GPADVISOR_VALIDATE=1 $(BIN)/python -m pytest -n $(JOBS) -q -m validate $(ARGS)

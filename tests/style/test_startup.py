@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What starting the command line costs: ``--help`` and a look at the version import nothing heavy."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+HEAVY = ("numpy", "networkx", "duckdb", "elftools", "tree_sitter", "zstandard", "cuda", "ncu_report")
+"""Packages that only an analysis needs; each costs tens of milliseconds."""
+
+_PROBE = """
+import contextlib, io, json, sys
+with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+    from gpadvisor.cli import main
+    code = main(json.loads(sys.argv[1]))
+heavy = json.loads(sys.argv[2])
+print(json.dumps([code, sorted(name for name in heavy if name in sys.modules)]))
+"""
+
+
+def _run(arguments: list[str]) -> tuple[int, list[str]]:
+    done = subprocess.run(
+        [sys.executable, "-c", _PROBE, json.dumps(arguments), json.dumps(HEAVY)],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    code, loaded = json.loads(done.stdout)
+    return code, loaded
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["advise", "--help"], ["rules", "--help"]])
+def test_help_imports_no_heavy_package(arguments: list[str]) -> None:
+    code, loaded = _run(arguments)
+    assert code == 0
+    assert loaded == []
+
+
+def test_importing_the_package_imports_no_heavy_package() -> None:
+    probe = (
+        "import gpadvisor, sys, json; "
+        "print(json.dumps([m for m in json.loads(sys.argv[1]) if m in sys.modules]))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", probe, json.dumps(HEAVY)],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    assert json.loads(done.stdout) == []
