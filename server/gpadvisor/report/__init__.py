@@ -3,8 +3,11 @@
 
 from __future__ import annotations
 
-from gpadvisor.report.jsonformat import ADVICE_SCHEMA, render_json
+from gpadvisor.report.jsonformat import ADVICE_SCHEMA, advice_schema, render_json
+from gpadvisor.report.markdown import render_markdown
 from gpadvisor.report.names import short_name
+from gpadvisor.report.sarif import RuleMetadata, render_sarif
+from gpadvisor.report.style import Style
 from gpadvisor.report.tables import Column, Overflow, format_table
 from gpadvisor.report.text import render_text
 
@@ -12,8 +15,13 @@ __all__ = [
     "ADVICE_SCHEMA",
     "Column",
     "Overflow",
+    "RuleMetadata",
+    "Style",
+    "advice_schema",
     "format_table",
     "render_json",
+    "render_markdown",
+    "render_sarif",
     "render_text",
     "short_name",
 ]

@@ -28,7 +28,12 @@ class Page:
     _lines: dict[str, Sequence[str]] = field(default_factory=dict)  # sources split once
 
     def quote(self, location: SourceLocation | None) -> str | None:
-        """The text of a source line, where the source is at hand and has that line."""
+        """The words on a source line, where the source is at hand and has that line."""
+        line = self.line(location)
+        return None if line is None else line.strip() or None
+
+    def line(self, location: SourceLocation | None) -> str | None:
+        """A source line with its indentation."""
         if location is None or location.file not in self.sources:
             return None
         if location.file not in self._lines:
@@ -36,7 +41,7 @@ class Page:
         lines = self._lines[location.file]
         if not 1 <= location.line <= len(lines):
             return None
-        return clean(lines[location.line - 1], 2_000).strip() or None
+        return clean(lines[location.line - 1], 2_000).rstrip()
 
     def place(self, location: SourceLocation, width: int | None = None) -> str:
         """``file:line`` under the name that the file has on this machine, so that a click opens it."""

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Final
 
 from gpadvisor.model.advice import (
@@ -55,20 +56,27 @@ def _header(page: Page, kernel: KernelAdvice, number: int, kernels: int) -> list
     return lines
 
 
-def _facts(page: Page, kernel: KernelAdvice) -> list[str]:
+def facts(kernel: KernelAdvice) -> list[tuple[str, str]]:
+    """What is known about the kernel and its launch, label and words; words are empty where it is not."""
     device = kernel.device
     sms = f", {device.sms} SMs" if device.sms is not None else ""
-    name = f"{device.name} ({device.arch}{sms})" if device.name else f"{device.arch}{sms}"
-    lines = page.fact("Device", name)
-    lines += page.fact("Launch", _launch(kernel))
-    lines += page.fact("Time", _time(kernel))
-    lines += page.fact("Evidence", f"{kernel.evidence.value}: {kernel.evidence_reason}")
-    lines += page.fact("Occupancy", _occupancy(kernel.occupancy))
     used = ", ".join(f"{use.name} {use.percent:.0f} %" for use in kernel.utilisations)
-    lines += page.fact("Utilisation", f"{used} of peak" if used else "")
-    if kernel.coverage.before is not None and kernel.coverage.after is not None:
-        before, after = percent(kernel.coverage.before, 0), percent(kernel.coverage.after, 0)
-        lines += page.fact("Coverage", f"single dependency {before} before pruning, {after} after")
+    before, after = kernel.coverage.before, kernel.coverage.after
+    known = before is not None and after is not None
+    coverage = f"single dependency {percent(before, 0)} before pruning, {percent(after, 0)} after"
+    return [
+        ("Device", f"{device.name} ({device.arch}{sms})" if device.name else f"{device.arch}{sms}"),
+        ("Launch", _launch(kernel)),
+        ("Time", _time(kernel)),
+        ("Evidence", f"{kernel.evidence.value}: {kernel.evidence_reason}"),
+        ("Occupancy", _occupancy(kernel.occupancy)),
+        ("Utilisation", f"{used} of peak" if used else ""),
+        ("Coverage", coverage if known else ""),
+    ]
+
+
+def _facts(page: Page, kernel: KernelAdvice) -> list[str]:
+    lines = [line for label, text in facts(kernel) for line in page.fact(label, text)]
     return lines + page.fact("Verdict", kernel.verdict, strong=True)
 
 
@@ -99,9 +107,8 @@ def dimensions(extent: tuple[int, int, int]) -> str:
 def _time(kernel: KernelAdvice) -> str:
     if kernel.duration_ns is None:
         return ""
-    share = (
-        "" if kernel.time_share is None else f", {percent(kernel.time_share)} of the GPU time in this report"
-    )
+    known = kernel.time_share is not None and math.isfinite(kernel.time_share)
+    share = f", {percent(kernel.time_share)} of the GPU time in this report" if known else ""
     return duration(kernel.duration_ns) + share
 
 

@@ -5,7 +5,16 @@ from __future__ import annotations
 
 from typing import Final
 
-from gpadvisor.model.advice import CodeRef, Group, Hotspot, KernelAdvice, Scope, ScopeKind, Suggestion
+from gpadvisor.model.advice import (
+    CodeRef,
+    Estimate,
+    Group,
+    Hotspot,
+    KernelAdvice,
+    Scope,
+    ScopeKind,
+    Suggestion,
+)
 from gpadvisor.model.blame import DependencyClass
 from gpadvisor.model.ids import SourceLocation
 from gpadvisor.report.names import short_name
@@ -49,11 +58,11 @@ def suggestion_lines(page: Page, kernel: KernelAdvice, suggestion: Suggestion, n
         latency = f"{count(suggestion.matched_latency)} of them latency"
         matched = f"({count(suggestion.matched_samples)} samples, {latency})"
         lines += _fact(page, "importance", f"{percent(suggestion.importance)} {matched}")
-    lines += _fact(page, "whole run", _program(kernel, suggestion))
-    lines += _fact(page, "where", _scope(page, kernel, suggestion.scope))
+    lines += _fact(page, "whole run", whole_run(kernel, suggestion))
+    lines += _fact(page, "where", scope_words(page, kernel, suggestion.scope))
     lines += _fact(page, "change", suggestion.advice)
     if suggestion.speedup is not None:
-        lines += _fact(page, "estimate", _because(suggestion.speedup.equation, suggestion.speedup.reason))
+        lines += _fact(page, "estimate", reasoning(suggestion.speedup))
     shown = suggestion.hotspots[:SHOWN_HOTSPOTS]
     for index, hotspot in enumerate(shown, start=1):
         lines += _hotspot(page, hotspot, index)
@@ -81,7 +90,7 @@ def _headline(page: Page, suggestion: Suggestion, number: int) -> list[str]:
     return [style.heading(left), _MARGIN + coloured, style.quiet(tag)]
 
 
-def _program(kernel: KernelAdvice, suggestion: Suggestion) -> str:
+def whole_run(kernel: KernelAdvice, suggestion: Suggestion) -> str:
     """What it means for the report as a whole; nothing where the kernel is all there is."""
     program, share = suggestion.program_speedup, kernel.time_share
     if program is None or share is None or share > 0.9995:
@@ -90,12 +99,14 @@ def _program(kernel: KernelAdvice, suggestion: Suggestion) -> str:
     return f"{gain}, as this kernel has {percent(share, 0)} of the GPU time"
 
 
-def _because(equation: str, reason: str) -> str:
-    equation, reason = equation.rstrip(". "), reason.rstrip(". ")
+def reasoning(estimate: Estimate) -> str:
+    """How the numbers came about: the equation, and why the range departs from it."""
+    equation, reason = estimate.equation.rstrip(". "), estimate.reason.rstrip(". ")
     return f"{equation}. {reason[:1].upper()}{reason[1:]}." if reason else f"{equation}."
 
 
-def _scope(page: Page, kernel: KernelAdvice, scope: Scope) -> str:
+def scope_words(page: Page, kernel: KernelAdvice, scope: Scope) -> str:
+    """A place in words, without the kernel's name, which the reader knows."""
     at = page.place(scope.location) if scope.location is not None else ""
     if scope.kind is ScopeKind.KERNEL:
         return f"the whole kernel, {at}" if at else "the whole kernel"
@@ -155,16 +166,20 @@ def _where(page: Page, location: SourceLocation | None, function: str, room: int
     return f"in {short_name(function, max(room // 2, _LEAST_PLACE))}"
 
 
-def group_lines(page: Page, kernel: KernelAdvice, group: Group) -> list[str]:
-    """The joint estimate of suggestions that share samples."""
+def joint(kernel: KernelAdvice, group: Group) -> str:
+    """The joint estimate of suggestions that share samples, in one sentence."""
     by_code = {s.code: s.speedup for s in kernel.suggestions}
     parts = [estimate for code in group.suggestions if (estimate := by_code.get(code)) is not None]
-    apart = " x ".join(factor(estimate.expected) for estimate in parts)
-    head = f" Together {factor(group.speedup.expected)}"
     text = (
-        f"{head} ({span(group.speedup)}): {' + '.join(group.suggestions)} "
+        f"Together {factor(group.speedup.expected)} ({span(group.speedup)}): {' + '.join(group.suggestions)} "
         f"share {count(group.shared_samples)} of {count(group.samples)} samples"
     )
-    text += f", so not {apart}." if len(parts) > 1 else "."
-    lines = wrap(text.strip(), page.width, "   ", " ")
-    return [page.style.gain(lines[0][: len(head)]) + lines[0][len(head) :], *lines[1:]]
+    apart = " x ".join(factor(estimate.expected) for estimate in parts)
+    return f"{text}, so not {apart}." if len(parts) > 1 else f"{text}."
+
+
+def group_lines(page: Page, kernel: KernelAdvice, group: Group) -> list[str]:
+    """The same, set on the page."""
+    lines = wrap(joint(kernel, group), page.width, "   ", " ")
+    head = len(f" Together {factor(group.speedup.expected)}")
+    return [page.style.gain(lines[0][:head]) + lines[0][head:], *lines[1:]]

@@ -20,6 +20,7 @@ MAX_TEXT: Final = 16_384
 """Longest name or message kept; a name from a damaged file can be as long as the file."""
 
 ELLIPSIS: Final = "..."
+_EQUATION_NAME: Final = 20
 _UNSAFE: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 _LINK: Final = re.compile(r"@[a-z]{1,16}:([^:@\n]{1,200}):[^@\n]{0,500}@")
 
@@ -195,7 +196,8 @@ def span(estimate: Estimate) -> str:
 
 def equation_name(estimate: Estimate) -> str:
     """What stands before the colon of the equation: ``GPA Eq. 2``."""
-    return estimate.equation.partition(":")[0].strip() or "the paper"
+    name, colon, _ = estimate.equation.partition(":")
+    return name.strip() if colon and 0 < len(name) <= _EQUATION_NAME else "the paper"
 
 
 def speedup(estimate: Estimate) -> str:

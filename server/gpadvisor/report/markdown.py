@@ -1,0 +1,238 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The Markdown report: what fits into a pull request's comment, tables first."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from gpadvisor.model.advice import Advice, CodeRef, Hotspot, KernelAdvice, Suggestion
+from gpadvisor.model.problem import Problem
+from gpadvisor.model.profile import Evidence
+from gpadvisor.report.names import short_name
+from gpadvisor.report.page import Page
+from gpadvisor.report.style import Style
+from gpadvisor.report.text import best
+from gpadvisor.report.text_kernel import facts
+from gpadvisor.report.text_suggestion import joint, reasoning, scope_words, whole_run
+from gpadvisor.report.words import (
+    CATEGORY_WORDS,
+    cleaned,
+    count,
+    duration,
+    factor,
+    percent,
+    shorten,
+    speedup,
+    without_links,
+)
+
+_NAME: Final = 72
+_MESSAGE: Final = 320
+_SHOWN_HOTSPOTS: Final = 5
+_REFERENCE: Final = re.compile(r"#(?=\d)")
+_SPECIAL: Final = re.compile(r"([\\`*\[\]{}|~])|(?<![A-Za-z0-9])(_)|(_)(?![A-Za-z0-9])")
+_BACKTICKS: Final = re.compile(r"`+")
+
+
+def render_markdown(
+    advice: Advice, *, top: int | None = None, sources: Mapping[str, str] | None = None
+) -> str:
+    """The whole advice as GitHub-flavoured Markdown; names and paths cannot break out of their cells.
+
+    Args:
+        advice: What to report.
+        top: Suggestions shown for each kernel; None shows all.
+        sources: Texts of source files by the path that the advice names, quoted in the hotspot tables.
+    """
+    advice = cleaned(advice)
+    page = Page(
+        width=10_000,  # Markdown is not wrapped
+        style=Style(enabled=False),
+        top=top,
+        sources={} if sources is None else sources,
+        local={match.report_path: match.local_path for match in advice.sources if match.local_path},
+    )
+    blocks = [f"# GPAdvisor: {code(advice.path)}"]
+    if len(advice.kernels) > 1:
+        blocks.append(_overview(advice))
+    if not advice.kernels:
+        blocks.append("No kernel was analysed.")
+    for kernel in advice.kernels:
+        blocks += _kernel(page, kernel)
+    blocks += _problems(advice.problems)
+    return "\n\n".join(block for block in blocks if block) + "\n"
+
+
+def prose(text: str) -> str:
+    """Text in which no letter is markup, a mention or a link."""
+    text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    text = _SPECIAL.sub(r"\\\g<0>", text)
+    text = _REFERENCE.sub("#<!-- -->", text)
+    return text.replace("@", "@<!-- -->").replace("://", ":<!-- -->//").replace("www.", "www<!-- -->.")
+
+
+def code(text: str, *, cell: bool = False) -> str:
+    """A code span around any text, also in a table's ``cell``."""
+    if not text:
+        return ""
+    if cell and "|" in text:  # a bar ends the cell even inside a code span, and after two backslashes
+        return f"<code>{prose(text.replace('|', chr(0))).replace(chr(0), '&#124;')}</code>"
+    longest = max((len(run) for run in _BACKTICKS.findall(text)), default=0)
+    fence = "`" * (longest + 1)
+    padding = " " if longest or text != text.strip() else ""
+    return f"{fence}{padding}{text}{padding}{fence}"
+
+
+def _table(titles: Sequence[str], rows: Sequence[Sequence[str]], right: frozenset[int] = frozenset()) -> str:
+    marks = ["--:" if index in right else "---" for index in range(len(titles))]
+    lines = [titles, marks, *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _overview(advice: Advice) -> str:
+    rows = [
+        (
+            code(short_name(kernel.name, _NAME), cell=True),
+            "-" if kernel.duration_ns is None else duration(kernel.duration_ns),
+            percent(kernel.time_share),
+            kernel.evidence.value,
+            best(kernel),
+        )
+        for kernel in advice.kernels
+    ]
+    return _table(("kernel", "time", "share", "evidence", "best suggestion"), rows, frozenset({1, 2}))
+
+
+def _kernel(page: Page, kernel: KernelAdvice) -> list[str]:
+    blocks = [f"## {code(short_name(kernel.name, _NAME))}"]
+    blocks.append(f"**{prose(kernel.verdict)}**" if kernel.verdict else "")
+    blocks.append("\n".join(f"- {label}: {prose(text)}" for label, text in facts(kernel) if text))
+    blocks.append(_stalls(kernel))
+    live = [suggestion for suggestion in kernel.suggestions if suggestion.suppressed is None]
+    if not live:
+        blocks.append("No suggestion: nothing worth showing was found.")
+    if live and kernel.evidence is Evidence.STATIC:
+        blocks.append("Static findings: without samples no gain is estimated, and the order says nothing.")
+    shown = live if page.top is None else live[: page.top]
+    for number, suggestion in enumerate(shown, start=1):
+        blocks += _suggestion(page, kernel, suggestion, number)
+    blocks += [f"**{prose(joint(kernel, group))}**" for group in kernel.groups]
+    blocks.append(_hidden(kernel, len(live) - len(shown)))
+    blocks += _suppressed(page, kernel)
+    blocks += _folded("Considered and rejected", [f"{r.code}: {prose(r.reason)}" for r in kernel.rejected])
+    return blocks + _rules(kernel) + _problems(kernel.problems)
+
+
+def _hidden(kernel: KernelAdvice, more: int) -> str:
+    notes = ((more, "more not shown"), (kernel.hidden, "below the thresholds"))
+    return "; ".join(f"{number} {words}" for number, words in notes if number)
+
+
+def _stalls(kernel: KernelAdvice) -> str:
+    total = kernel.samples.total
+    if not total:
+        return ""
+    titles = ("stall reason", "share", "samples", "latency", "blamed", "self", "unattributed")
+    rows = [
+        (
+            f"{code(stall.reason, cell=True)} {prose(stall.plain)}",
+            percent(stall.samples / total),
+            *(count(n) for n in (stall.samples, stall.latency, stall.blamed, stall.self, stall.unattributed)),
+        )
+        for stall in kernel.stalls
+    ]
+    sums = kernel.samples
+    rows.append(
+        (
+            "all",
+            "100 %",
+            *(count(n) for n in (sums.total, sums.latency, sums.blamed, sums.self, sums.unattributed)),
+        )
+    )
+    table = _table(titles, rows, frozenset(range(1, 7)))
+    full = "The sample buffer was full: the samples cover only the first part."
+    return f"{table}\n\n{full}" if sums.truncated else table
+
+
+def _suggestion(page: Page, kernel: KernelAdvice, suggestion: Suggestion, number: int) -> list[str]:
+    estimate = suggestion.speedup
+    gain = "no estimate" if estimate is None else prose(speedup(estimate))
+    rows = [
+        ("kind", f"{CATEGORY_WORDS[suggestion.category]}, {suggestion.evidence.value}"),
+        ("found", prose(suggestion.title)),
+        ("importance", percent(suggestion.importance) if suggestion.matched_samples else ""),
+        ("whole run", prose(whole_run(kernel, suggestion))),
+        ("where", prose(scope_words(page, kernel, suggestion.scope))),
+        ("change", prose(suggestion.advice)),
+        ("estimate", "" if estimate is None else prose(reasoning(estimate))),
+    ]
+    blocks = [
+        f"### {number}. {suggestion.code} {prose(suggestion.name)}: {gain}",
+        "\n".join(f"- {label}: {text}" for label, text in rows if text),
+    ]
+    if suggestion.hotspots:
+        blocks.append(_hotspots(page, suggestion.hotspots))
+    return blocks
+
+
+def _hotspots(page: Page, hotspots: Sequence[Hotspot]) -> str:
+    shown = hotspots[:_SHOWN_HOTSPOTS]
+    rows = [
+        (
+            code(hotspot.reason, cell=True) if hotspot.samples else "",
+            percent(hotspot.importance) if hotspot.samples else "",
+            factor(hotspot.speedup) if hotspot.samples else "",
+            _end(page, hotspot.definition),
+            _end(page, hotspot.use),
+            "-" if hotspot.distance_instructions is None else str(hotspot.distance_instructions),
+        )
+        for hotspot in shown
+    ]
+    table = _table(("stall", "share", "alone", "def", "use", "distance"), rows, frozenset({1, 2, 5}))
+    more = len(hotspots) - len(shown)
+    return f"{table}\n\nand {more} more" if more else table
+
+
+def _end(page: Page, end: CodeRef | None) -> str:
+    if end is None:
+        return "-"
+    where = page.place(end.location) if end.location is not None else f"{end.pc:#06x}"
+    parts = [code(where, cell=True), code(end.text or end.opcode, cell=True)]
+    quoted = page.quote(end.location)
+    if quoted is not None:
+        parts.append(code(shorten(quoted, 100), cell=True))
+    parts += [f"inlined at {code(page.place(frame.call_site), cell=True)}" for frame in end.inline]
+    return "<br>".join(parts)
+
+
+def _suppressed(page: Page, kernel: KernelAdvice) -> list[str]:
+    lines = [
+        f"- {s.code} is ignored at {code(page.place(s.suppressed.location))}: {prose(s.suppressed.reason)}"
+        for s in kernel.suggestions
+        if s.suppressed is not None
+    ]
+    return ["\n".join(lines)] if lines else []
+
+
+def _folded(title: str, items: Sequence[str]) -> list[str]:
+    if not items:
+        return []
+    lines = "\n".join(f"- {item}" for item in items)
+    return [f"<details><summary>{title}</summary>\n\n{lines}\n\n</details>"]
+
+
+def _rules(kernel: KernelAdvice) -> list[str]:
+    items = [
+        f"{prose(c.rule.name)}: {c.agreement} {' '.join(c.ours)}".rstrip()
+        + (f" ({prose(c.explanation)})" if c.explanation else "")
+        + f": {prose(shorten(without_links(c.rule.message), _MESSAGE))}"
+        for c in kernel.rules
+    ]
+    return _folded("NVIDIA's own rules beside ours", items)
+
+
+def _problems(problems: Sequence[Problem]) -> list[str]:
+    items = [f"- {code(problem.code.value)}: {prose(problem.message)}" for problem in problems]
+    return ["Not understood, and data quality:\n\n" + "\n".join(items)] if items else []
