@@ -1,15 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Opening what the user names: a profile with its cubins, a bare cubin, or a source to compile."""
+"""Opening what the user names: profiles in a child process, machine tables, settings of the compile step."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Final
 
 from gpadvisor import store
+from gpadvisor.errors import MachineModelError
 from gpadvisor.model.profile import Profile
+from gpadvisor.toolchain import CompileSettings
 from gpadvisor.workflow.settings import Settings
 
-READ_SECONDS = 300.0
+READ_SECONDS: Final = 300.0
+MAX_TABLE_BYTES: Final = 1 << 20
 
 
 def load(path: Path, settings: Settings) -> Profile:
@@ -21,3 +25,22 @@ def load(path: Path, settings: Settings) -> Profile:
     return store.load_profile_isolated(
         path, timeout_seconds=READ_SECONDS, memory_bytes=settings.memory_mib << 20
     )
+
+
+def read_machine(path: Path) -> bytes:
+    """The bytes of a machine table.
+
+    Raises:
+        MachineModelError: the file cannot be read or is no table by its size.
+    """
+    try:
+        if path.stat().st_size > MAX_TABLE_BYTES:
+            raise MachineModelError(f"{path} is too large for a machine table; give a TOML file")
+        return path.read_bytes()
+    except OSError as error:
+        raise MachineModelError(f"cannot read the machine table {path}: {error.strerror}") from error
+
+
+def compile_settings(settings: Settings) -> CompileSettings:
+    """The compile step's part of the settings."""
+    return CompileSettings(flags=settings.flags, timeout_seconds=settings.tool_timeout_seconds)

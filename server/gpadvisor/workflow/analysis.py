@@ -1,0 +1,246 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From a file to one ``KernelContext`` per kernel: what advice, blame tables and comparisons start from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from gpadvisor import machine
+from gpadvisor.advice.launches import ChosenLaunch, chosen_launches, launch_summaries
+from gpadvisor.analyzer.occupancy import kernel_occupancy
+from gpadvisor.blamer import DEFAULT_RULES, BlameRules, blame
+from gpadvisor.cubin import demangle
+from gpadvisor.errors import CubinError, MachineModelError, ProfileMismatchError, SassError, ToolError
+from gpadvisor.estimators.context import KernelContext
+from gpadvisor.model.advice import LaunchSummary
+from gpadvisor.model.machine import MachineModel
+from gpadvisor.model.problem import Problem, ProblemCode
+from gpadvisor.model.profile import EXTERNAL, Evidence, KernelProfile, Launch, Profile
+from gpadvisor.model.program import Program
+from gpadvisor.toolchain import compile_source
+from gpadvisor.workflow.cache import Cache, file_digest
+from gpadvisor.workflow.inputs import InputKind, input_kind
+from gpadvisor.workflow.opening import compile_settings, load, read_machine
+from gpadvisor.workflow.programs import Disassembled, kernel_program, kernel_sections, open_cubin
+from gpadvisor.workflow.request import Progress, Request
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class AnalysedKernel:
+    """One kernel, ready for the optimizers."""
+
+    context: KernelContext
+    demangled: str
+    chosen: ChosenLaunch | None  # None for a bare cubin or source
+    problems: tuple[Problem, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Analysis:
+    """A whole file."""
+
+    path: Path
+    sha256: str
+    profile: Profile | None
+    kernels: tuple[AnalysedKernel, ...]  # by share of GPU time
+    launches: tuple[LaunchSummary, ...]
+    problems: tuple[Problem, ...]
+
+
+def analyse_file(
+    path: Path, request: Request, progress: Progress, cache: Cache, rules: BlameRules = DEFAULT_RULES
+) -> Analysis:
+    """Everything up to the blame of each kernel that was asked for.
+
+    Raises:
+        GpadvisorError: the input, a tool or a setting is at fault, or no kernel matches.
+    """
+    kind = input_kind(path)
+    if kind is InputKind.PROFILE:
+        return _ProfileAnalysis(path, request, progress, cache, rules).run()
+    return _analyse_code(path, kind, request, progress, cache)
+
+
+class _ProfileAnalysis:
+    """One profile; cubins are read once however many kernels they hold."""
+
+    def __init__(
+        self, path: Path, request: Request, progress: Progress, cache: Cache, rules: BlameRules
+    ) -> None:
+        self._path, self._request, self._progress = path, request, progress
+        self._cache, self._rules = cache, rules
+        self._cubins: dict[str, Disassembled] = {}
+        progress(f"reading {path.name}")
+        self._profile = load(path, request.settings)
+
+    def run(self) -> Analysis:
+        chosen = chosen_launches(
+            self._profile,
+            wants=lambda launch: self._request.wants(launch.demangled, launch.kernel),
+            launch=self._request.launch,
+            merge=self._request.merge,
+        )
+        if not chosen:
+            raise ProfileMismatchError(_no_kernel(self._profile, self._request, self._path))
+        kernels = tuple(self._kernel(one) for one in chosen)
+        return Analysis(
+            path=self._path,
+            sha256=self._profile.sha256,
+            profile=self._profile,
+            kernels=kernels,
+            launches=launch_summaries(self._profile, chosen),
+            problems=self._profile.problems,
+        )
+
+    def _kernel(self, chosen: ChosenLaunch) -> AnalysedKernel:
+        profile, launch = chosen.profile, chosen.profile.launch
+        self._progress(f"analysing {launch.demangled[:50]}")
+        program, problems = self._program(profile)
+        model = machine_model(profile.device.arch, self._request)
+        kernel_blame = None
+        if program.functions and profile.total_samples:
+            kernel_blame = blame(program, profile, model, self._rules)
+        context = KernelContext(
+            kernel=launch.kernel,
+            program=program,
+            machine=model,
+            occupancy=kernel_occupancy(model, program.facts.get(launch.kernel), profile),
+            evidence=profile.evidence if program.functions or kernel_blame else Evidence.STATIC,
+            profile=profile,
+            blame=kernel_blame,
+        )
+        return AnalysedKernel(
+            context=context,
+            demangled=launch.demangled or demangle(launch.kernel),
+            chosen=chosen,
+            problems=(*profile.problems, *problems),
+        )
+
+    def _program(self, profile: KernelProfile) -> tuple[Program, list[Problem]]:
+        """The program of a launch; an empty one, with the reason, where its code cannot be had."""
+        empty = Program(arch=profile.device.arch, functions=(), facts={}, has_line_info=False, problems=())
+        if profile.binary is None or profile.binary not in self._profile.binaries:
+            message = "the report carries no machine code of this kernel: samples have no place to go"
+            return empty, [Problem(ProblemCode.NO_BINARY, message)]
+        try:
+            source = self._cubin(profile.binary)
+            program = kernel_program(source, used_sections(profile, source))
+        except (CubinError, SassError, ToolError) as error:
+            return empty, [Problem(ProblemCode.NO_DISASSEMBLY, f"its machine code cannot be read: {error}")]
+        return program, list(source.problems)
+
+    def _cubin(self, digest: str) -> Disassembled:
+        if digest not in self._cubins:
+            self._cubins[digest] = open_cubin(
+                self._profile.binaries[digest],
+                self._wanted_sections(digest),
+                stored=self._profile.disassemblies.get(digest),
+                timeout_seconds=self._request.settings.tool_timeout_seconds,
+                cache=self._cache,
+                progress=self._progress,
+            )
+        return self._cubins[digest]
+
+    def _wanted_sections(self, digest: str) -> frozenset[str]:
+        """Sections of a cubin that any wanted launch has samples, counts or its kernel in."""
+        return frozenset(
+            name
+            for profile in self._profile.kernels
+            if profile.binary == digest
+            and self._request.wants(profile.launch.demangled, profile.launch.kernel)
+            for name in (*profile.sections, profile.launch.kernel)
+        )
+
+
+def used_sections(profile: KernelProfile, source: Disassembled) -> frozenset[str]:
+    """Sections with samples or counts, and the kernel's own."""
+    columns = [profile.samples.section]
+    if profile.counts is not None:
+        columns.append(profile.counts.section)
+    used = {int(index) for column in columns for index in set(column.tolist())} - {EXTERNAL}
+    own = kernel_sections(source.cubin).get(profile.launch.kernel)
+    return frozenset({profile.sections[index] for index in used} | ({own} if own is not None else set()))
+
+
+def machine_model(arch: str, request: Request) -> MachineModel:
+    """The table of an architecture, or the user's own.
+
+    Raises:
+        MachineModelError: no table is known, or the user's file is malformed.
+    """
+    if request.settings.machine is not None:
+        return machine.load_file(read_machine(Path(request.settings.machine)))
+    try:
+        return machine.load(arch)
+    except MachineModelError as error:
+        raise type(error)(f"{error}; or give your own table with --machine FILE") from error
+
+
+def _analyse_code(
+    path: Path, kind: InputKind, request: Request, progress: Progress, cache: Cache
+) -> Analysis:
+    problems: tuple[Problem, ...] = ()
+    if kind is InputKind.SOURCE:
+        progress(f"compiling {path.name}")
+        compiled = compile_source(
+            path, arch=request.settings.arch, settings=compile_settings(request.settings)
+        )
+        data, problems = compiled.cubin, compiled.problems
+    else:
+        data = path.read_bytes()
+    source = open_cubin(
+        data,
+        None,
+        stored=None,
+        timeout_seconds=request.settings.tool_timeout_seconds,
+        cache=cache,
+        progress=progress,
+    )
+    names: Mapping[str, str] = kernel_sections(source.cubin)
+    wanted = {name: section for name, section in names.items() if request.wants(demangle(name), name)}
+    if not wanted:
+        found = ", ".join(sorted(demangle(name) for name in names)[:5]) or "none"
+        raise ProfileMismatchError(f"no kernel of {path} is called that; it has: {found}")
+    model = machine_model(source.cubin.arch, request)
+    return Analysis(
+        path=path,
+        sha256=file_digest(path),
+        profile=None,
+        kernels=tuple(_static_kernel(name, section, source, model) for name, section in wanted.items()),
+        launches=(),
+        problems=(*problems, *source.problems),
+    )
+
+
+def _static_kernel(name: str, section: str, source: Disassembled, model: MachineModel) -> AnalysedKernel:
+    program = kernel_program(source, {section})
+    context = KernelContext(
+        kernel=name,
+        program=program,
+        machine=model,
+        occupancy=kernel_occupancy(model, program.facts.get(name), None),
+        evidence=Evidence.STATIC,
+        profile=None,
+        blame=None,
+    )
+    return AnalysedKernel(context=context, demangled=demangle(name), chosen=None, problems=())
+
+
+def _no_kernel(profile: Profile, request: Request, path: Path) -> str:
+    if not profile.kernels:
+        return f"{path} holds no kernel launch; profile an application that launches one"
+    if request.launch is not None:
+        last = max(entry.launch.index for entry in profile.kernels)
+        return f"{path} has no launch {request.launch} of a wanted kernel; its launches are 0 to {last}"
+    names = sorted({_name(entry.launch) for entry in profile.kernels})
+    return (
+        f"no kernel of {path} matches '{request.kernel and request.kernel.pattern}'; it has: "
+        + ", ".join(names[:5])
+        + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+    )
+
+
+def _name(launch: Launch) -> str:
+    return (launch.demangled or launch.kernel).partition("(")[0]

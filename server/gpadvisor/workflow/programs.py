@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From a cubin to the analysed program of one kernel: disassemble, decode, build, with the listing cached."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from gpadvisor.analyzer import build_program
+from gpadvisor.cubin import Cubin, read_cubin
+from gpadvisor.model.problem import Problem
+from gpadvisor.model.program import Program
+from gpadvisor.sass.listing import Listing, dump_listing, load_listing
+from gpadvisor.toolchain import disassemble
+from gpadvisor.workflow.cache import Cache, installation_digest
+from gpadvisor.workflow.request import Progress
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Disassembled:
+    """A cubin with the listing of the sections that were asked for."""
+
+    cubin: Cubin
+    listing: Listing
+    problems: tuple[Problem, ...]
+
+
+def open_cubin(
+    data: bytes,
+    sections: Collection[str] | None,
+    *,
+    stored: bytes | None,
+    timeout_seconds: float,
+    cache: Cache,
+    progress: Progress,
+) -> Disassembled:
+    """Read a cubin and get its listing: from the profile, from the cache, or from the disassembler.
+
+    Raises:
+        CubinError: the bytes are no cubin.
+        ToolError: no disassembler could read it.
+    """
+    cubin = read_cubin(data)
+    if stored is not None:
+        return Disassembled(cubin=cubin, listing=load_listing(stored), problems=cubin.problems)
+    wanted = None if sections is None else sorted(sections)
+    key = cache.key(
+        "listing", {"cubin": cubin.sha256, "sections": wanted, "installation": installation_digest()}
+    )
+    known = cache.get(key)
+    if known is not None:
+        return Disassembled(cubin=cubin, listing=load_listing(known), problems=cubin.problems)
+    progress(f"disassembling {len(data) // 1024} KiB for {cubin.arch}")
+    result = disassemble(data, sections=wanted, timeout_seconds=timeout_seconds)
+    if not result.problems:  # a fallback is told each time
+        cache.put(key, dump_listing(result.listing))
+    return Disassembled(cubin=cubin, listing=result.listing, problems=(*cubin.problems, *result.problems))
+
+
+def kernel_sections(cubin: Cubin) -> Mapping[str, str]:
+    """The section of each kernel, by mangled name."""
+    return {
+        symbol.name: section.name
+        for section in cubin.sections
+        for symbol in section.symbols
+        if symbol.is_entry
+    }
+
+
+def kernel_program(source: Disassembled, sections: Collection[str]) -> Program:
+    """The program of the given sections and of every section that they call."""
+    wanted = {name for name in sections if source.cubin.section(name) is not None}
+    by_symbol = {symbol.name: section.name for section in source.cubin.sections for symbol in section.symbols}
+    while True:
+        program = build_program(source.cubin, source.listing, wanted)
+        called = {
+            by_symbol[call.symbol]
+            for function in program.functions
+            for call in function.calls
+            if call.callee is None and call.symbol in by_symbol
+        }
+        if called <= wanted:
+            return program
+        wanted |= called
