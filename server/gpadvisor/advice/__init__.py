@@ -1,1 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
+"""From matches and estimates to ranked advice with its evidence (GPA section III, "advice report")."""
+
+from __future__ import annotations
+
+from gpadvisor.advice.compose import advise
+from gpadvisor.advice.kernel import MIN_IMPORTANCE, MIN_SPEEDUP, advise_kernel
+from gpadvisor.advice.launches import (
+    ChosenLaunch,
+    chosen_launches,
+    launch_summaries,
+    merge_launches,
+    time_shares,
+)
+
+__all__ = [
+    "MIN_IMPORTANCE",
+    "MIN_SPEEDUP",
+    "ChosenLaunch",
+    "advise",
+    "advise_kernel",
+    "chosen_launches",
+    "launch_summaries",
+    "merge_launches",
+    "time_shares",
+]

@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a kernel's speedup means for everything the report has: Amdahl's law."""
+
+from __future__ import annotations
+
+from gpadvisor.model.advice import Estimate
+
+
+def whole(speedup: float, share: float) -> float:
+    """The speedup of a run of which ``share`` of the time gets ``speedup`` times faster."""
+    return 1 / (1 - share + share / speedup)
+
+
+def program_estimate(estimate: Estimate | None, share: float | None) -> Estimate | None:
+    """The estimate for all kernel time of the report; None without an estimate or a share."""
+    if estimate is None or share is None:
+        return None
+    paper = None if estimate.paper is None else whole(estimate.paper, share)
+    expected = whole(estimate.expected, share)
+    return Estimate(
+        low=whole(estimate.low, share),
+        expected=expected,
+        high=whole(estimate.high, share),
+        paper=paper,
+        equation=(
+            f"Amdahl: 1 / (1 - p + p / S) = {expected:.3f} with p = {share:.4f}, S = {estimate.expected:.3f}"
+        ),
+        reason="the kernel's share of all kernel time in the report",
+    )

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every optimizer asked once: what matched, with its estimate, and what did not, with the reason."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from gpadvisor.estimators.context import KernelContext, Optimizer
+from gpadvisor.estimators.matched import matched_latency, matched_samples
+from gpadvisor.model.advice import Category, Estimate, Match, Rejection
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Finding:
+    """One optimizer's match with what it would give."""
+
+    optimizer: Optimizer
+    match: Match
+    estimate: Estimate | None  # None where no sample supports one
+    matched_samples: int
+    matched_latency: int
+
+    @property
+    def code(self) -> str:
+        """The rule code."""
+        return self.optimizer.code
+
+
+def evaluate(
+    context: KernelContext, optimizers: Sequence[Optimizer]
+) -> tuple[tuple[Finding, ...], tuple[Rejection, ...]]:
+    """Findings and rejections, each by code: the order of optimizers makes no difference."""
+    findings: list[Finding] = []
+    rejections: list[Rejection] = []
+    for optimizer in sorted(optimizers, key=lambda one: one.code):
+        answer = optimizer.match(context)
+        if isinstance(answer, Rejection):
+            rejections.append(answer)
+            continue
+        finding = _finding(context, optimizer, answer)
+        if finding is None:
+            rejections.append(Rejection(code=optimizer.code, reason="it matches no sample of this kernel"))
+        else:
+            findings.append(finding)
+    return tuple(findings), tuple(rejections)
+
+
+def _finding(context: KernelContext, optimizer: Optimizer, match: Match) -> Finding | None:
+    blame = context.blame
+    if blame is None:
+        if not match.static_sites and match.parallel is None:
+            return None
+        return Finding(optimizer=optimizer, match=match, estimate=None, matched_samples=0, matched_latency=0)
+    samples, latency = matched_samples(blame, match), matched_latency(blame, match)
+    parallel = optimizer.category is Category.PARALLEL
+    if not samples and not parallel and match.measured_bound is None:
+        return None
+    if parallel and match.parallel is None:
+        return Finding(
+            optimizer=optimizer, match=match, estimate=None, matched_samples=samples, matched_latency=latency
+        )
+    return Finding(
+        optimizer=optimizer,
+        match=match,
+        estimate=optimizer.estimate(context, match) if blame.total_samples else None,
+        matched_samples=samples,
+        matched_latency=latency,
+    )

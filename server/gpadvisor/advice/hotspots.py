@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The def-to-use pairs that a suggestion rests on, heaviest first (GPA section V-C)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+import numpy as np
+
+from gpadvisor.advice.code_refs import code_ref, code_ref_at
+from gpadvisor.estimators.context import KernelContext
+from gpadvisor.estimators.latency_hiding import hiding_equation
+from gpadvisor.estimators.matched import matched_rows
+from gpadvisor.estimators.stall_elimination import elimination_equation
+from gpadvisor.model.advice import Category, Hotspot, Match, StaticSite
+from gpadvisor.model.blame import CLASSES, NO_INDEX, Blame, DependencyClass
+
+SHOWN: Final = 5
+"""As many as the original lists for one suggestion."""
+SHOWN_STATIC: Final = 20
+
+
+def hotspots(
+    context: KernelContext, match: Match, category: Category, shown: int = SHOWN
+) -> tuple[Hotspot, ...]:
+    """The heaviest pairs of a match; latency hiding is ranked by latency samples, all else by samples."""
+    blame = context.blame
+    if blame is None:
+        return static_hotspots(context, match)
+    rows = matched_rows(match)
+    by_latency = category is Category.LATENCY_HIDING
+    weight = blame.rows.latency[rows] if by_latency else blame.rows.samples[rows]
+    kept = rows[weight > 0]
+    order = np.lexsort((kept, -weight[weight > 0]))[:shown]
+    active = _active_by_row(match) if by_latency else {}
+    return tuple(_hotspot(context, blame, int(row), active.get(int(row))) for row in kept[order])
+
+
+def _active_by_row(match: Match) -> Mapping[int, int]:
+    return {int(row): region.active_samples for region in match.regions for row in region.rows}
+
+
+def _hotspot(context: KernelContext, blame: Blame, row: int, active: int | None) -> Hotspot:
+    rows, total = blame.rows, blame.total_samples
+    samples, latency = int(rows.samples[row]), int(rows.latency[row])
+    function, distance = int(rows.function[row]), int(rows.distance[row])
+    alone = (
+        elimination_equation(total, samples)  # Eq. 2
+        if active is None
+        else hiding_equation(total, active, latency)  # Eq. 5
+    )
+    return Hotspot(
+        reason=blame.reasons[int(rows.reason[row])].name,
+        dependency_class=CLASSES[int(rows.dependency_class[row])],
+        samples=samples,
+        latency=latency,
+        importance=samples / total if total else 0.0,
+        speedup=alone,
+        distance_instructions=None if distance == NO_INDEX else distance,
+        definition=code_ref_at(context.program, function, int(rows.def_index[row])),
+        use=code_ref_at(context.program, function, int(rows.use_index[row])),
+    )
+
+
+def static_hotspots(
+    context: KernelContext, match: Match, executed: Mapping[tuple[int, int], int] | None = None
+) -> tuple[Hotspot, ...]:
+    """Places in the code that show a pattern, the most executed first where counts are known."""
+    counts = executed or {}
+
+    def key(site: StaticSite) -> tuple[int, int, int]:
+        return -counts.get((site.function, site.index), 0), site.function, site.index
+
+    return tuple(
+        Hotspot(
+            reason=_site_reason(site, counts),
+            dependency_class=DependencyClass.SELF,
+            samples=0,
+            latency=0,
+            importance=0.0,
+            speedup=1.0,
+            distance_instructions=None,
+            definition=None,
+            use=code_ref(context.program.functions[site.function], site.index),
+        )
+        for site in sorted(match.static_sites, key=key)[:SHOWN_STATIC]
+    )
+
+
+def _site_reason(site: StaticSite, counts: Mapping[tuple[int, int], int]) -> str:
+    executed = counts.get((site.function, site.index))
+    detail = site.detail or "static"
+    return detail if executed is None else f"{detail}, executed by {executed} warps"

@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Everything said about one kernel: ranked suggestions, evidence, groups, rejections (GPA section III)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from gpadvisor.advice.amdahl import program_estimate
+from gpadvisor.advice.evaluate import Finding, evaluate
+from gpadvisor.advice.groups import groups
+from gpadvisor.advice.hotspots import hotspots, static_hotspots
+from gpadvisor.advice.nvidia_rules import OurSide, compare_rules
+from gpadvisor.advice.quality import evidence_reason, problems
+from gpadvisor.advice.samples import sample_summary, stall_summaries
+from gpadvisor.advice.scopes import executed_by_place, scope_summaries
+from gpadvisor.advice.verdict import verdict
+from gpadvisor.blamer.measured import registers_per_thread, shared_bytes
+from gpadvisor.blamer.queries import function_scope, kernel_function, kernel_scope
+from gpadvisor.estimators.caps import utilisations
+from gpadvisor.estimators.context import KernelContext, Optimizer
+from gpadvisor.model.advice import Category, KernelAdvice, Scope, Suggestion
+from gpadvisor.model.blame import Coverage
+from gpadvisor.model.problem import Problem
+from gpadvisor.model.profile import Device
+
+MIN_IMPORTANCE: Final = 0.01
+MIN_SPEEDUP: Final = 1.01
+_LAST: Final = frozenset({Category.NOTE})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Thresholds:
+    """Below these a suggestion is counted and not shown."""
+
+    importance: float = MIN_IMPORTANCE  # share of all samples
+    speedup: float = MIN_SPEEDUP  # expected
+
+
+def advise_kernel(
+    context: KernelContext,
+    optimizers: Sequence[Optimizer],
+    *,
+    min_importance: float = MIN_IMPORTANCE,
+    min_speedup: float = MIN_SPEEDUP,
+    top: int | None = None,
+    show_all: bool = False,
+    demangled: str | None = None,
+    time_share: float | None = None,
+    merged_launches: int = 1,
+    more_problems: Sequence[Problem] = (),
+) -> KernelAdvice:
+    """Ask every optimizer about one kernel and put the answers in order.
+
+    Args:
+        context: the kernel with all that is known about it.
+        optimizers: in any order, which makes no difference.
+        min_importance: share of samples below which a suggestion is hidden and counted.
+        min_speedup: expected speedup below which a suggestion is hidden and counted.
+        top: keep this many suggestions; None for all.
+        show_all: hide nothing.
+        demangled: the kernel's name, where neither launch nor code has it.
+        time_share: of all kernel time in the report.
+        merged_launches: how many launches the profile adds up.
+        more_problems: found by the stages before.
+    """
+    limits = Thresholds(importance=min_importance, speedup=min_speedup)
+    findings, rejected = evaluate(context, optimizers)
+    shown = [one for one in findings if show_all or _passes(context, one, limits)]
+    hidden = [one for one in findings if one not in shown]
+    executed = executed_by_place(context.program, context.profile) if context.blame is None else {}
+    suggestions = sorted((_suggestion(context, one, time_share, executed) for one in shown), key=_rank)[:top]
+    kept = {one.code for one in suggestions}
+    profile, blame = context.profile, context.blame
+    stalls = stall_summaries(profile, blame)
+    samples = sample_summary(profile, blame, stalls)
+    measured = () if profile is None else utilisations(profile)
+    ours = OurSide(
+        suggestions=suggestions,
+        rejected=rejected,
+        hidden=[one.code for one in hidden],
+        stalls=stalls,
+        samples=samples,
+        occupancy=context.occupancy,
+        utilisations=measured,
+    )
+    launch = None if profile is None else profile.launch
+    return KernelAdvice(
+        name=_name(context, demangled),
+        mangled=context.kernel,
+        evidence=context.evidence,
+        evidence_reason=evidence_reason(context, samples),
+        device=_device(context),
+        launch=launch,
+        merged_launches=merged_launches,
+        duration_ns=None if launch is None else launch.duration_ns,
+        time_share=time_share,
+        registers_per_thread=registers_per_thread(context.program, context.kernel, profile),
+        shared_bytes=shared_bytes(context.program, context.kernel, profile),
+        occupancy=context.occupancy,
+        utilisations=measured,
+        samples=samples,
+        stalls=stalls,
+        coverage=Coverage(before=None, after=None) if blame is None else blame.coverage,
+        scopes=scope_summaries(context),
+        suggestions=tuple(suggestions),
+        hidden=len(hidden),
+        groups=groups(context, [one for one in shown if one.code in kept]),
+        rejected=rejected,
+        verdict=verdict(
+            context.evidence,
+            samples=samples,
+            stalls=stalls,
+            utilisations=measured,
+            suggestions=suggestions,
+            rejected=rejected,
+            hidden=len(hidden),
+        ),
+        rules=() if profile is None else compare_rules(profile.rules, ours),
+        problems=problems(context, samples, more_problems),
+    )
+
+
+def _passes(context: KernelContext, finding: Finding, limits: Thresholds) -> bool:
+    """Whether a finding is worth showing; one without an estimate has nothing to be measured by."""
+    if finding.estimate is None:
+        return True
+    category = finding.optimizer.category
+    if category is not Category.PARALLEL and finding.match.measured_bound is None:
+        total = context.blame.total_samples if context.blame is not None else 0
+        if not total or finding.matched_samples / total < limits.importance:
+            return False
+    return category is Category.NOTE or finding.estimate.expected >= limits.speedup
+
+
+def _rank(suggestion: Suggestion) -> tuple[bool, bool, float, float, str]:
+    """Estimated ones by what they are expected to give, then those without an estimate, notes last."""
+    estimate = suggestion.speedup
+    return (
+        suggestion.category in _LAST,
+        estimate is None,
+        0.0 if estimate is None else -estimate.expected,
+        -suggestion.importance,
+        suggestion.code,
+    )
+
+
+def _suggestion(
+    context: KernelContext,
+    finding: Finding,
+    time_share: float | None,
+    executed: Mapping[tuple[int, int], int],
+) -> Suggestion:
+    optimizer, match, blame = finding.optimizer, finding.match, context.blame
+    total = 0 if blame is None else blame.total_samples
+    spots = (
+        static_hotspots(context, match, executed)
+        if blame is None
+        else hotspots(context, match, optimizer.category)
+    )
+    return Suggestion(
+        code=optimizer.code,
+        slug=optimizer.slug,
+        name=optimizer.name,
+        title=match.title,
+        category=optimizer.category,
+        evidence=context.evidence,
+        importance=finding.matched_samples / total if total else 0.0,
+        matched_samples=finding.matched_samples,
+        matched_latency=finding.matched_latency,
+        speedup=finding.estimate,
+        program_speedup=program_estimate(finding.estimate, time_share),
+        scope=_scope(context, finding),
+        advice=match.advice,
+        hotspots=spots,
+    )
+
+
+def _scope(context: KernelContext, finding: Finding) -> Scope:
+    """The region with the most matched samples, else the function of the first place, else the kernel."""
+    match, blame = finding.match, context.blame
+    if match.regions and blame is not None:
+        samples = blame.rows.samples
+        return max(match.regions, key=lambda region: int(samples[region.rows].sum())).scope
+    functions = {site.function for site in match.static_sites}
+    if len(functions) == 1:
+        return function_scope(context.program, context.program.functions[functions.pop()])
+    return kernel_scope(context.program, context.kernel)
+
+
+def _name(context: KernelContext, demangled: str | None) -> str:
+    if demangled is not None:
+        return demangled
+    if context.profile is not None:
+        return context.profile.launch.demangled
+    function = kernel_function(context.program, context.kernel)
+    return context.kernel if function is None else function.demangled
+
+
+def _device(context: KernelContext) -> Device:
+    if context.profile is not None:
+        return context.profile.device
+    return Device(
+        name=None,
+        arch=context.program.arch,
+        sms=None,
+        clock_hz=None,
+        max_warps_per_sm=None,
+        schedulers_per_sm=None,
+        registers_per_sm=None,
+        shared_bytes_per_sm=None,
+        l2_bytes=None,
+    )

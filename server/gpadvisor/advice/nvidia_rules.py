@@ -1,0 +1,225 @@
+# SPDX-License-Identifier: Apache-2.0
+"""NVIDIA's own rule results beside ours: where both agree, where not, and what cannot be compared."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from gpadvisor.estimators.caps import BUSY_PERCENT, ISSUE
+from gpadvisor.model.advice import (
+    Occupancy,
+    Rejection,
+    RuleComparison,
+    SampleSummary,
+    StallSummary,
+    Suggestion,
+    Utilisation,
+)
+from gpadvisor.model.profile import RuleResult
+
+AGREES: Final = "agrees"
+DISAGREES: Final = "disagrees"
+NOT_COMPARABLE: Final = "not comparable"
+
+_SILENT_KINDS: Final = frozenset({"ok", "none"})
+_HIGH_PERCENT: Final = 80.0
+_LEADING_STALLS: Final = 2
+
+# What our rules say about the same thing. Identifiers as tool versions 2019 to 2026 write them.
+_SAME_SUBJECT: Final[Mapping[str, tuple[str, ...]]] = {
+    "UncoalescedGlobalAccess": ("GPA106",),
+    "UncoalescedSharedAccess": ("GPA106",),
+    "SharedMemoryConflicts": ("GPA106",),
+    "MemoryCacheAccessPattern": ("GPA106",),
+    "MemoryL2Compression": (),
+    "LocalMemoryUsage": ("GPA101",),
+    "RegisterSpilling": ("GPA101",),
+    "SlowPipeLimiter": ("GPA102", "GPA104"),
+    "Occupancy": ("GPA302",),
+    "TheoreticalOccupancy": ("GPA302",),
+    "AchievedOccupancy": ("GPA302", "GPA105"),
+    "LaunchConfiguration": ("GPA301", "GPA302"),
+    "WorkloadImbalance": ("GPA301", "GPA105"),
+}
+
+# Words of a stall rule's message or title that tell which reason it is about; the first that fits decides.
+_STALL_WORDS: Final[tuple[tuple[str, str], ...]] = (
+    ("long_scoreboard", "long_scoreboard"),
+    ("long scoreboard", "long_scoreboard"),
+    ("l1tex (local, global", "long_scoreboard"),
+    ("short_scoreboard", "short_scoreboard"),
+    ("short scoreboard", "short_scoreboard"),
+    ("lg_throttle", "lg_throttle"),
+    ("local/global instruction queue", "lg_throttle"),
+    ("lg throttle", "lg_throttle"),
+    ("mio_throttle", "mio_throttle"),
+    ("mio throttle", "mio_throttle"),
+    ("tex_throttle", "tex_throttle"),
+    ("tex throttle", "tex_throttle"),
+    ("math_pipe_throttle", "math_pipe_throttle"),
+    ("math pipe throttle", "math_pipe_throttle"),
+    ("imc_miss", "imc_miss"),
+    ("imc miss", "imc_miss"),
+    ("no_instruction", "no_instructions"),
+    ("no instruction", "no_instructions"),
+    ("branch_resolving", "branch_resolving"),
+    ("branch resolving", "branch_resolving"),
+    ("not_selected", "not_selected"),
+    ("not selected", "not_selected"),
+    ("dispatch_stall", "dispatch_stall"),
+    ("dispatch stall", "dispatch_stall"),
+    ("sleeping", "sleeping"),
+    ("membar", "membar"),
+    ("barrier", "barrier"),
+    ("drain", "drain"),
+    ("misc", "misc"),
+    ("wait", "wait"),
+)
+
+# Rule identifiers that carry their stall in the name, CPIStallLongScoreboard.
+_STALL_PREFIX: Final = "CPIStall"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OurSide:
+    """What a rule is compared with."""
+
+    suggestions: Sequence[Suggestion]  # shown ones
+    rejected: Sequence[Rejection]
+    hidden: Sequence[str]  # codes below the thresholds
+    stalls: Sequence[StallSummary]
+    samples: SampleSummary
+    occupancy: Occupancy
+    utilisations: Sequence[Utilisation]
+
+
+def compare_rules(rules: Sequence[RuleResult], ours: OurSide) -> tuple[RuleComparison, ...]:
+    """One comparison per rule result that says something."""
+    return tuple(_compare(rule, ours) for rule in rules if rule.message.strip())
+
+
+def _compare(rule: RuleResult, ours: OurSide) -> RuleComparison:
+    name = rule.identifier
+    if name.startswith(_STALL_PREFIX):
+        return _stall(rule, ours)
+    if name == "IssueSlotUtilization":
+        return _issue_slots(rule, ours)
+    if name in {"SOLBottleneck", "Bottleneck"}:
+        return _bottleneck(rule, ours)
+    if name == "HighPipeUtilization":
+        return _pipes(rule, ours)
+    codes = _SAME_SUBJECT.get(name)
+    if codes:
+        return _same_subject(rule, ours, codes)
+    return _result(rule, NOT_COMPARABLE, (), "none of our rules is about this")
+
+
+def _result(rule: RuleResult, agreement: str, codes: Sequence[str], explanation: str) -> RuleComparison:
+    return RuleComparison(rule=rule, agreement=agreement, ours=tuple(codes), explanation=explanation)
+
+
+def _same_subject(rule: RuleResult, ours: OurSide, codes: Sequence[str]) -> RuleComparison:
+    raised = rule.kind not in _SILENT_KINDS
+    shown = [one for one in ours.suggestions if one.code in codes]
+    found = [one.code for one in shown]
+    if raised and shown:
+        return _result(rule, AGREES, found, "both find it" + _speedups(rule, shown))
+    if raised:
+        return _result(rule, DISAGREES, (), f"ours does not: {_why_not(ours, codes)}")
+    if shown:
+        gain = f"; ours expects {_gain(shown)}" if any(one.speedup for one in shown) else ""
+        return _result(rule, DISAGREES, found, f"NVIDIA's rule has no objection{gain}")
+    return _result(rule, AGREES, (), "neither has an objection")
+
+
+def _gain(shown: Sequence[Suggestion]) -> str:
+    best = max((one.speedup.expected for one in shown if one.speedup is not None), default=1.0)
+    return f"{best:.2f}x"
+
+
+def _speedups(rule: RuleResult, shown: Sequence[Suggestion]) -> str:
+    if rule.estimated_speedup is None or not any(one.speedup for one in shown):
+        return ""
+    scope = " of the unit it looks at" if rule.speedup_scope == "local" else ""
+    return f"; NVIDIA estimates {rule.estimated_speedup:.2f}x{scope}, ours expects {_gain(shown)}"
+
+
+def _why_not(ours: OurSide, codes: Sequence[str]) -> str:
+    reasons = [f"{entry.code}: {entry.reason}" for entry in ours.rejected if entry.code in codes]
+    reasons += [f"{code} stays below the thresholds" for code in codes if code in ours.hidden]
+    return "; ".join(reasons) or "no rule of ours was asked"
+
+
+def _stall_of(rule: RuleResult) -> str | None:
+    """The reason a stall rule is about: from its identifier, else from the words of its title and message."""
+    suffix = rule.identifier.removeprefix(_STALL_PREFIX)
+    spaced = "".join(f" {letter.lower()}" if letter.isupper() else letter for letter in suffix).strip()
+    for text in (spaced, (rule.title or "").lower(), rule.message.lower()):
+        for words, reason in _STALL_WORDS:
+            if words in text:
+                return reason
+    return None
+
+
+def _stall(rule: RuleResult, ours: OurSide) -> RuleComparison:
+    reason = _stall_of(rule) if rule.kind not in _SILENT_KINDS or rule.title else None
+    if reason is None or not ours.samples.total:
+        return _result(rule, NOT_COMPARABLE, (), "it names no stall reason that samples could confirm")
+    waiting = [row for row in ours.stalls if row.reason not in {"selected", "not_selected"}]
+    rank = next((at for at, row in enumerate(waiting, start=1) if row.reason == reason), None)
+    if rank is None:
+        return _result(rule, DISAGREES, (), f"no sample has the reason {reason}")
+    share = waiting[rank - 1].samples / ours.samples.total
+    codes = [one.code for one in ours.suggestions if any(spot.reason == reason for spot in one.hotspots)]
+    about = f"{reason} has {share:.1%} of our samples, number {rank} of the reasons to wait"
+    if codes:
+        about += f"; {', '.join(codes)} would lessen it"
+    return _result(rule, AGREES if rank <= _LEADING_STALLS else DISAGREES, codes, about)
+
+
+def _issue_slots(rule: RuleResult, ours: OurSide) -> RuleComparison:
+    issue = next((entry for entry in ours.utilisations if entry.name == ISSUE), None)
+    if issue is not None:
+        used, basis = issue.percent, issue.metric
+    elif ours.samples.total:
+        used, basis = 100 * ours.samples.active / ours.samples.total, "samples"
+    else:
+        return _result(rule, NOT_COMPARABLE, (), "neither samples nor issue counters")
+    low = used < BUSY_PERCENT
+    raised = rule.kind not in _SILENT_KINDS
+    text = f"schedulers issue in {used:.0f} % of cycles ({basis})"
+    return _result(rule, AGREES if low == raised else DISAGREES, (), text)
+
+
+def _bottleneck(rule: RuleResult, ours: OurSide) -> RuleComparison:
+    """NVIDIA's top rule calls a kernel full, latency bound, or bound by one side."""
+    if not ours.utilisations:
+        return _result(rule, NOT_COMPARABLE, (), "the report has no throughput metric")
+    busiest = ours.utilisations[0]
+    text = f"the busiest unit is {busiest.name} with {busiest.percent:.0f} % ({busiest.metric})"
+    said = f"{rule.title or ''} {rule.message}".lower()
+    if "greater than 80" in said or "high throughput" in said:
+        agrees = busiest.percent >= _HIGH_PERCENT
+    elif "latency issue" in said or "low compute throughput" in said or "low utilization" in said:
+        agrees = busiest.percent < BUSY_PERCENT
+    elif "too small to fill" in said or "small grid" in said:
+        codes = [one.code for one in ours.suggestions if one.code == "GPA301"]
+        return _result(rule, AGREES if codes else DISAGREES, codes, "ours: " + _why_not(ours, ("GPA301",)))
+    else:
+        return _result(rule, NOT_COMPARABLE, (), text)
+    return _result(rule, AGREES if agrees else DISAGREES, (), text)
+
+
+def _pipes(rule: RuleResult, ours: OurSide) -> RuleComparison:
+    pipes = [entry for entry in ours.utilisations if entry.name.endswith(" pipe")]
+    if not pipes:
+        return _result(rule, NOT_COMPARABLE, (), "the report has no pipe metric that is known here")
+    busiest = max(pipes, key=lambda entry: entry.percent)
+    text = f"the busiest pipe is {busiest.name} with {busiest.percent:.0f} % ({busiest.metric})"
+    said = f"{rule.title or ''} {rule.message}".lower()
+    if "under-utilized" in said or "low utilization" in said:
+        return _result(rule, AGREES if busiest.percent < BUSY_PERCENT else DISAGREES, (), text)
+    named = f"{busiest.name.removesuffix(' pipe').lower()} is the highest" in said
+    return _result(rule, AGREES if named else NOT_COMPARABLE, (), text)

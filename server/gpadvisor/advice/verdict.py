@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One sentence per kernel: what limits it, and whether anything helps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from gpadvisor.estimators.caps import ISSUE
+from gpadvisor.model.advice import (
+    Rejection,
+    SampleSummary,
+    StallSummary,
+    Suggestion,
+    Utilisation,
+)
+from gpadvisor.model.profile import Evidence
+
+LIMIT_PERCENT: Final = 80.0
+"""From here on a unit counts as the limit (Nsight Compute's line for high throughput)."""
+_WORKING: Final = frozenset({"selected", "not_selected"})
+
+
+def verdict(
+    evidence: Evidence,
+    *,
+    samples: SampleSummary,
+    stalls: Sequence[StallSummary],
+    utilisations: Sequence[Utilisation],
+    suggestions: Sequence[Suggestion],
+    rejected: Sequence[Rejection],
+    hidden: int,
+) -> str:
+    """The sentence."""
+    if evidence in {Evidence.STATIC, Evidence.COUNTED} or not samples.total:
+        return _without_samples(evidence, suggestions)
+    limit = limiting(utilisations)
+    what = _limit_words(limit) if limit is not None else _stall_words(samples, stalls)
+    best = next((one for one in suggestions if one.speedup is not None), None)
+    if best is not None and best.speedup is not None:
+        gain = best.speedup
+        return (
+            f"{what}; {best.code} {best.name} is expected to give {gain.expected:.2f}x "
+            f"({gain.low:.2f} to {gain.high:.2f})"
+        )
+    return f"{what}; {_nothing_helps(limit, rejected, hidden)}"
+
+
+def limiting(utilisations: Sequence[Utilisation]) -> Utilisation | None:
+    """The busiest unit, if it is at its limit."""
+    busiest = max(utilisations, key=lambda entry: entry.percent, default=None)
+    return busiest if busiest is not None and busiest.percent >= LIMIT_PERCENT else None
+
+
+def unit_words(unit: Utilisation) -> str:
+    """A unit as a reader knows it: the parts of L1 are L1."""
+    if unit.name == ISSUE:
+        return "the issue rate of the schedulers"
+    if unit.name.startswith("L1 "):
+        return f"L1 throughput ({unit.name.removeprefix('L1 ')})"
+    return f"{unit.name} throughput"
+
+
+def _limit_words(unit: Utilisation) -> str:
+    return f"Limited by {unit_words(unit)} at {unit.percent:.0f} % of its peak"
+
+
+def _stall_words(samples: SampleSummary, stalls: Sequence[StallSummary]) -> str:
+    waiting = [row for row in stalls if row.reason not in _WORKING]
+    if not waiting:
+        return "Warps issue or are ready in every sample"
+    first = waiting[0]
+    busy = samples.active / samples.total
+    return (
+        f"Limited by latency: schedulers issue in {busy:.0%} of all samples, and "
+        f"{first.samples / samples.total:.0%} of samples are {first.plain} ({first.reason})"
+    )
+
+
+def _nothing_helps(limit: Utilisation | None, rejected: Sequence[Rejection], hidden: int) -> str:
+    small = f" and {hidden} stay below the thresholds" if hidden else ""
+    if limit is not None:
+        return (
+            f"no optimizer helps ({len(rejected)} rejected{small}): only less work for that unit would make "
+            "the kernel faster"
+        )
+    return f"no optimizer helps ({len(rejected)} rejected{small}), each for the reason listed"
+
+
+def _without_samples(evidence: Evidence, suggestions: Sequence[Suggestion]) -> str:
+    basis = "executed counts" if evidence is Evidence.COUNTED else "machine code"
+    if not suggestions:
+        return f"Without samples nothing is said about time; the {basis} shows none of the known patterns"
+    codes = ", ".join(one.code for one in suggestions)
+    return f"Without samples nothing is said about time; the {basis} shows the patterns of {codes}"
