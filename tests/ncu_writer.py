@@ -31,9 +31,10 @@ Value = int | float | str
 Position = tuple[str, int]
 
 REASONS_18 = (
-    "barrier branch_resolving dispatch_stall drain imc_miss lg_throttle long_scoreboard math_pipe_throttle membar "
-    "mio_throttle misc no_instructions not_selected selected short_scoreboard sleeping tex_throttle wait"
-).split()
+    *("barrier", "branch_resolving", "dispatch_stall", "drain", "imc_miss", "lg_throttle", "long_scoreboard"),
+    *("math_pipe_throttle", "membar", "mio_throttle", "misc", "no_instructions", "not_selected", "selected"),
+    *("short_scoreboard", "sleeping", "tex_throttle", "wait"),
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,7 +87,7 @@ class LaunchSpec:
     counts: Mapping[Position, tuple[int, int]] = field(default_factory=dict)  # warps, threads
     pc_metrics: Mapping[str, Mapping[Position, float]] = field(default_factory=dict)
     metrics: Mapping[str, Value | None] = field(default_factory=dict)
-    reasons: Sequence[str] = tuple(REASONS_18)  # present even without samples
+    reasons: Sequence[str] = REASONS_18  # present even without samples
     demangled: str = ""
     grid: tuple[int, int, int] = (100, 1, 1)
     block: tuple[int, int, int] = (256, 1, 1)
@@ -217,7 +218,9 @@ class _Writer:
         self.modules: dict[bytes, tuple[int, dict[str, int]]] = {}  # cubin -> reference, section addresses
         self.next_address = 0x7F3A_0000_0000
 
-    def block(self, *, session: bytes = b"", sources: Sequence[bytes] = (), results: Sequence[bytes] = ()) -> bytes:
+    def block(
+        self, *, session: bytes = b"", sources: Sequence[bytes] = (), results: Sequence[bytes] = ()
+    ) -> bytes:
         payload = b"".join(_sized(message) for message in (*sources, *results))
         header = _varint_field(1, len(sources)) + _varint_field(2, len(results))
         if session:

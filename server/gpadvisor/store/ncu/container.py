@@ -11,8 +11,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-import zstandard
-
 from gpadvisor.errors import ProfileFormatError
 from gpadvisor.store.ncu import wire
 
@@ -41,9 +39,7 @@ def damaged(detail: str) -> ProfileFormatError:
 
 def is_compressed(data: bytes) -> bool:
     """Whether a zstd frame, or a skippable frame that may precede one, starts here."""
-    return data[:4] == ZSTD_MAGIC or (
-        len(data) >= 8 and int.from_bytes(data[:4], "little") in _SKIPPABLE
-    )
+    return data[:4] == ZSTD_MAGIC or (len(data) >= 8 and int.from_bytes(data[:4], "little") in _SKIPPABLE)
 
 
 def decompress(data: bytes, limit: int = MAX_REPORT_BYTES) -> bytes:
@@ -63,6 +59,8 @@ def decompress(data: bytes, limit: int = MAX_REPORT_BYTES) -> bytes:
 
 
 def _frame(data: bytes, at: int, room: int) -> tuple[int, list[bytes]]:
+    import zstandard  # noqa: PLC0415 few reports are compressed
+
     decoder = zstandard.ZstdDecompressor(max_window_size=1 << 27).decompressobj()
     pieces: list[bytes] = []
     size = 0

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Final
 
@@ -17,7 +18,12 @@ _CLOCKS: Final = (
     "gpc__cycles_elapsed.avg.per_second",
     "gpc__cycles_elapsed.max.per_second",
 )
-_DURATIONS: Final = ("gpu__time_duration.sum", "gpu__time_duration.avg", "gpu__time_duration_measured_user.sum")
+MAX_WHOLE: Final = 1 << 53  # counts and sizes beyond it are no measurements
+_DURATIONS: Final = (
+    "gpu__time_duration.sum",
+    "gpu__time_duration.avg",
+    "gpu__time_duration_measured_user.sum",
+)
 
 
 def number(metrics: Mapping[str, MetricValue], name: str) -> float | None:
@@ -25,13 +31,13 @@ def number(metrics: Mapping[str, MetricValue], name: str) -> float | None:
     value = metrics.get(name)
     if value is None or isinstance(value, str):
         return None
-    return float(value) if abs(value) != float("inf") and value == value else None
+    return float(value) if math.isfinite(value) else None
 
 
 def whole(metrics: Mapping[str, MetricValue], name: str) -> int | None:
     """A scalar that counts something."""
     value = number(metrics, name)
-    return None if value is None or value < 0 else round(value)
+    return round(value) if value is not None and 0 <= value <= MAX_WHOLE else None
 
 
 def read_device(metrics: Mapping[str, MetricValue], sm: tuple[int, int] | None) -> Device:

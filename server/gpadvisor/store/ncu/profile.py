@@ -72,7 +72,9 @@ def read_report(data: bytes) -> Profile:
         data = container.decompress(data)
     report = parse_report(data)
     modules = _Modules()
-    kernels = tuple(_kernel(index, result, report.session, modules) for index, result in enumerate(report.results))
+    kernels = tuple(
+        _kernel(index, result, report.session, modules) for index, result in enumerate(report.results)
+    )
     return Profile(
         sha256=digest,
         collector="ncu",
@@ -105,7 +107,11 @@ def _kernel(index: int, result: Result, session: Session, modules: _Modules) -> 
     samples = _samples(raw, sections)
     counts, count_problems = _counts(result.metrics, sections)
     evidence = (
-        Evidence.MEASURED if len(samples.total) else Evidence.COUNTED if counts is not None else Evidence.STATIC
+        Evidence.MEASURED
+        if len(samples.total)
+        else Evidence.COUNTED
+        if counts is not None
+        else Evidence.STATIC
     )
     return KernelProfile(
         launch=configuration,
@@ -126,7 +132,7 @@ def _kernel(index: int, result: Result, session: Session, modules: _Modules) -> 
             *raw.problems,
             *sampling_problems,
             *count_problems,
-            *_evidence_problems(configuration.demangled, evidence, digest, samples),
+            *_evidence_problems(configuration.demangled, evidence, digest, samples, sections),
         ),
     )
 
@@ -177,7 +183,9 @@ def _samples(raw: sampling.RawSamples, sections: _Sections) -> PcSamples:
     )
 
 
-def _counts(metrics: Mapping[str, Metric], sections: _Sections) -> tuple[PcCounts | None, tuple[Problem, ...]]:
+def _counts(
+    metrics: Mapping[str, Metric], sections: _Sections
+) -> tuple[PcCounts | None, tuple[Problem, ...]]:
     found = sampling.addressed(metrics.get(_WARPS))
     if found is None or len(found[0]) == 0:
         return None, ()
@@ -205,7 +213,9 @@ def _pc_metrics(metrics: Mapping[str, Metric], sections: _Sections) -> dict[str,
     """Metrics with one number per instruction: those whose instances name addresses of the code."""
     found: dict[str, PcMetric] = {}
     for name, metric in metrics.items():
-        if name in {_WARPS, _THREADS} or name.startswith((sampling.SAMPLING_PREFIX, *_NO_SCALARS, *_TIMELINES)):
+        if name in {_WARPS, _THREADS} or name.startswith(
+            (sampling.SAMPLING_PREFIX, *_NO_SCALARS, *_TIMELINES)
+        ):
             continue
         instances = sampling.addressed(metric) if metric.has_instances else None
         if instances is None or len(instances[0]) == 0:
@@ -221,7 +231,7 @@ def _pc_metrics(metrics: Mapping[str, Metric], sections: _Sections) -> dict[str,
 
 
 def _evidence_problems(
-    kernel: str, evidence: Evidence, digest: str | None, samples: PcSamples
+    kernel: str, evidence: Evidence, digest: str | None, samples: PcSamples, sections: _Sections
 ) -> tuple[Problem, ...]:
     problems: list[Problem] = []
     if evidence is not Evidence.MEASURED:
@@ -243,10 +253,19 @@ def _evidence_problems(
         problems.append(
             Problem(
                 ProblemCode.EXTERNAL_SAMPLES,
-                f"{int(outside.sum())} samples of {kernel} lie in code outside its cubin, such as the driver's",
+                _where(int(outside.sum()), kernel, sections),
             )
         )
     return tuple(problems)
+
+
+def _where(outside: int, kernel: str, sections: _Sections) -> str:
+    if sections.placement.names:
+        return f"{outside} samples of {kernel} lie in code outside its cubin, such as the driver's"
+    return (
+        f"{outside} samples of {kernel} cannot be placed, since the report does not tell where its machine code"
+        " was loaded; collect it again with a newer ncu"
+    )
 
 
 def _report_problems(report: Report) -> tuple[Problem, ...]:

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """PC samples of a launch: stall reasons as the report has them, latency samples, and what is missing.
 
-``_not_issued`` metrics are GPA's latency samples: the scheduler issued nothing in that cycle (GPA section II-A).
+``_not_issued`` metrics are GPA's latency samples: the scheduler issued nothing in that cycle (GPA
+section II-A).
 """
 
 from __future__ import annotations
@@ -69,7 +70,11 @@ def reason_metrics(metrics: Mapping[str, Metric]) -> dict[str, str]:
     found: dict[str, str] = {}
     for prefix in PREFIXES:
         for name, metric in metrics.items():
-            if name.startswith(prefix) and not name.endswith(NOT_ISSUED) and not isinstance(metric.value, str):
+            if (
+                name.startswith(prefix)
+                and not name.endswith(NOT_ISSUED)
+                and not isinstance(metric.value, str)
+            ):
                 found.setdefault(name.removeprefix(prefix), name)
     return found
 
@@ -79,7 +84,9 @@ def read_samples(metrics: Mapping[str, Metric]) -> RawSamples:
     named = reason_metrics(metrics)
     problems: list[Problem] = []
     if len(named) > _MAX_REASONS:
-        problems.append(_inconsistent(f"{len(named)} stall reasons, of which the first {_MAX_REASONS} are read"))
+        problems.append(
+            _inconsistent(f"{len(named)} stall reasons, of which the first {_MAX_REASONS} are read")
+        )
         named = dict(list(named.items())[:_MAX_REASONS])
     unknown = [name for name in named if name not in KNOWN_REASONS]
     if unknown:
@@ -189,7 +196,8 @@ def _inconsistent(message: str) -> Problem:
 def _number(metrics: Mapping[str, Metric], name: str) -> float | None:
     metric = metrics.get(name)
     value = None if metric is None else metric.value
-    return None if value is None or isinstance(value, str) or not np.isfinite(value) else float(value)
+    usable = value is not None and not isinstance(value, str) and 0 <= value <= _MAX_COUNT
+    return float(value) if usable and value is not None else None
 
 
 def read_sampling(
@@ -215,14 +223,16 @@ def read_sampling(
         problems.append(
             Problem(
                 ProblemCode.TRUNCATED_SAMPLES,
-                f"the sample buffer was full, so the samples cover only the first part of the run: {evidence};"
-                " collect again with a larger --sampling-buffer-size"
+                f"the sample buffer was full, so the samples cover only the first part of the run: {evidence}; collect"
+                " again with a larger --sampling-buffer-size"
                 " or a longer --sampling-interval",
             )
         )
     if dropped:
         problems.append(
-            Problem(ProblemCode.DROPPED_SAMPLES, f"the profiler dropped about {dropped} samples of this launch")
+            Problem(
+                ProblemCode.DROPPED_SAMPLES, f"the profiler dropped about {dropped} samples of this launch"
+            )
         )
     return sampling, tuple(problems)
 
@@ -257,5 +267,7 @@ def _truncation(
         said.append(f"{total} samples fill the buffer of {buffer:.0f} bytes, which holds {capacity:.0f}")
     if expected is not None and expected > _ENOUGH_EXPECTED and total < _FAR_BELOW * expected:
         share = 100 * total / expected
-        said.append(f"{total} samples are {share:.0f} % of the {expected:.0f} that one per SM and interval gives")
+        said.append(
+            f"{total} samples are {share:.0f} % of the {expected:.0f} that one per SM and interval gives"
+        )
     return "; ".join(said) or None

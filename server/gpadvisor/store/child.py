@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The child process that reads a foreign profile: limits, then the file, then its plain form."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sys
+from pathlib import Path
+from typing import Final
+
+ANSWER: Final = "answer.json"
+COLUMNS: Final = "columns.npz"
+BLOBS: Final = "blobs.bin"
+
+
+def limit_resources(memory_bytes: int, cpu_seconds: int) -> None:
+    """Bound memory and time where the platform can; a crash leaves no core file."""
+    if sys.platform == "win32":
+        return
+    import resource  # noqa: PLC0415 absent on Windows
+
+    for kind, amount in (
+        (resource.RLIMIT_CORE, 0),
+        (resource.RLIMIT_AS, memory_bytes),
+        (resource.RLIMIT_CPU, cpu_seconds),
+        (resource.RLIMIT_FSIZE, memory_bytes),
+    ):
+        with contextlib.suppress(ValueError, OSError):  # a lower hard limit, or a kind that macOS ignores
+            resource.setrlimit(kind, (amount, amount))
+
+
+def main(arguments: list[str]) -> int:
+    """``path folder memory_bytes cpu_seconds``: write the profile, or the error, into the folder."""
+    path, folder, memory_bytes, cpu_seconds = arguments
+    limit_resources(int(memory_bytes), int(cpu_seconds))
+    from gpadvisor.errors import GpadvisorError  # noqa: PLC0415 limits come before everything else
+
+    try:
+        _read(Path(path), Path(folder))
+    except GpadvisorError as error:
+        answer = {"class": type(error).__name__, "message": str(error)}
+    except MemoryError:
+        answer = {"class": "MemoryError", "message": ""}
+    except Exception as error:  # noqa: BLE001 the border of the process: what is not foreseen is still one sentence
+        answer = {"class": "Exception", "message": f"{type(error).__name__}: {error}"}
+    else:
+        return 0
+    (Path(folder) / ANSWER).write_text(json.dumps(answer), "utf-8")
+    return 3
+
+
+def _read(path: Path, folder: Path) -> None:
+    import numpy as np  # noqa: PLC0415 limits come before everything else
+
+    from gpadvisor.store.load import load_profile  # noqa: PLC0415
+    from gpadvisor.store.parts import take_apart  # noqa: PLC0415
+
+    parts = take_apart(load_profile(path))
+    columns = {
+        f"{table}.{name}": values for table, named in parts.tables.items() for name, values in named.items()
+    }
+    with (folder / COLUMNS).open("wb") as file:
+        np.savez(file, allow_pickle=False, **columns)
+    index: list[tuple[str, str, int]] = []
+    with (folder / BLOBS).open("wb") as file:
+        for kind, blobs in parts.blobs.items():
+            for key, data in blobs.items():
+                index.append((kind, key, len(data)))
+                file.write(data)
+    # Last, so that its presence says that all is there.
+    (folder / ANSWER).write_text(json.dumps({"document": parts.document, "blobs": index}), "utf-8")
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

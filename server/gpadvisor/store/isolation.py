@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Read a foreign profile in a child process with limits, so that no file can take the caller down."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+import gpadvisor
+from gpadvisor.errors import Cancelled, ProfileError, ProfileFormatError, ProfileMismatchError
+from gpadvisor.model.profile import Profile
+from gpadvisor.store.child import ANSWER, BLOBS, COLUMNS
+from gpadvisor.store.parts import TABLES, Parts, put_together
+
+_ERRORS: Final = {error.__name__: error for error in (ProfileError, ProfileFormatError, ProfileMismatchError)}
+_POLL_SECONDS: Final = 0.05
+# The child imports this very package, from where it is, and nothing from the user's environment.
+_START: Final = (
+    "import sys; sys.path.insert(0, sys.argv.pop(1));"
+    "from gpadvisor.store.child import main; sys.exit(main(sys.argv[1:]))"
+)
+
+
+def load_profile_isolated(
+    path: Path,
+    *,
+    timeout_seconds: float = 300.0,
+    memory_bytes: int = 8 << 30,
+    cancelled: Callable[[], bool] | None = None,
+) -> Profile:
+    """Read a profile of any format in a child process.
+
+    Args:
+        path: the file.
+        timeout_seconds: wall-clock limit of the child, which is also its limit of processor time.
+        memory_bytes: limit of the child's address space, where the platform has one.
+        cancelled: asked now and then; when true, the child is stopped and Cancelled raised.
+
+    Raises:
+        ProfileFormatError: the file is no profile, or the child died, hung or needed too much memory.
+    """
+    with tempfile.TemporaryDirectory(prefix="gpadvisor-") as folder:
+        code = _run(path, Path(folder), timeout_seconds, memory_bytes, cancelled)
+        return _answer(path, Path(folder), code, memory_bytes)
+
+
+def _run(
+    path: Path, folder: Path, timeout_seconds: float, memory_bytes: int, cancelled: Callable[[], bool] | None
+) -> int:
+    root = str(Path(gpadvisor.__file__).resolve().parent.parent)
+    command = [sys.executable, "-I", "-c", _START, root, str(path.absolute()), str(folder)]
+    command += [str(memory_bytes), str(math.ceil(timeout_seconds) + 1)]
+    # Each thread of a linear algebra library reserves memory that counts against the limit.
+    environment = os.environ | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+    try:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            cwd=folder,
+            env=environment,
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise ProfileError(
+            f"no process could be started to read {path}: {error.strerror or error}; free memory and repeat"
+        ) from error
+    deadline = time.monotonic() + timeout_seconds
+    try:
+        while True:
+            left = deadline - time.monotonic()
+            if left <= 0:
+                raise ProfileFormatError(
+                    f"reading {path} took longer than {timeout_seconds:g} s and was stopped;"
+                    " the file is damaged or very large: collect fewer kernels (ncu --launch-count)"
+                )
+            if cancelled is not None and cancelled():
+                raise Cancelled(f"reading {path} was stopped as asked")
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                return process.wait(left if cancelled is None else min(left, _POLL_SECONDS))
+    finally:
+        _stop(process)
+
+
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    if process.poll() is None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            if sys.platform == "win32":
+                process.kill()
+            else:
+                os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def _answer(path: Path, folder: Path, code: int, memory_bytes: int) -> Profile:
+    try:
+        answer: Any = json.loads((folder / ANSWER).read_bytes())
+    except (OSError, ValueError) as error:
+        raise _died(path, code, memory_bytes) from error
+    if "class" in answer:
+        raise _error(path, str(answer["class"]), str(answer["message"]), memory_bytes)
+    if code != 0:
+        raise _died(path, code, memory_bytes)
+    try:
+        return put_together(_parts(folder, answer))
+    except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile) as error:
+        raise _died(path, code, memory_bytes) from error
+
+
+def _parts(folder: Path, answer: dict[str, Any]) -> Parts:
+    with np.load(folder / COLUMNS, allow_pickle=False) as columns:
+        tables = {
+            table: {name: columns[f"{table}.{name}"] for name in names} for table, names in TABLES.items()
+        }
+    blobs: dict[str, dict[str, bytes]] = {"binaries": {}, "disassembly": {}, "sources": {}}
+    with (folder / BLOBS).open("rb") as file:
+        for kind, key, size in answer["blobs"]:
+            blobs[kind][key] = file.read(size)
+    return Parts(document=answer["document"], tables=tables, blobs=blobs)
+
+
+def _error(path: Path, name: str, message: str, memory_bytes: int) -> ProfileError:
+    if name in _ERRORS:
+        return _ERRORS[name](message)
+    if name == "MemoryError":
+        return _too_large(path, memory_bytes)
+    return ProfileFormatError(
+        f"{path} has content that the reader does not expect ({message}); collect it again"
+    )
+
+
+def _too_large(path: Path, memory_bytes: int) -> ProfileFormatError:
+    return ProfileFormatError(
+        f"reading {path} needs more than the {memory_bytes / (1 << 30):g} GiB it may use;"
+        " collect fewer kernels into one report (ncu --launch-count)"
+    )
+
+
+def _died(path: Path, code: int, memory_bytes: int) -> ProfileFormatError:
+    if code < 0 and -code == getattr(signal, "SIGXCPU", 0):
+        what = "used up its processor time"
+    elif code < 0:
+        what = f"was ended by signal {-code}"
+    else:
+        what = f"ended with code {code}"
+    return ProfileFormatError(
+        f"the process that read {path} {what} (it may use {memory_bytes / (1 << 30):g} GiB);"
+        " the file is damaged: copy or collect it again"
+    )

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Replace directories, in paths and inside the debug sections of a cubin, by placeholders of equal length.
+
+Equal length keeps every offset of the file, so line numbers, code and symbols stay as they are.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Iterator
+from typing import Final
+
+_ALPHABET: Final = b"abcdefghijklmnopqrstuvwxyz"
+_SEPARATORS: Final = re.compile(rb"([/\\])")
+# A path of at least two components; shorter ones are more often text or numbers than paths.
+_PATH: Final = re.compile(rb"(?:[A-Za-z]:)?[/\\][\w.+\-~@ ]+(?:[/\\][\w.+\-~@ ]+)+")
+_TEXT_SECTIONS: Final = (
+    b".debug_str",
+    b".debug_line_str",
+    b".debug_info",
+    b".nv_debug_ptx_txt",
+    b".nv_debug_info_ptx",
+)
+_LINE_SECTIONS: Final = (b".debug_line", b".nv_debug_line_sass")
+
+
+class Placeholders:
+    """One placeholder per directory name, the same wherever that name stands."""
+
+    def __init__(self) -> None:
+        self._known: dict[bytes, bytes] = {}
+
+    def path(self, path: bytes, *, keep_last: bool = True) -> bytes:
+        """The path with its directories replaced, and its last part too unless kept."""
+        pieces = _SEPARATORS.split(path)
+        last = len(pieces) - 1 if keep_last else len(pieces)
+        return b"".join(
+            piece if at >= last or at % 2 or piece in {b"", b".", b".."} else self._component(piece)
+            for at, piece in enumerate(pieces)
+        )
+
+    def text(self, path: str) -> str:
+        """The same for text; characters outside ASCII become placeholders, too."""
+        return self.path(path.encode("utf-8", "surrogatepass")).decode("utf-8", "replace")
+
+    def _component(self, name: bytes) -> bytes:
+        if name not in self._known:
+            number = len(self._known)
+            letters = bytearray(b"x" * len(name))
+            for position in range(len(name) - 1, -1, -1):
+                number, digit = divmod(number, len(_ALPHABET))
+                letters[position] = _ALPHABET[(digit - 3) % len(_ALPHABET)]
+                if not number:
+                    break
+            self._known[name] = bytes(letters)
+        return self._known[name]
+
+    def cubin(self, cubin: bytes) -> bytes:
+        """The cubin with the directories in its debug sections replaced."""
+        out = bytearray(cubin)
+        try:
+            for name, start, end in _sections(cubin):
+                if name in _LINE_SECTIONS:
+                    for at, stop, is_directory in _line_strings(cubin, start, end):
+                        out[at:stop] = self.path(cubin[at:stop], keep_last=not is_directory)
+                elif name in _TEXT_SECTIONS:
+                    for found in _PATH.finditer(cubin, start, end):
+                        keep = b"." in _SEPARATORS.split(found.group())[-1]
+                        out[found.start() : found.end()] = self.path(found.group(), keep_last=keep)
+        except (struct.error, IndexError, ValueError):
+            return cubin if not _mentions_paths(cubin) else bytes(_blanked(cubin))
+        return bytes(out)
+
+
+def _mentions_paths(cubin: bytes) -> bool:
+    return _PATH.search(cubin) is not None
+
+
+def _blanked(cubin: bytes) -> bytearray:
+    """For an image whose sections cannot be walked: every path-like run of text is blanked."""
+    out = bytearray(cubin)
+    for found in _PATH.finditer(cubin):
+        out[found.start() : found.end()] = b"x" * (found.end() - found.start())
+    return out
+
+
+def _sections(cubin: bytes) -> Iterator[tuple[bytes, int, int]]:
+    (table,) = struct.unpack_from("<Q", cubin, 40)
+    size, count, names = struct.unpack_from("<HHH", cubin, 58)
+    rows = [struct.unpack_from("<IIQQQQ", cubin, table + index * size) for index in range(count)]
+    if not rows:
+        return
+    base = rows[names][4]
+    for name, _, _, _, offset, length in rows:
+        if offset + length <= len(cubin):
+            yield cubin[base + name : cubin.index(b"\0", base + name)], offset, offset + length
+
+
+def _line_strings(cubin: bytes, at: int, end: int) -> Iterator[tuple[int, int, bool]]:
+    """Extent of each name in the headers of a DWARF 2 to 4 line section, and whether it is a directory."""
+    while at + 15 < end:
+        length, version, header = struct.unpack_from("<IHI", cubin, at)
+        stop = at + 4 + length
+        if stop > end or not 2 <= version <= 4:
+            return
+        header_end = min(at + 10 + header, stop)
+        # Before the directories: the sizes of instructions and opcodes, and opcode_base
+        opcode_base = at + 14 + (version >= 4)
+        cursor = opcode_base + max(cubin[opcode_base], 1)
+        for is_directory in (True, False):
+            while cursor < header_end and cubin[cursor]:
+                name_end = cubin.index(b"\0", cursor, header_end)
+                yield cursor, name_end, is_directory
+                cursor = name_end + 1
+                for _ in range(0 if is_directory else 3):
+                    while cubin[cursor] & 0x80:
+                        cursor += 1
+                    cursor += 1
+            cursor += 1
+        at = stop

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Columns to Parquet bytes and back, through duckdb, a native parser."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping
+from contextlib import closing
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpadvisor.errors import ProfileFormatError
+
+Schema = Mapping[str, str]  # column -> SQL type: UBIGINT, DOUBLE, VARCHAR, BOOLEAN, and smaller unsigned ones
+MAX_ROWS: Final = 100_000_000
+_NUMPY: Final[Mapping[str, type[np.generic]]] = {
+    "UTINYINT": np.uint8,
+    "USMALLINT": np.uint16,
+    "UINTEGER": np.uint32,
+    "UBIGINT": np.uint64,
+    "DOUBLE": np.float64,
+    "BOOLEAN": np.bool_,
+}
+
+
+def _connect() -> Any:
+    # One thread, so that row groups come out in one order; no extension is ever looked for on the network.
+    import duckdb  # noqa: PLC0415 a heavy import that reading a report does not need
+
+    settings: dict[str, str | bool | int | float | list[str]] = {
+        "threads": 1,
+        "autoinstall_known_extensions": False,
+        "autoload_known_extensions": False,
+        "memory_limit": "2GB",
+    }
+    return duckdb.connect(":memory:", config=settings)
+
+
+def column(values: list[Any], sql_type: str) -> NDArray[Any]:
+    """A column from Python values, None where absent."""
+    if sql_type == "VARCHAR":
+        texts = np.empty(len(values), object)
+        texts[:] = values
+        return texts
+    mask = [value is None for value in values]
+    filled = [0 if absent else value for value, absent in zip(values, mask, strict=True)]
+    found: NDArray[Any] = np.ma.masked_array(np.array(filled, _NUMPY[sql_type]), mask=mask)
+    return found
+
+
+def encode(columns: Mapping[str, NDArray[Any]], schema: Schema) -> bytes:
+    """One Parquet file; the same columns and versions give the same bytes."""
+    rows = len(next(iter(columns.values())))
+    with tempfile.TemporaryDirectory(prefix="gpadvisor-") as folder, closing(_connect()) as connection:
+        path = Path(folder) / "table.parquet"
+        if rows:
+            connection.register("rows_in", {name: columns[name] for name in schema})
+        listed = ", ".join(_cast(name, sql_type, empty=not rows) for name, sql_type in schema.items())
+        origin = "FROM rows_in" if rows else "WHERE false"
+        connection.execute(
+            f"COPY (SELECT {listed} {origin}) TO '{_quoted(path)}'"
+            " (FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 15)"
+        )
+        return path.read_bytes()
+
+
+def _cast(name: str, sql_type: str, *, empty: bool) -> str:
+    return f"CAST({'NULL' if empty else _identifier(name)} AS {sql_type}) AS {_identifier(name)}"
+
+
+def _identifier(name: str) -> str:
+    return f'"{name}"'
+
+
+def _quoted(path: Path) -> str:
+    return str(path).replace("'", "''")
+
+
+def decode(data: bytes, schema: Schema, what: str) -> dict[str, NDArray[Any]]:
+    """The columns of a schema; masked arrays where values are absent."""
+    import duckdb  # noqa: PLC0415 as above
+
+    with tempfile.TemporaryDirectory(prefix="gpadvisor-") as folder, closing(_connect()) as connection:
+        path = Path(folder) / "table.parquet"
+        path.write_bytes(data)
+        origin = f"FROM read_parquet('{_quoted(path)}')"
+        try:
+            (rows,) = connection.execute(f"SELECT count(*) {origin}").fetchone()
+            if rows > MAX_ROWS:
+                raise ProfileFormatError(f"the snapshot's {what} claims {rows} rows, more than {MAX_ROWS}")
+            listed = ", ".join(_cast(name, sql_type, empty=False) for name, sql_type in schema.items())
+            found: dict[str, NDArray[Any]] = connection.execute(f"SELECT {listed} {origin}").fetchnumpy()
+        except duckdb.Error as error:
+            raise ProfileFormatError(
+                f"the snapshot's {what} is damaged or no Parquet of a snapshot; import the report again"
+            ) from error
+    return found

@@ -1,0 +1,377 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A Profile taken apart into a JSON document, number columns and byte strings, and put together again.
+
+Both the snapshot and the child process that reads foreign files hand a profile over in this form. Putting it
+together checks every type, range and length, because the parts may come from a file or a process not trusted.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpadvisor.errors import ProfileFormatError
+from gpadvisor.model.problem import Problem, ProblemCode
+from gpadvisor.model.profile import (
+    EXTERNAL,
+    CallFrame,
+    Device,
+    Evidence,
+    KernelProfile,
+    Launch,
+    MetricValue,
+    PcCounts,
+    PcMetric,
+    PcSamples,
+    Profile,
+    RuleResult,
+    Sampling,
+    SourceText,
+)
+from gpadvisor.model.stalls import StallClass, StallReason
+
+Document: TypeAlias = dict[str, Any]
+Columns: TypeAlias = dict[str, NDArray[Any]]
+_T = TypeVar("_T")
+
+SAMPLES: Final = ("launch", "section", "pc", "reason", "total", "latency")
+COUNTS: Final = ("launch", "section", "pc", "warps", "threads")
+PC_METRICS: Final = ("launch", "metric", "section", "pc", "value")
+_TYPES: Final[Mapping[str, type[np.generic]]] = {
+    "launch": np.uint32,
+    "section": np.uint16,
+    "pc": np.uint64,
+    "reason": np.uint8,
+    "total": np.uint64,
+    "latency": np.uint64,
+    "warps": np.uint64,
+    "threads": np.uint64,
+    "metric": np.uint32,
+    "value": np.float64,
+}
+TABLES: Final[Mapping[str, tuple[str, ...]]] = {
+    "samples": SAMPLES,
+    "counts": COUNTS,
+    "pc_metrics": PC_METRICS,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Parts:
+    """A profile as plain data; ``blobs`` of each kind are keyed by sha256."""
+
+    document: Document
+    tables: Mapping[str, Columns]
+    blobs: Mapping[str, Mapping[str, bytes]]
+
+
+def digest_of(parts: Parts) -> str:
+    """A digest over all rows that depends on no library: canonical JSON and little-endian columns."""
+    state = hashlib.sha256()
+    state.update(json.dumps(parts.document, sort_keys=True, separators=(",", ":")).encode())
+    for table, names in TABLES.items():
+        for name in names:
+            column = parts.tables[table][name]
+            state.update(f"\0{table}.{name}:{len(column)}\0".encode())
+            state.update(column.astype(np.dtype(_TYPES[name]).newbyteorder("<")).tobytes())
+    for kind in sorted(parts.blobs):
+        for key in sorted(parts.blobs[kind]):
+            # A disassembly is keyed by its cubin, so its own bytes count, too.
+            state.update(f"\0{kind}/{key}\0".encode() + hashlib.sha256(parts.blobs[kind][key]).digest())
+    return state.hexdigest()
+
+
+def take_apart(profile: Profile) -> Parts:
+    """The plain form of a profile."""
+    texts = {
+        hashlib.sha256(data).hexdigest(): data
+        for source in profile.sources.values()
+        if source.text is not None
+        for data in [source.text.encode("utf-8", "surrogatepass")]
+    }
+    return Parts(
+        document={
+            "profile": {
+                name: getattr(profile, name)
+                for name in ("sha256", "collector", "collector_version", "command", "host", "created")
+            },
+            "kernels": [_kernel_document(kernel) for kernel in profile.kernels],
+            "sources": [_source_document(key, source) for key, source in profile.sources.items()],
+            "problems": _problem_documents(profile.problems),
+        },
+        tables={
+            "samples": _gather(SAMPLES, [_sample_columns(kernel) for kernel in profile.kernels]),
+            "counts": _gather(COUNTS, [_count_columns(kernel) for kernel in profile.kernels]),
+            "pc_metrics": _gather(PC_METRICS, [_metric_columns(kernel) for kernel in profile.kernels]),
+        },
+        blobs={
+            "binaries": dict(profile.binaries),
+            "disassembly": dict(profile.disassemblies),
+            "sources": texts,
+        },
+    )
+
+
+def _kernel_document(kernel: KernelProfile) -> Document:
+    return {
+        "launch": _flat(kernel.launch),
+        "device": _flat(kernel.device),
+        "sampling": _flat(kernel.sampling),
+        "evidence": kernel.evidence.value,
+        "binary": kernel.binary,
+        "sections": list(kernel.sections),
+        "reasons": [[reason.name, reason.stall_class.value, reason.plain] for reason in kernel.reasons],
+        "counted": kernel.counts is not None,
+        "pc_metrics": list(kernel.pc_metrics),
+        "metrics": dict(kernel.metrics),
+        "rules": [_flat(rule) for rule in kernel.rules],
+        "call_stack": [_flat(frame) for frame in kernel.call_stack],
+        "problems": _problem_documents(kernel.problems),
+    }
+
+
+def _flat(value: Launch | Device | Sampling | RuleResult | CallFrame) -> Document:
+    found: Document = {}
+    for item in dataclasses.fields(value):
+        content = getattr(value, item.name)
+        found[item.name] = list(content) if isinstance(content, tuple) else content
+    return found
+
+
+def _source_document(key: str, source: SourceText) -> Document:
+    text = None
+    if source.text is not None:
+        text = hashlib.sha256(source.text.encode("utf-8", "surrogatepass")).hexdigest()
+    return {"key": key, "path": source.path, "sha256": source.sha256, "text": text}
+
+
+def _problem_documents(problems: Sequence[Problem]) -> list[Document]:
+    return [{"code": problem.code.value, "message": problem.message} for problem in problems]
+
+
+def _sample_columns(kernel: KernelProfile) -> tuple[NDArray[Any], ...]:
+    samples = kernel.samples
+    return (samples.section, samples.pc, samples.reason, samples.total, samples.latency)
+
+
+def _count_columns(kernel: KernelProfile) -> tuple[NDArray[Any], ...]:
+    counts = kernel.counts
+    return () if counts is None else (counts.section, counts.pc, counts.warps, counts.threads)
+
+
+def _metric_columns(kernel: KernelProfile) -> tuple[NDArray[Any], ...]:
+    metrics = list(kernel.pc_metrics.values())
+    if not metrics:
+        return ()
+    return (
+        np.concatenate([np.full(len(metric.pc), index, np.uint32) for index, metric in enumerate(metrics)]),
+        np.concatenate([metric.section for metric in metrics]),
+        np.concatenate([metric.pc for metric in metrics]),
+        np.concatenate([metric.value for metric in metrics]),
+    )
+
+
+def _gather(names: tuple[str, ...], per_kernel: list[tuple[NDArray[Any], ...]]) -> Columns:
+    """Concatenate the columns of all launches, with the launch in front."""
+    filled = [(index, columns) for index, columns in enumerate(per_kernel) if columns]
+    found: Columns = {}
+    for position, name in enumerate(names):
+        pieces = [
+            np.full(len(columns[0]), index, np.uint32) if position == 0 else columns[position - 1]
+            for index, columns in filled
+        ]
+        found[name] = np.concatenate([np.zeros(0, _TYPES[name]), *pieces]).astype(_TYPES[name])
+    return found
+
+
+def put_together(parts: Parts) -> Profile:
+    """The profile of a plain form; ProfileFormatError where the form is not one."""
+    try:
+        return _profile(parts)
+    except (KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
+        raise _broken(f"{type(error).__name__}: {error}") from error
+
+
+def _broken(detail: str) -> ProfileFormatError:
+    return ProfileFormatError(
+        f"the profile's parts do not fit together ({detail}); import it again from the report it came from"
+    )
+
+
+def _profile(parts: Parts) -> Profile:
+    document = parts.document
+    head = document["profile"]
+    kernels = document["kernels"]
+    tables = {name: _checked_table(name, parts.tables[name], len(kernels)) for name in TABLES}
+    slices = {name: _rows_by_launch(table["launch"], len(kernels)) for name, table in tables.items()}
+    return Profile(
+        sha256=_text(head["sha256"]),
+        collector=_text(head["collector"]),
+        collector_version=_optional_text(head["collector_version"]),
+        command=_optional_text(head["command"]),
+        host=_optional_text(head["host"]),
+        created=_optional_text(head["created"]),
+        kernels=tuple(
+            _kernel(kernel, {name: _cut(tables[name], slices[name][index]) for name in TABLES})
+            for index, kernel in enumerate(kernels)
+        ),
+        binaries=dict(parts.blobs["binaries"]),
+        disassemblies=dict(parts.blobs["disassembly"]),
+        sources={
+            _text(source["key"]): _source(source, parts.blobs["sources"]) for source in document["sources"]
+        },
+        problems=_problems(document["problems"]),
+    )
+
+
+def _checked_table(name: str, columns: Columns, launches: int) -> Columns:
+    """The columns of one table with their types; the rows grouped by launch, in order."""
+    found: Columns = {}
+    for column in TABLES[name]:
+        values = columns[column]
+        if values.dtype != np.dtype(_TYPES[column]):
+            raise _broken(f"column {name}.{column} has type {values.dtype}")
+        found[column] = values
+    if len({len(values) for values in found.values()}) > 1:
+        raise _broken(f"the columns of {name} differ in length")
+    launch = found["launch"].astype(np.int64)
+    if len(launch) and (int(launch.max()) >= launches or (np.diff(launch) < 0).any()):
+        raise _broken(f"{name} has rows of launches that are not there, or out of order")
+    return found
+
+
+def _rows_by_launch(launch: NDArray[Any], launches: int) -> list[slice]:
+    bounds = np.searchsorted(launch, np.arange(launches + 1))
+    return [slice(int(bounds[index]), int(bounds[index + 1])) for index in range(launches)]
+
+
+def _cut(table: Columns, rows: slice) -> Columns:
+    return {name: values[rows].copy() for name, values in table.items() if name != "launch"}
+
+
+def _kernel(document: Document, tables: Mapping[str, Columns]) -> KernelProfile:
+    sections = tuple(_text(name) for name in document["sections"])
+    reasons = tuple(_reason(entry) for entry in document["reasons"])
+    samples, counts = tables["samples"], tables["counts"]
+    if len(samples["reason"]) and int(samples["reason"].max()) >= len(reasons):
+        raise _broken("samples name a stall reason that is not listed")
+    if bool((samples["latency"] > samples["total"]).any()):
+        raise _broken("samples have more latency samples than samples")
+    for table in tables.values():
+        section = table["section"]
+        if bool(((section >= len(sections)) & (section != EXTERNAL)).any()):
+            raise _broken("rows name a section that is not listed")
+    return KernelProfile(
+        launch=_fill(Launch, document["launch"]),
+        device=_fill(Device, document["device"]),
+        evidence=Evidence(document["evidence"]),
+        binary=_optional_text(document["binary"]),
+        sections=sections,
+        reasons=reasons,
+        samples=PcSamples(**samples),
+        counts=PcCounts(**counts) if document["counted"] else None,
+        pc_metrics=_pc_metrics([_text(name) for name in document["pc_metrics"]], tables["pc_metrics"]),
+        metrics={_text(name): _metric_value(value) for name, value in document["metrics"].items()},
+        sampling=_fill(Sampling, document["sampling"]),
+        rules=tuple(_fill(RuleResult, rule) for rule in document["rules"]),
+        call_stack=tuple(_fill(CallFrame, frame) for frame in document["call_stack"]),
+        problems=_problems(document["problems"]),
+    )
+
+
+def _reason(entry: Sequence[str]) -> StallReason:
+    name, stall_class, plain = entry
+    return StallReason(_text(name), StallClass(stall_class), _text(plain))
+
+
+def _pc_metrics(names: list[str], columns: Columns) -> dict[str, PcMetric]:
+    metric = columns["metric"].astype(np.int64)
+    if len(metric) and (int(metric.max()) >= len(names) or (np.diff(metric) < 0).any()):
+        raise _broken("per-instruction metrics are not listed, or out of order")
+    found: dict[str, PcMetric] = {}
+    for index, rows in enumerate(_rows_by_launch(columns["metric"], len(names))):
+        cut = {name: columns[name][rows].copy() for name in ("section", "pc", "value")}
+        found[names[index]] = PcMetric(name=names[index], **cut)
+    return found
+
+
+def _source(document: Document, texts: Mapping[str, bytes]) -> SourceText:
+    key = _optional_text(document["text"])
+    return SourceText(
+        path=_text(document["path"]),
+        sha256=_optional_text(document["sha256"]),
+        text=None if key is None else texts[key].decode("utf-8", "surrogatepass"),
+    )
+
+
+def _problems(documents: Sequence[Document]) -> tuple[Problem, ...]:
+    return tuple(Problem(ProblemCode(entry["code"]), _text(entry["message"])) for entry in documents)
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"text expected, found {type(value).__name__}")
+    return value
+
+
+def _optional_text(value: object) -> str | None:
+    return None if value is None else _text(value)
+
+
+def _integer(value: object) -> int:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise TypeError(f"a whole number expected, found {type(value).__name__}")
+    return value
+
+
+def _real(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise TypeError(f"a number expected, found {type(value).__name__}")
+    return float(value)
+
+
+def _boolean(value: object) -> bool:
+    if not isinstance(value, bool):
+        raise TypeError(f"true or false expected, found {type(value).__name__}")
+    return value
+
+
+def _three(value: object) -> tuple[int, int, int]:
+    if not isinstance(value, list | tuple) or len(value) != 3:
+        raise TypeError("three whole numbers expected")
+    return (_integer(value[0]), _integer(value[1]), _integer(value[2]))
+
+
+def _metric_value(value: object) -> MetricValue:
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        raise TypeError(f"a metric value expected, found {type(value).__name__}")
+    return value
+
+
+_CHECKS: Final[Mapping[str, Callable[[object], object]]] = {
+    "str": _text,
+    "int": _integer,
+    "float": _real,
+    "bool": _boolean,
+    "tuple[int, int, int]": _three,
+}
+
+
+def _fill(kind: Callable[..., _T], document: Document) -> _T:
+    """A flat value from its document; the annotations of the class say what each field must be."""
+    values: dict[str, object] = {}
+    for item in dataclasses.fields(kind):  # type: ignore[arg-type] # every kind given is a dataclass
+        annotation = str(item.type)
+        content = document[item.name]
+        if content is None and annotation.endswith(" | None"):
+            values[item.name] = None
+        else:
+            values[item.name] = _CHECKS[annotation.removesuffix(" | None")](content)
+    return kind(**values)
