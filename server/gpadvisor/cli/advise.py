@@ -42,7 +42,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     options.add_selection(parser)
     parser.add_argument("--merge", action="store_true", help="add launches of equal configuration up")
     parser.add_argument(
-        "--top", metavar="N", type=options.natural, help="suggestions per kernel and category"
+        "--top", metavar="N", type=options.natural, help="suggestions shown per kernel (default 10)"
     )
     parser.add_argument(
         "--min-speedup",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The dependency graph as a table: apportioned stalls, and the edges that were cut with the rule that did it."""
+"""The dependency graph as a table: apportioned stalls, and the edges that were cut, with the rule."""
 
 from __future__ import annotations
 

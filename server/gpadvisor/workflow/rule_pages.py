@@ -39,9 +39,8 @@ def rule_metadata() -> tuple[RuleMetadata, ...]:
             code=rule.code,
             slug=rule.slug,
             name=rule.name,
-            category=rule.category,
             summary=inspect.cleandoc(rule.document).partition("\n")[0],
-            document=inspect.cleandoc(rule.document),
+            help_markdown=inspect.cleandoc(rule.document),
         )
         for rule in all_rules()
     )

@@ -24,7 +24,7 @@ MAX_FILE_BYTES: Final = 1 << 20
 class Settings:
     """Every setting; the ``doc`` of a field is its documentation."""
 
-    top: int = field(default=5, metadata={"doc": "suggestions shown per kernel and category"})
+    top: int = field(default=10, metadata={"doc": "suggestions shown per kernel"})
     min_speedup: float = field(
         default=1.01, metadata={"doc": "suggestions whose expected speedup is lower are counted, not shown"}
     )

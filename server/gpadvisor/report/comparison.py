@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Two runs side by side, as text or JSON."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+
+from gpadvisor.advice.compare import Comparison, KernelComparison, LineChange
+from gpadvisor.model.ids import SourceLocation
+from gpadvisor.report.names import short_name
+from gpadvisor.report.tables import Column, Overflow, format_table
+
+
+def render_comparison_text(comparison: Comparison, *, rows: int | None, width: int) -> str:
+    """The comparison for a terminal; ``rows`` source lines per kernel, None for all."""
+    parts = [_kernel(kernel, rows, width) for kernel in comparison.kernels]
+    parts += [f"Only in the first run: {short_name(name, width - 24)}\n" for name in comparison.only_before]
+    parts += [f"Only in the second run: {short_name(name, width - 24)}\n" for name in comparison.only_after]
+    return "\n".join(parts)
+
+
+def render_comparison_json(comparison: Comparison) -> str:
+    """The comparison as JSON: times in nanoseconds, speedups as factors, null for what was not measured."""
+    value = asdict(comparison)
+    for shown, kernel in zip(value["kernels"], comparison.kernels, strict=True):
+        shown["achieved"] = kernel.achieved
+        for entry, prediction in zip(shown["predictions"], kernel.predictions, strict=True):
+            entry["verdict"] = prediction.verdict
+        for entry, line in zip(shown["lines"], kernel.lines, strict=True):
+            entry["change_ns"] = line.change_ns
+    return json.dumps({"schema": 1, **value}, indent=1, allow_nan=False) + "\n"
+
+
+def _kernel(kernel: KernelComparison, rows: int | None, width: int) -> str:
+    lines = [short_name(kernel.before, width)]
+    if kernel.after != kernel.before:
+        lines.append(f"  -> {short_name(kernel.after, width - 5)}")
+    lines.append(_times(kernel))
+    lines += ["", "Predicted for the first run, achieved by the second:", *_predictions(kernel, width)]
+    lines += ["", *_lines(kernel, rows, width)]
+    return "\n".join(lines) + "\n"
+
+
+def _times(kernel: KernelComparison) -> str:
+    samples = f"{kernel.samples_before:,} -> {kernel.samples_after:,} samples"
+    if kernel.achieved is None:
+        return f"no duration in one of the runs; {samples}"
+    word = "slower" if kernel.achieved < 1 else "faster"
+    return (
+        f"{_duration(kernel.duration_before_ns)} -> {_duration(kernel.duration_after_ns)}: "
+        f"{kernel.achieved:.2f}x ({word}, measured); {samples}"
+    )
+
+
+def _predictions(kernel: KernelComparison, width: int) -> list[str]:
+    if not kernel.predictions:
+        return ["  nothing was predicted"]
+    columns = (
+        Column(title="rule"),
+        Column(title="name", min_width=12),
+        Column(title="low", right=True),
+        Column(title="expected", right=True),
+        Column(title="high", right=True),
+        Column(title="paper", right=True),
+        Column(title="achieved", right=True),
+        Column(title="", min_width=12),
+    )
+    cells = [
+        (
+            entry.code,
+            entry.name,
+            f"{entry.predicted.low:.2f}x",
+            f"{entry.predicted.expected:.2f}x",
+            f"{entry.predicted.high:.2f}x",
+            "" if entry.predicted.paper is None else f"{entry.predicted.paper:.2f}x",
+            "" if entry.achieved is None else f"{entry.achieved:.2f}x",
+            entry.verdict,
+        )
+        for entry in kernel.predictions
+    ]
+    return format_table(columns, cells, width=width, indent=2)
+
+
+def _lines(kernel: KernelComparison, rows: int | None, width: int) -> list[str]:
+    if not kernel.lines:
+        return ["No source lines to compare: compile with -lineinfo to get them."]
+    columns = (
+        Column(title="before", right=True),
+        Column(title="after", right=True),
+        Column(title="change", right=True),
+        Column(title="samples", right=True, drop=1),
+        Column(title="line", min_width=20, overflow=Overflow.CUT_START),
+    )
+    shown = kernel.lines[:rows]
+    table = format_table(columns, [_line_cells(line) for line in shown], width=width, indent=2)
+    rest = len(kernel.lines) - len(shown)
+    more = [f"  ... and {rest:,} more lines; --top 0 shows all"] if rest else []
+    return [f"Time by source line, put together {kernel.line_mapping}:", *table, *more]
+
+
+def _line_cells(line: LineChange) -> tuple[str, ...]:
+    change = line.change_ns
+    sign = "" if change is None else ("+" if change > 0 else "-")
+    return (
+        _duration(line.time_before_ns) if line.before else "",
+        _duration(line.time_after_ns) if line.after else "",
+        "" if change is None else f"{sign}{_duration(abs(change))}",
+        f"{line.samples_before:,} -> {line.samples_after:,}",
+        _where(line.before, line.after),
+    )
+
+
+def _where(before: SourceLocation | None, after: SourceLocation | None) -> str:
+    if before is None:
+        return "" if after is None else f"{after.file}:{after.line} (new or edited)"
+    if after is None:
+        return f"{before.file}:{before.line} (gone or edited)"
+    moved = "" if before.line == after.line else f" (was {before.line})"
+    return f"{after.file}:{after.line}{moved}"
+
+
+def _duration(nanoseconds: float | None) -> str:
+    if nanoseconds is None:
+        return ""
+    for unit, size in (("s", 1e9), ("ms", 1e6), ("us", 1e3)):
+        if nanoseconds >= size:
+            return f"{nanoseconds / size:.3g} {unit}"
+    return f"{nanoseconds:.3g} ns"

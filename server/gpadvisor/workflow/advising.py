@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From a file to its ``Advice``: analysis, optimizers, sources found on this machine, suppressions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from gpadvisor.advice import advise, advise_kernel
+from gpadvisor.model.advice import Advice, KernelAdvice
+from gpadvisor.optimizers import OPTIMIZERS
+from gpadvisor.workflow.analysis import AnalysedKernel, Analysis, analyse_file
+from gpadvisor.workflow.cache import Cache
+from gpadvisor.workflow.request import Progress, Request
+from gpadvisor.workflow.sources import find_sources
+from gpadvisor.workflow.suppressing import suppress
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class AdvisedFile:
+    """Advice, with the sources it may quote."""
+
+    advice: Advice
+    texts: Mapping[str, str]  # source text by the path that the line table names
+    wanted_sources: Mapping[str, list[str] | list[int]]  # what the search on this machine looked for
+
+
+def advise_file(path: Path, request: Request, progress: Progress, cache: Cache) -> AdvisedFile:
+    """Advice for a report, a snapshot, a cubin or a source.
+
+    Raises:
+        GpadvisorError: the input, a tool or a setting is at fault.
+    """
+    analysis = analyse_file(path, request, progress, cache)
+    progress("looking for the sources")
+    sources = find_sources(_named_files(analysis), analysis, request)
+    kernels = [_advise(kernel, request) for kernel in analysis.kernels]
+    kernels, unused = suppress(kernels, sources.texts)
+    profile = analysis.profile
+    return AdvisedFile(
+        advice=advise(
+            kernels,
+            path=str(path),
+            sha256=analysis.sha256,
+            profile=profile,
+            launches=analysis.launches,
+            sources=sources.matches,
+            more_problems=(*analysis.problems, *sources.problems, *unused),
+        ),
+        texts=sources.texts,
+        wanted_sources=sources.wanted,
+    )
+
+
+def _advise(kernel: AnalysedKernel, request: Request) -> KernelAdvice:
+    settings, chosen = request.settings, kernel.chosen
+    return advise_kernel(
+        kernel.context,
+        OPTIMIZERS,
+        min_importance=settings.min_importance,
+        min_speedup=settings.min_speedup,
+        top=settings.top,
+        show_all=request.show_all,
+        demangled=kernel.demangled,
+        time_share=None if chosen is None else chosen.time_share,
+        merged_launches=1 if chosen is None else chosen.merged_launches,
+        more_problems=kernel.problems,
+    )
+
+
+def _named_files(analysis: Analysis) -> frozenset[str]:
+    """Every file that a line table names, inline chains included."""
+    files: set[str] = set()
+    for kernel in analysis.kernels:
+        for function in kernel.context.program.functions:
+            for line in set(function.lines):
+                if line is not None:
+                    files.add(line.location.file)
+                    files.update(frame.call_site.file for frame in line.inline)
+    return frozenset(files)

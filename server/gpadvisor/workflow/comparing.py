@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Two files, their advice, and what changed between them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from gpadvisor.advice.compare import compare
+from gpadvisor.report.comparison import render_comparison_json, render_comparison_text
+from gpadvisor.workflow.advising import advise_file
+from gpadvisor.workflow.cache import Cache, cache_folder
+from gpadvisor.workflow.request import Progress, Request
+
+
+def compare_files(
+    before: Path,
+    request_before: Request,
+    after: Path,
+    request_after: Request,
+    progress: Progress,
+    *,
+    output_format: str,
+    rows: int | None,
+    width: int,
+) -> str:
+    """The comparison, printed.
+
+    Raises:
+        GpadvisorError: an input or a tool is at fault.
+    """
+    cache = Cache(cache_folder())
+    first = advise_file(before, request_before, progress, cache)
+    second = advise_file(after, request_after, progress, cache)
+    result = compare(first.advice.kernels, second.advice.kernels, first.texts, second.texts)
+    if output_format == "json":
+        return render_comparison_json(result)
+    return render_comparison_text(result, rows=rows, width=width)
