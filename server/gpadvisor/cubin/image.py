@@ -38,14 +38,14 @@ class CodeSection:
         return len(self.code) // INSTRUCTION_BYTES
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class LineTable:
     """The undecoded ``.debug_line`` section with what its addresses and names refer to."""
 
     program: bytes
     strings: bytes  # .debug_str: names of inlined functions
     line_strings: bytes  # .debug_line_str: file names of DWARF 5
-    relocations: Mapping[int, tuple[int, int]]  # offset in program -> (ELF section index, address to add)
+    relocations: Mapping[int, tuple[int, int]]  # offset in program -> (ELF section index, offset in it)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

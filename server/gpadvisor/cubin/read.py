@@ -215,6 +215,16 @@ def _static_shared(section: SectionHeader | None, *, reserved: bool) -> int:
     return section.size - _RESERVED_BYTES if reserved and section.size >= _RESERVED_BYTES else section.size
 
 
+def _relocated(base: int, value: int, addend: int, in_place: int) -> int:
+    """The offset in its section that a relocated address means.
+
+    In a loaded image the driver has put the device address in place already, and the symbol carries it too.
+    """
+    if base and in_place >= base:
+        return in_place - base
+    return (value - base if value >= base else value) + addend
+
+
 def _line_table(elf: ElfImage, functions: Mapping[int, list[Symbol]], bases: Mapping[int, int]) -> LineTable:
     """The raw line table and the relocations that say which code each address means."""
 
@@ -231,12 +241,10 @@ def _line_table(elf: ElfImage, functions: Mapping[int, list[Symbol]], bases: Map
             usable = len(records) - len(records) % layout.size
             for offset, info, *addend in layout.iter_unpack(records[:usable]):
                 section, value = values.get(info >> 32, (0, 0))
-                if info & 0xFFFFFFFF != _ABS64 or section not in functions:
-                    continue
-                # In a loaded image the symbol carries the device address, and so does the table already.
-                base = bases[section]
-                relative = value - base if value >= base else value
-                targets[offset] = (section, relative + (addend[0] if addend else 0))
+                if info & 0xFFFFFFFF == _ABS64 and section in functions:
+                    in_place = int.from_bytes(program[offset : offset + 8], "little")
+                    target = _relocated(bases[section], value, addend[0] if addend else in_place, in_place)
+                    targets[offset] = (section, target)
     return LineTable(
         program=program,
         strings=raw(".debug_str"),

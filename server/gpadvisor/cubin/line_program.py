@@ -1,0 +1,357 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The DWARF line program of a cubin, with NVIDIA's opcodes for inlined calls (GPA section III)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+_WORD64: Final = 0xFFFFFFFF
+_EXTENDED: Final = 0
+_COPY: Final = 1
+_ADVANCE_PC: Final = 2
+_ADVANCE_LINE: Final = 3
+_SET_FILE: Final = 4
+_CONST_ADD_PC: Final = 8
+_FIXED_ADVANCE_PC: Final = 9
+_END_SEQUENCE: Final = 1
+_SET_ADDRESS: Final = 2
+_DEFINE_FILE: Final = 3
+_INLINED_CALL: Final = 0x90  # DW_LNE_NVIDIA_inlined_call
+
+_FORM_SIZES: Final = {0x0B: 1, 0x05: 2, 0x06: 4, 0x07: 8, 0x1E: 16}
+_FORM_STRING: Final = 0x08
+_FORM_BLOCK: Final = 0x09
+_FORM_UDATA: Final = 0x0F
+_FORM_STRP: Final = 0x0E
+_FORM_LINE_STRP: Final = 0x1F
+_CONTENT_PATH: Final = 1
+_CONTENT_DIRECTORY: Final = 2
+
+
+class DamagedLinesError(ValueError):
+    """The line program cannot be followed further; what came before it stands."""
+
+
+class Row(NamedTuple):
+    """One row of the line table."""
+
+    address: int  # as the program says; for a relocated sequence the offset in its section
+    file: int
+    line: int
+    context: int  # row, counted from 1 in its sequence, where this code was inlined; 0: not inlined
+    function: int  # offset in .debug_str of the inlined function's name
+
+
+@dataclass(slots=True)
+class Sequence:
+    """Rows of ascending addresses, up to ``end``."""
+
+    section: int | None  # ELF section index that the relocation names; None without one
+    files: Files
+    rows: list[Row] = field(default_factory=list)
+    end: int = 0
+
+
+@dataclass(slots=True)
+class Files:
+    """The file table of one unit."""
+
+    directories: list[str]
+    names: list[tuple[str, int]]  # name, directory index
+    first: int  # number of the first entry: 1 up to DWARF 4, 0 in DWARF 5
+
+    def path(self, number: int) -> str | None:
+        """The path of a file number."""
+        index = number - self.first
+        if not 0 <= index < len(self.names):
+            return None
+        name, directory = self.names[index]
+        if name.startswith("/"):
+            return name
+        # Up to DWARF 4 directory 0 is the compiler's working directory, which is not in the table.
+        place = directory - 1 if self.first else directory
+        if not 0 <= place < len(self.directories):
+            return name
+        folder = self.directories[place]
+        return f"{folder}/{name}" if folder else name
+
+
+class Reader:
+    """A cursor over the section."""
+
+    __slots__ = ("at", "data", "end")
+
+    def __init__(self, data: bytes, at: int, end: int) -> None:
+        """Read ``data[at:end]``."""
+        self.data = data
+        self.at = at
+        self.end = end
+
+    def unsigned(self, size: int) -> int:
+        """A fixed-size unsigned number."""
+        end = self.at + size
+        if end > self.end:
+            raise DamagedLinesError("the line table ends early")
+        value = int.from_bytes(self.data[self.at : end], "little")
+        self.at = end
+        return value
+
+    def uleb(self) -> int:
+        """A variable-length unsigned number of at most 64 bits."""
+        value = shift = 0
+        data, at, end = self.data, self.at, min(self.end, self.at + 10)
+        while at < end:
+            byte = data[at]
+            at += 1
+            value |= (byte & 0x7F) << shift
+            if byte < 0x80:
+                self.at = at
+                return value
+            shift += 7
+        raise DamagedLinesError("a number in the line table has no end")
+
+    def sleb(self) -> int:
+        """A variable-length signed number of at most 64 bits."""
+        begin = self.at
+        value = self.uleb()
+        bits = 7 * (self.at - begin)
+        return value - (1 << bits) if value >> (bits - 1) & 1 else value
+
+    def string(self) -> str:
+        """A zero-ended string."""
+        end = self.data.find(b"\0", self.at, self.end)
+        if end < 0:
+            raise DamagedLinesError("a name in the line table has no end")
+        text = self.data[self.at : end].decode("utf-8", "replace")
+        self.at = end + 1
+        return text
+
+
+class Header(NamedTuple):
+    """What the state machine needs from a unit's header."""
+
+    minimum_length: int
+    line_base: int
+    line_range: int
+    opcode_base: int
+    operand_counts: bytes
+    files: Files
+
+
+def sequences(
+    program: bytes, line_strings: bytes, strings: bytes, relocations: Mapping[int, tuple[int, int]]
+) -> tuple[list[Sequence], str | None]:
+    """All sequences of a ``.debug_line`` section, and what is wrong with it, if anything."""
+    found: list[Sequence] = []
+    at = 0
+    while at + 4 <= len(program):
+        try:
+            at = _unit(program, at, (line_strings, strings), relocations, found)
+        except DamagedLinesError as error:
+            return found, str(error)
+    return found, None
+
+
+def _unit(
+    program: bytes,
+    at: int,
+    tables: tuple[bytes, bytes],
+    relocations: Mapping[int, tuple[int, int]],
+    found: list[Sequence],
+) -> int:
+    """Read one unit; the offset behind it."""
+    reader = Reader(program, at, len(program))
+    length = reader.unsigned(4)
+    offset_size = 4
+    if length == _WORD64:
+        length, offset_size = reader.unsigned(8), 8
+    end = reader.at + length
+    if end > len(program):
+        raise DamagedLinesError("the line table is truncated")
+    if length == 0:
+        return end
+    reader.end = end
+    header = _header(reader, offset_size, tables)
+    _Machine(reader, header, relocations, found).run()
+    return end
+
+
+def _header(reader: Reader, offset_size: int, tables: tuple[bytes, bytes]) -> Header:
+    """The header of one unit, DWARF 2 to 5."""
+    version = reader.unsigned(2)
+    if not 2 <= version <= 5:
+        raise DamagedLinesError(f"the line table has DWARF version {version}, and 2 to 5 are known")
+    if version >= 5:
+        reader.unsigned(2)  # sizes of an address and of a segment selector
+    program_at = reader.unsigned(offset_size) + reader.at
+    minimum_length = reader.unsigned(1)
+    if version >= 4:
+        reader.unsigned(1)  # operations per instruction; one on a GPU
+    reader.unsigned(1)  # whether rows begin statements
+    line_base, line_range, opcode_base = reader.unsigned(1), reader.unsigned(1), reader.unsigned(1)
+    counts = bytes(reader.unsigned(1) for _ in range(max(opcode_base - 1, 0)))
+    files = _files_5(reader, offset_size, tables) if version >= 5 else _files_2(reader)
+    if not reader.at <= program_at <= reader.end or line_range == 0:
+        raise DamagedLinesError("the header of the line table is damaged")
+    reader.at = program_at
+    signed_base = line_base - 256 if line_base > 127 else line_base
+    return Header(minimum_length, signed_base, line_range, opcode_base, counts, files)
+
+
+def _files_2(reader: Reader) -> Files:
+    """Directory and file tables up to DWARF 4."""
+    directories: list[str] = []
+    while text := reader.string():
+        directories.append(text)
+    names: list[tuple[str, int]] = []
+    while text := reader.string():
+        names.append((text, _file_tail(reader)))
+    return Files(directories, names, first=1)
+
+
+def _file_tail(reader: Reader) -> int:
+    """Directory index of a file entry; its time and size follow and say nothing here."""
+    directory = reader.uleb()
+    reader.uleb()
+    reader.uleb()
+    return directory
+
+
+def _files_5(reader: Reader, offset_size: int, tables: tuple[bytes, bytes]) -> Files:
+    """Directory and file tables of DWARF 5, which describe their own format."""
+    directories = [path for path, _ in _entries_5(reader, offset_size, tables)]
+    return Files(directories, _entries_5(reader, offset_size, tables), first=0)
+
+
+def _entries_5(reader: Reader, offset_size: int, tables: tuple[bytes, bytes]) -> list[tuple[str, int]]:
+    """Path and directory index of each entry of one table."""
+    layout = [(reader.uleb(), reader.uleb()) for _ in range(reader.unsigned(1))]
+    count = reader.uleb()
+    if count and (not layout or count > reader.end - reader.at):
+        raise DamagedLinesError("the file table is damaged")
+    entries: list[tuple[str, int]] = []
+    for _ in range(count):
+        path, directory = "", 0
+        for content, form in layout:
+            value = _form(reader, form, offset_size, tables)
+            if content == _CONTENT_PATH and isinstance(value, str):
+                path = value
+            elif content == _CONTENT_DIRECTORY and isinstance(value, int):
+                directory = value
+        entries.append((path, directory))
+    return entries
+
+
+def _form(reader: Reader, form: int, offset_size: int, tables: tuple[bytes, bytes]) -> str | int:
+    """The value of one attribute form that DWARF 5 allows in these tables."""
+    size = _FORM_SIZES.get(form)
+    if size is not None:
+        return reader.unsigned(size)
+    if form == _FORM_STRING:
+        return reader.string()
+    if form == _FORM_UDATA:
+        return reader.uleb()
+    if form in (_FORM_LINE_STRP, _FORM_STRP):
+        return string_at(tables[form == _FORM_STRP], reader.unsigned(offset_size)) or ""
+    if form == _FORM_BLOCK:
+        reader.unsigned(reader.uleb())
+        return 0
+    raise DamagedLinesError(f"the file table uses the unknown form {form:#x}")
+
+
+def string_at(table: bytes, offset: int) -> str | None:
+    """The zero-ended string at an offset, or None outside the table."""
+    if offset >= len(table):
+        return None
+    end = table.find(b"\0", offset)
+    return table[offset : end if end >= 0 else len(table)].decode("utf-8", "replace")
+
+
+class _Machine:
+    """The state machine of one unit."""
+
+    def __init__(
+        self,
+        reader: Reader,
+        header: Header,
+        relocations: Mapping[int, tuple[int, int]],
+        found: list[Sequence],
+    ) -> None:
+        self._reader = reader
+        self._header = header
+        self._relocations = relocations
+        self._found = found
+        self._begin()
+
+    def _begin(self) -> None:
+        """The state at the start of a sequence."""
+        self._sequence = Sequence(None, self._header.files)
+        self._address, self._file, self._line, self._context, self._function = 0, 1, 1, 0, 0
+
+    def run(self) -> None:
+        """Follow the program to its end."""
+        reader = self._reader
+        _, line_base, line_range, opcode_base, _, _ = self._header
+        scale = self._header.minimum_length
+        data, end = reader.data, reader.end
+        while reader.at < end:
+            opcode = data[reader.at]
+            reader.at += 1
+            if opcode >= opcode_base:
+                step, advance = divmod(opcode - opcode_base, line_range)
+                self._address += step * scale
+                self._line += line_base + advance
+                self._copy()
+            elif opcode == _ADVANCE_PC:
+                self._address += reader.uleb() * scale
+            elif opcode == _ADVANCE_LINE:
+                self._line += reader.sleb()
+            elif opcode == _COPY:
+                self._copy()
+            elif opcode == _SET_FILE:
+                self._file = reader.uleb()
+            elif opcode == _EXTENDED:
+                self._extended()
+            else:
+                self._standard(opcode)
+
+    def _copy(self) -> None:
+        """Add a row."""
+        self._sequence.rows.append(Row(self._address, self._file, self._line, self._context, self._function))
+
+    def _standard(self, opcode: int) -> None:
+        """The rarer standard opcodes, and those of later versions, whose operands are skipped."""
+        if opcode == _CONST_ADD_PC:
+            steps = (255 - self._header.opcode_base) // self._header.line_range
+            self._address += steps * self._header.minimum_length
+        elif opcode == _FIXED_ADVANCE_PC:
+            self._address += self._reader.unsigned(2)
+        else:
+            for _ in range(self._header.operand_counts[opcode - 1]):
+                self._reader.uleb()
+
+    def _extended(self) -> None:
+        """An extended opcode; unknown ones say how long they are."""
+        reader = self._reader
+        length = reader.uleb()
+        begin = reader.at
+        if length == 0 or begin + length > reader.end:
+            raise DamagedLinesError("an instruction of the line table has a wrong length")
+        kind = reader.unsigned(1)
+        if kind == _END_SEQUENCE:
+            self._sequence.end = self._address
+            self._found.append(self._sequence)
+            self._begin()
+        elif kind == _SET_ADDRESS:
+            target = self._relocations.get(reader.at)
+            if target is None:
+                self._address = reader.unsigned(length - 1)
+            else:
+                self._sequence.section, self._address = target
+        elif kind == _DEFINE_FILE:
+            self._header.files.names.append((reader.string(), _file_tail(reader)))
+        elif kind == _INLINED_CALL:
+            self._context, self._function = reader.uleb(), reader.uleb()
+        reader.at = begin + length

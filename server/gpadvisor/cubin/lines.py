@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The source line and inline chain of every instruction of a code section (GPA section III)."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence as Series
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpadvisor.cubin.image import CodeSection, Cubin, LineTable
+from gpadvisor.cubin.line_program import Row, Sequence, sequences, string_at
+from gpadvisor.model.ids import INSTRUCTION_BYTES, SourceLocation
+from gpadvisor.model.program import InlineFrame, LineEntry
+
+# Deeper chains than any compiler makes come from damaged tables only.
+_DEPTH_MAX: Final = 256
+# A sound table covers an instruction once; overlaps in a damaged one must not cost their product.
+_COVER_MAX: Final = 16
+
+
+def section_lines(cubin: Cubin, section: CodeSection) -> tuple[LineEntry | None, ...]:
+    """The line entry of each instruction of a section; None where the table says nothing."""
+    count = section.instruction_count
+    entries: list[LineEntry | None] = [None] * count
+    table = cubin.line_table
+    if not table.program or not count:
+        return tuple(entries)
+    budget = _COVER_MAX * count
+    for sequence in _decoded(table):
+        base = _base(cubin, section, sequence)
+        if base is None or budget < 0:
+            continue
+        owner = _owners(sequence, base, count)
+        budget -= count
+        chains = _Chains(sequence, table.strings)
+        for index in np.flatnonzero(owner >= 0).tolist():
+            entries[index] = chains.entry(int(owner[index]))
+    return tuple(entries)
+
+
+@functools.lru_cache(maxsize=4)
+def _decoded(table: LineTable) -> Series[Sequence]:
+    """All sequences of a line table, decoded once for all sections of a cubin."""
+    return sequences(table.program, table.line_strings, table.strings, table.relocations)[0]
+
+
+def line_table_damage(cubin: Cubin) -> str | None:
+    """What is wrong with the line table, or None."""
+    table = cubin.line_table
+    return sequences(table.program, table.line_strings, table.strings, table.relocations)[1]
+
+
+def _base(cubin: Cubin, section: CodeSection, sequence: Sequence) -> int | None:
+    """The address in a sequence that is the section's first byte; None when it is about other code."""
+    if not sequence.rows:
+        return None
+    if sequence.section is not None:
+        return 0 if sequence.section == section.index else None
+    start = sequence.rows[0].address
+    if section.load_address:
+        inside = section.load_address <= start < section.load_address + len(section.code)
+        return section.load_address if inside else None
+    # In an image that was never loaded a bare address means something only if there is one section.
+    return 0 if len(cubin.sections) == 1 else None
+
+
+def _owners(sequence: Sequence, base: int, count: int) -> NDArray[np.int64]:
+    """The row that each instruction belongs to, -1 where none: the last row at or before its address."""
+    limit = count * INSTRUCTION_BYTES
+    clipped = [min(max(row.address - base, -1), limit) for row in sequence.rows]
+    addresses = np.maximum.accumulate(np.array(clipped, dtype=np.int64))
+    at = np.arange(count, dtype=np.int64) * INSTRUCTION_BYTES
+    owner = np.searchsorted(addresses, at, side="right") - 1
+    owner[at >= min(max(sequence.end - base, 0), limit)] = -1
+    return owner
+
+
+class _Chains:
+    """Line entries of one sequence, each made once."""
+
+    def __init__(self, sequence: Sequence, strings: bytes) -> None:
+        self._rows = sequence.rows
+        self._files = sequence.files
+        self._strings = strings
+        self._entries: dict[tuple[int, int, int, int], LineEntry | None] = {}
+        self._locations: dict[tuple[int, int], SourceLocation | None] = {}
+        self._names: dict[int, str | None] = {}
+
+    def entry(self, index: int) -> LineEntry | None:
+        """The entry of a row."""
+        row = self._rows[index]
+        key = (row.file, row.line, row.context, row.function)
+        if key not in self._entries:
+            self._entries[key] = self._make(row, index)
+        return self._entries[key]
+
+    def _make(self, row: Row, index: int) -> LineEntry | None:
+        location = self._location(row)
+        frames: list[InlineFrame] = []
+        # A call site is an earlier row, so a chain ends; in a damaged table it just stops.
+        while 0 < row.context <= index and len(frames) < _DEPTH_MAX:
+            index = row.context - 1
+            caller = self._rows[index]
+            site = self._location(caller)
+            if location is None:
+                # Line 0 marks code of no line of its own; it belongs to the call.
+                location = site
+            elif site is not None:
+                frames.append(InlineFrame(self._name(row.function), site))
+            row = caller
+        return None if location is None else LineEntry(location, tuple(frames))
+
+    def _location(self, row: Row) -> SourceLocation | None:
+        """File and line of a row, None for line 0 or an unknown file."""
+        key = (row.file, row.line)
+        if key not in self._locations:
+            path = self._files.path(row.file) if row.line > 0 else None
+            self._locations[key] = None if path is None else SourceLocation(path, row.line)
+        return self._locations[key]
+
+    def _name(self, offset: int) -> str | None:
+        """The mangled name of an inlined function."""
+        if offset not in self._names:
+            self._names[offset] = string_at(self._strings, offset) or None
+        return self._names[offset]
