@@ -163,7 +163,7 @@ def compile_text(text: str, name: str, arch: str = "sm_80", *options: str) -> by
             nvrtc.nvrtcGetProgramLog(program, log)
             raise AssertionError(f"{name} for {arch}: {log.decode(errors='replace')}")
         _, size = nvrtc.nvrtcGetCUBINSize(program)
-        cubin = b" " * size  # filled in place, as the bindings have it
+        cubin: bytes = b" " * size  # filled in place, as the bindings have it
         nvrtc.nvrtcGetCUBIN(program, cubin)
         return cubin
     finally:

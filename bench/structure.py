@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The structure step alone: functions, loops, lines, inline chains and calls of a whole cubin."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from gpadvisor.analyzer import build_program
+from gpadvisor.cubin import read_cubin
+from gpadvisor.model.program import Program
+from gpadvisor.toolchain import disassemble
+
+
+def structure(path: Path) -> Program:
+    """Everything hpcstruct yields, and the instructions besides."""
+    data = path.read_bytes()
+    return build_program(read_cubin(data), disassemble(data).listing)
+
+
+def main(path: str) -> None:
+    """Print what was found, so that a run that found nothing shows."""
+    program = structure(Path(path))
+    loops = sum(len(function.loops) for function in program.functions)
+    calls = sum(len(function.calls) for function in program.functions)
+    mapped = sum(line is not None for function in program.functions for line in function.lines)
+    total = sum(len(function.instructions) for function in program.functions)
+    print(
+        f"{len(program.functions)} functions, {loops} loops, {calls} calls, {mapped} of {total} with a line"
+    )
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
