@@ -1,1 +1,35 @@
 # SPDX-License-Identifier: Apache-2.0
+"""The performance optimizers of GPA Table II, one file each; this tuple is the registry."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from gpadvisor.estimators.context import Optimizer
+from gpadvisor.optimizers import (
+    block_increase,
+    code_reordering,
+    fast_math,
+    function_inlining,
+    function_split,
+    loop_unrolling,
+    memory_transaction_reduction,
+    register_reuse,
+    strength_reduction,
+    thread_increase,
+    warp_balance,
+)
+
+OPTIMIZERS: Final[tuple[Optimizer, ...]] = (
+    register_reuse.OPTIMIZER,
+    strength_reduction.OPTIMIZER,
+    function_split.OPTIMIZER,
+    fast_math.OPTIMIZER,
+    warp_balance.OPTIMIZER,
+    memory_transaction_reduction.OPTIMIZER,
+    loop_unrolling.OPTIMIZER,
+    code_reordering.OPTIMIZER,
+    function_inlining.OPTIMIZER,
+    block_increase.OPTIMIZER,
+    thread_increase.OPTIMIZER,
+)

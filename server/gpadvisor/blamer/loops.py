@@ -1,0 +1,248 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What can be told about a loop from its code and its executed counts: trips, unrolling, recurrences."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from functools import lru_cache
+from math import gcd
+from typing import Final
+
+import numpy as np
+
+from gpadvisor.blamer.measured import Values
+from gpadvisor.blamer.queries import loop_indices
+from gpadvisor.model.ids import INSTRUCTION_BYTES, LoopId
+from gpadvisor.model.instruction import Instruction, OpcodeClass, Register
+from gpadvisor.model.program import Function
+
+_ADDITIONS: Final = frozenset({"IADD3", "IADD", "UIADD3", "VIADD", "UIADD", "VIADDMNMX"})
+_COMPARES: Final = frozenset({"ISETP", "UISETP"})
+_REPEATED: Final = frozenset(
+    {
+        OpcodeClass.LOAD,
+        OpcodeClass.STORE,
+        OpcodeClass.FLOAT16,
+        OpcodeClass.FLOAT32,
+        OpcodeClass.FLOAT64,
+        OpcodeClass.TENSOR,
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class LoopFacts:
+    """One loop, as far as its code tells."""
+
+    indices: tuple[int, ...]
+    step: int | None  # what the counter grows by per pass, where it is a constant
+    trips: int | None  # passes, where start, bound and step are constants
+    copies: int  # how often the body stands in the code: an unroll factor of 1 or more
+    copies_reason: str | None
+    barriers: int  # block-wide barriers inside
+    loads: int  # memory loads inside
+    has_inner: bool
+
+    @property
+    def size_bytes(self) -> int:
+        """Machine code of the loop."""
+        return len(self.indices) * INSTRUCTION_BYTES
+
+
+@lru_cache(maxsize=256)
+def loop_facts(function: Function, loop: LoopId) -> LoopFacts:
+    """Look at a loop."""
+    indices = loop_indices(function, loop)
+    instructions = [function.instructions[index] for index in indices]
+    counter = _counter(function, loop)
+    step = None if counter is None else counter[1]
+    copies, reason = _copies(function, indices, step)
+    return LoopFacts(
+        indices=tuple(indices),
+        step=step,
+        trips=None if counter is None else _constant_trips(function, loop, *counter),
+        copies=copies,
+        copies_reason=reason,
+        barriers=sum(instruction.info.opclass is OpcodeClass.BARRIER for instruction in instructions),
+        loads=sum(instruction.info.opclass is OpcodeClass.LOAD for instruction in instructions),
+        has_inner=any(other.parent == loop for other in function.loops),
+    )
+
+
+def _latches(function: Function, loop: LoopId) -> list[int]:
+    """The last instructions of the blocks that jump back to the header."""
+    region = function.loops[loop]
+    return [
+        function.blocks[block].end - 1
+        for block in sorted(region.blocks)
+        if any(successor == region.header for successor, _ in function.blocks[block].successors)
+    ]
+
+
+def _counter(function: Function, loop: LoopId) -> tuple[Instruction, int, Register] | None:
+    """The comparison that ends the loop, with the constant step and the register that it compares."""
+    indices = loop_indices(function, loop)
+    for latch in _latches(function, loop):
+        guard = function.instructions[latch].guard
+        if guard is None:
+            continue
+        compare = next(
+            (
+                function.instructions[index]
+                for index in reversed([i for i in indices if i < latch])
+                if guard.register in function.instructions[index].defs
+            ),
+            None,
+        )
+        if compare is None or compare.opcode not in _COMPARES:
+            continue
+        for register in compare.uses:
+            step = _step(function, indices, register)
+            if step is not None:
+                return compare, step, register
+    return None
+
+
+def _step(function: Function, indices: list[int], register: Register) -> int | None:
+    """The constant added to a register once per pass."""
+    steps = [
+        _immediate(function.instructions[index])
+        for index in indices
+        if register in function.instructions[index].defs
+        and register in function.instructions[index].uses
+        and function.instructions[index].opcode in _ADDITIONS
+    ]
+    return steps[0] if len(steps) == 1 else None
+
+
+def _immediates(instruction: Instruction) -> list[int]:
+    found = []
+    for operand in instruction.operands.split(","):
+        token = operand.strip()
+        if token.lstrip("-").startswith("0x"):
+            value = int(token, 16)
+            found.append(value - (1 << 32) if value >= 1 << 31 else value)
+    return found
+
+
+def _immediate(instruction: Instruction) -> int | None:
+    values = [value for value in _immediates(instruction) if value]
+    return values[0] if len(values) == 1 else None
+
+
+def _constant_trips(
+    function: Function, loop: LoopId, compare: Instruction, step: int, register: Register
+) -> int | None:
+    """Passes of a loop whose counter starts, steps and ends at constants."""
+    if not step:
+        return None
+    bounds = _immediates(compare)
+    names_zero = "RZ" in compare.operands
+    bound = bounds[0] if bounds else (0 if names_zero else None)
+    start = _start_value(function, loop, register)
+    if bound is None or start is None:
+        return None
+    passes, rest = divmod(bound - start, step)
+    passes += bool(rest)
+    return passes if passes > 0 else None
+
+
+def _start_value(function: Function, loop: LoopId, register: Register) -> int | None:
+    """The constant a register holds where the loop is entered."""
+    block = function.idom[function.loops[loop].header]
+    for _ in range(4):
+        if block is None:
+            return None
+        for index in range(function.blocks[block].end - 1, function.blocks[block].start - 1, -1):
+            instruction = function.instructions[index]
+            if register in instruction.defs:
+                return _constant(instruction)
+        block = function.idom[block]
+    return None
+
+
+def _constant(instruction: Instruction) -> int | None:
+    """The value of a move of a constant."""
+    if instruction.guard is not None or instruction.opcode not in {"MOV", "IMAD", "CS2R", "UMOV"}:
+        return None
+    if instruction.opcode == "IMAD" and "MOV" not in instruction.modifiers:
+        return None
+    sources = [operand.strip() for operand in instruction.operands.split(",")][1:]
+    values = _immediates(instruction)
+    if values:
+        return values[-1]
+    return 0 if all(source in {"RZ", "URZ", "SRZ"} for source in sources) else None
+
+
+def _copies(function: Function, indices: list[int], step: int | None) -> tuple[int, str | None]:
+    """How often the compiler (or the author) has written the body out already."""
+    by_line: dict[tuple[str, int, object], Counter[str]] = {}
+    for index in indices:
+        entry = function.lines[index]
+        instruction = function.instructions[index]
+        if entry is not None and instruction.info.opclass in _REPEATED:
+            key = (entry.location.file, entry.location.line, entry.inline)
+            by_line.setdefault(key, Counter())[instruction.opcode] += 1
+    repeated = 1
+    line = 0
+    for (_, number, _), counter in by_line.items():
+        factor = gcd(*counter.values())
+        if len(counter) > 1 and factor > repeated:  # one opcode alone may be repeated by the source itself
+            repeated, line = factor, number
+    if step is not None and 1 < abs(step) <= 64 and repeated % abs(step) == 0:
+        return repeated, f"line {line} stands {repeated} times in the loop, whose counter steps by {step}"
+    if repeated > 1:
+        return repeated, f"line {line} stands {repeated} times in the loop"
+    if step is not None and 1 < abs(step) <= 16 and not by_line:
+        return abs(step), f"the loop counter steps by {step}"
+    return 1, None
+
+
+def measured_trips(function: Function, loop: LoopId, executed: Values) -> float | None:
+    """Mean passes per entry by executed counts: of the header, over those of the block that enters it."""
+    header = function.loops[loop].header
+    before = function.idom[header]
+    if before is None or before in function.loops[loop].blocks:
+        return None
+    inside = float(executed[function.blocks[header].start])
+    entering = float(executed[function.blocks[before].end - 1])
+    return inside / entering if entering > 0 and inside >= entering else None
+
+
+def is_recurrence(function: Function, loop: LoopId, definition: int) -> bool:
+    """Whether an instruction needs its own result of the pass before: unrolling cannot overlap it."""
+    facts = loop_facts(function, loop)
+    writers: dict[Register, list[int]] = {}
+    for index in facts.indices:
+        for register in function.instructions[index].defs:
+            writers.setdefault(register, []).append(index)
+    seen: set[int] = set()
+    pending = [definition]
+    while pending:
+        index = pending.pop()
+        for register in function.instructions[index].uses:
+            for writer in _reaching(writers.get(register, ()), index):
+                if writer == definition:
+                    return True
+                if writer not in seen and function.instructions[writer].opcode not in _ADDITIONS:
+                    seen.add(writer)
+                    pending.append(writer)
+    return False
+
+
+def _reaching(writers: list[int] | tuple[()], use: int) -> tuple[int, ...]:
+    """The writer before a use in program order, else (round the loop) the last one."""
+    if not writers:
+        return ()
+    before = [writer for writer in writers if writer < use]
+    return (before[-1],) if before else (writers[-1],)
+
+
+def divergence(executed: Values | None, threads: Values | None, indices: tuple[int, ...]) -> float | None:
+    """Mean threads per executed warp instruction over some instructions."""
+    if executed is None or threads is None:
+        return None
+    at = np.array(indices, dtype=np.intp)
+    warps = float(executed[at].sum())
+    return float(threads[at].sum()) / warps if warps else None

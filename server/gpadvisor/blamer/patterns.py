@@ -1,0 +1,311 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Shapes of compiled code that optimizers look for: spills, integer division, doubles by accident, slow math.
+
+Everything here reads the machine code alone, so that it also serves where there are no samples. The numbers
+in the signatures are constants of the CUDA math library's algorithms as they stand in compiled code.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from types import MappingProxyType
+from typing import Final
+
+from gpadvisor.model.instruction import Instruction, MemorySpace, OpcodeClass, Pipe, Register
+from gpadvisor.model.program import Function
+
+_WINDOW: Final = 64
+"""Instructions after its start within which a sequence is followed; the longest known has about 40."""
+
+_STACK_SLOT: Final = re.compile(r"\[R1(?:\.\w+)?(?:[+-][^R]*)?\]")
+"""An address of the stack pointer and a constant; ``[^R]`` keeps index registers out."""
+
+
+@lru_cache(maxsize=64)
+def opcode_index(function: Function) -> MappingProxyType[str, tuple[int, ...]]:
+    """The instruction indices of each opcode of a function, in order."""
+    found: dict[str, list[int]] = {}
+    for index, instruction in enumerate(function.instructions):
+        found.setdefault(instruction.opcode, []).append(index)
+    return MappingProxyType({opcode: tuple(at) for opcode, at in found.items()})
+
+
+def is_memory(instruction: Instruction) -> bool:
+    """Whether an instruction reads or writes memory through the load/store or texture unit."""
+    return instruction.info.space is not None and instruction.info.opclass in _MEMORY
+
+
+_MEMORY: Final = frozenset(
+    {
+        OpcodeClass.LOAD,
+        OpcodeClass.STORE,
+        OpcodeClass.ATOMIC,
+        OpcodeClass.REDUCTION,
+        OpcodeClass.ASYNC_COPY,
+    }
+)
+DEVICE_SPACES: Final = frozenset({MemorySpace.GLOBAL, MemorySpace.GENERIC})
+"""Where a global access may go; generic ones may turn out to be shared or local."""
+
+
+def is_global(instruction: Instruction) -> bool:
+    """Whether an instruction accesses global (or generic) memory."""
+    return is_memory(instruction) and instruction.info.space in DEVICE_SPACES
+
+
+def is_local(instruction: Instruction) -> bool:
+    """Whether an instruction accesses local memory."""
+    return is_memory(instruction) and instruction.info.space is MemorySpace.LOCAL
+
+
+def is_shared(instruction: Instruction) -> bool:
+    """Whether an instruction accesses shared memory."""
+    return is_memory(instruction) and instruction.info.space is MemorySpace.SHARED
+
+
+def is_stack_slot(instruction: Instruction) -> bool:
+    """Whether a local access names a fixed place of the frame, as register spills do.
+
+    An array that is indexed at run time has its index in the address.
+    """
+    return is_local(instruction) and _STACK_SLOT.search(instruction.operands) is not None
+
+
+def is_slow_arithmetic(instruction: Instruction) -> bool:
+    """Whether an instruction is arithmetic of the special-function, conversion or double-precision units."""
+    return instruction.info.opclass in _SLOW or instruction.info.pipe in {Pipe.XU, Pipe.FP64}
+
+
+_SLOW: Final = frozenset({OpcodeClass.TRANSCENDENTAL, OpcodeClass.CONVERSION, OpcodeClass.FLOAT64})
+
+
+@dataclass(frozen=True, slots=True)
+class CodeSequence:
+    """A compiled operation of several instructions."""
+
+    kind: str  # "32-bit integer division", "sinf/cosf range reduction", ...
+    start: int
+    indices: frozenset[int]
+    operand: str | None = None  # the divisor as SASS prints it
+
+
+def _uses(instruction: Instruction, registers: set[Register]) -> bool:
+    return any(used in registers for used in instruction.uses)
+
+
+def _operands(instruction: Instruction) -> list[str]:
+    return [operand.strip() for operand in instruction.operands.split(",")]
+
+
+def integer_divisions(function: Function) -> tuple[CodeSequence, ...]:
+    """Divisions and remainders by a value not known to the compiler: reciprocal in floating point, corrected.
+
+    The round-up conversion of the divisor (``I2F...RP``) starts them and has no other use in compiled code.
+    """
+    found = []
+    for start in opcode_index(function).get("I2F", ()):
+        first = function.instructions[start]
+        if "RP" not in first.modifiers:
+            continue
+        chain = _follow(function, start, ("MUFU", "F2I"))
+        if chain is None:
+            continue
+        wide = any("64" in modifier for modifier in first.modifiers)
+        operands = _operands(first)
+        found.append(
+            CodeSequence(
+                f"{64 if wide else 32}-bit integer division",
+                start,
+                chain,
+                operands[1] if len(operands) > 1 else None,
+            )
+        )
+    return tuple(found)
+
+
+def _follow(function: Function, start: int, stages: tuple[str, ...]) -> frozenset[int] | None:
+    """Follow results from ``start`` until each stage's opcode was met in order; None if one is not."""
+    reached = set(function.instructions[start].defs)
+    taken = {start}
+    left = list(stages)
+    for index in range(start + 1, min(start + _WINDOW, len(function.instructions))):
+        instruction = function.instructions[index]
+        if not _uses(instruction, reached):
+            reached.difference_update(() if instruction.guard else instruction.defs)
+            continue
+        taken.add(index)
+        reached.update(instruction.defs)
+        if instruction.opcode == left[0]:
+            left.pop(0)
+            if not left:
+                return frozenset(taken)
+    return None
+
+
+def double_excursions(function: Function) -> tuple[CodeSequence, ...]:
+    """Single precision turned into double and back: mostly a literal without ``f``."""
+    found = []
+    for start in opcode_index(function).get("F2F", ()):
+        if function.instructions[start].modifiers[:2] == ("F64", "F32"):
+            chain = _through_doubles(function, start)
+            if chain is not None:
+                found.append(CodeSequence("float to double and back", start, chain))
+    return tuple(found)
+
+
+def _through_doubles(function: Function, start: int) -> frozenset[int] | None:
+    reached = set(function.instructions[start].defs)
+    taken = {start}
+    for index in range(start + 1, min(start + _WINDOW, len(function.instructions))):
+        instruction = function.instructions[index]
+        if not _uses(instruction, reached):
+            reached.difference_update(() if instruction.guard else instruction.defs)
+            continue
+        if instruction.opcode == "F2F" and instruction.modifiers[:2] == ("F32", "F64"):
+            return frozenset({*taken, index}) if len(taken) > 1 else None
+        if instruction.info.opclass is OpcodeClass.FLOAT64:
+            taken.add(index)
+            reached.update(instruction.defs)
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Signature:
+    """How a library function's inline code is told: an opcode with a marker in its text."""
+
+    kind: str
+    opcode: str
+    markers: tuple[str, ...]  # one of them stands in modifiers or operands
+    last: str  # opcode that ends the chain
+    last_markers: tuple[str, ...] = ()
+
+
+_SIGNATURES: Final = (
+    # 2/pi starts the argument reduction of sinf, cosf, tanf and sincosf.
+    _Signature(
+        "sinf/cosf", "FMUL", ("0.636619", "0x3f22f983"), "FFMA", ("-5.39030", "0xa7c234c5", "-0xa7c234c5")
+    ),
+    _Signature("expf", "FFMA", ("SAT",), "MUFU"),
+    _Signature("logf", "IADD3", ("0x3f2aaaab", "0xc0d55555"), "FFMA", ("0.693147", "0x3f317218")),
+    _Signature("logf", "VIADD", ("0x3f2aaaab", "0xc0d55555"), "FFMA", ("0.693147", "0x3f317218")),
+)
+
+
+def math_sequences(function: Function) -> tuple[CodeSequence, ...]:
+    """Library math that the compiler expanded in place, with its corrections and slow paths."""
+    found = [*_divisions(function), *_square_roots(function), *_reductions(function)]
+    for signature in _SIGNATURES:
+        for start in opcode_index(function).get(signature.opcode, ()):
+            if _marked(function.instructions[start], signature.markers):
+                chain = _until(function, start, signature)
+                if chain is not None:
+                    found.append(CodeSequence(signature.kind, start, chain))
+    return tuple(sorted(found, key=lambda sequence: (sequence.start, sequence.kind)))
+
+
+def _marked(instruction: Instruction, markers: tuple[str, ...]) -> bool:
+    if any(marker in instruction.modifiers for marker in markers):
+        return True
+    return any(marker in instruction.operands for marker in markers)
+
+
+def _until(function: Function, start: int, signature: _Signature) -> frozenset[int] | None:
+    """The chain of floating-point work from the start to the instruction that ends the operation."""
+    reached = set(function.instructions[start].defs)
+    taken = {start}
+    for index in range(start + 1, min(start + _WINDOW, len(function.instructions))):
+        instruction = function.instructions[index]
+        if not _uses(instruction, reached):
+            continue
+        taken.add(index)
+        reached.update(instruction.defs)
+        if instruction.opcode == signature.last and (
+            not signature.last_markers or _marked(instruction, signature.last_markers)
+        ):
+            return frozenset(taken)
+    return None
+
+
+def _divisions(function: Function) -> list[CodeSequence]:
+    """IEEE division: a reciprocal, its refinement, a range check and a call for the rare cases."""
+    found = []
+    for check in opcode_index(function).get("FCHK", ()):
+        start = check
+        for index in range(check, max(check - _WINDOW, -1), -1):
+            if _is(function.instructions[index], "MUFU", "RCP"):
+                start = index
+                break
+        if start == check:
+            continue
+        end = _next_call(function, check)
+        reached = set(function.instructions[start].defs)
+        taken = {start, check}
+        for index in range(start + 1, end + 1):
+            instruction = function.instructions[index]
+            if _uses(instruction, reached) or index == end:
+                taken.add(index)
+                reached.update(instruction.defs)
+        found.append(CodeSequence("float division", start, frozenset(taken)))
+    return found
+
+
+def _square_roots(function: Function) -> list[CodeSequence]:
+    """IEEE square root: the check that its argument is in range, and the refinement."""
+    found = []
+    for opcode in ("IADD3", "VIADD"):
+        for start in opcode_index(function).get(opcode, ()):
+            if not _marked(function.instructions[start], ("-0xd000000", "0xf3000000")):
+                continue
+            end = _next_call(function, start)
+            root = next(
+                (
+                    i
+                    for i in range(max(start - 8, 0), end + 1)
+                    if _is(function.instructions[i], "MUFU", "RSQ")
+                ),
+                None,
+            )
+            if root is not None:
+                last = min(end + 8, len(function.instructions) - 1)
+                taken = {start, root, end}
+                reached = set(function.instructions[root].defs)
+                for index in range(root + 1, last + 1):
+                    if function.instructions[index].opcode in {"FMUL", "FFMA"} and _uses(
+                        function.instructions[index], reached
+                    ):
+                        taken.add(index)
+                        reached.update(function.instructions[index].defs)
+                found.append(CodeSequence("square root", min(start, root), frozenset(taken)))
+    return found
+
+
+def _reductions(function: Function) -> list[CodeSequence]:
+    """The Payne-Hanek reduction of large arguments: a table, a loop and a double multiplication."""
+    found = []
+    for check in opcode_index(function).get("FSETP", ()):
+        if not _marked(function.instructions[check], ("105615", "0x47ce4780")):
+            continue
+        for index in range(check + 1, min(check + _WINDOW, len(function.instructions))):
+            instruction = function.instructions[index]
+            if instruction.info.opclass is OpcodeClass.BRANCH and instruction.target is not None:
+                end = function.index_of(instruction.target)
+                if end is not None and index < end <= index + 4 * _WINDOW:
+                    found.append(
+                        CodeSequence("sinf/cosf slow path", index + 1, frozenset(range(index + 1, end)))
+                    )
+                break
+    return found
+
+
+def _is(instruction: Instruction, opcode: str, modifier: str) -> bool:
+    return instruction.opcode == opcode and modifier in instruction.modifiers
+
+
+def _next_call(function: Function, start: int) -> int:
+    """The next call after an index, where the rare cases are handled; the index itself where none is near."""
+    for index in range(start + 1, min(start + _WINDOW // 2, len(function.instructions))):
+        if function.instructions[index].info.opclass is OpcodeClass.CALL:
+            return index
+    return start

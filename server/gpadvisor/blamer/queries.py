@@ -1,0 +1,241 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What optimizers ask about blamed samples: which rows, in which scope, how many (GPA section V-A)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpadvisor.model.advice import Match, Region, Rejection, Scope, ScopeKind, StaticSite
+from gpadvisor.model.blame import CLASSES, NO_INDEX, Blame, DependencyClass, Role
+from gpadvisor.model.ids import FunctionId, LoopId, SourceLocation
+from gpadvisor.model.instruction import Instruction
+from gpadvisor.model.program import Function, Program
+from gpadvisor.model.stalls import StallClass
+
+Mask = NDArray[np.bool_]
+Rows = NDArray[np.intp]
+
+
+def by_stall(blame: Blame, classes: Collection[StallClass]) -> Mask:
+    """Rows whose stall reason is of one of the classes."""
+    chosen = np.array([reason.stall_class in classes for reason in blame.reasons], dtype=bool)
+    return chosen[blame.rows.reason] if len(chosen) else np.zeros(len(blame.rows), dtype=bool)
+
+
+def by_class(blame: Blame, classes: Collection[DependencyClass]) -> Mask:
+    """Rows whose dependency is of one of the classes of Fig. 5."""
+    chosen = np.array([known in classes for known in CLASSES], dtype=bool)
+    return chosen[blame.rows.dependency_class]
+
+
+def by_role(blame: Blame, *roles: Role) -> Mask:
+    """Rows whose samples went to another instruction, to the sampled one, or to none."""
+    return np.isin(blame.rows.role, [role.value for role in roles])
+
+
+def causes(blame: Blame) -> NDArray[np.int32]:
+    """Per row the instruction that its samples are due to, else the sampled one; NO_INDEX outside."""
+    rows = blame.rows
+    return np.where(rows.def_index != NO_INDEX, rows.def_index, rows.use_index).astype(np.int32)
+
+
+def by_instruction(
+    blame: Blame, program: Program, column: NDArray[np.int32], test: Callable[[Instruction], bool]
+) -> Mask:
+    """Rows whose instruction in an index column passes a test; each instruction is tested once."""
+    found = np.zeros(len(blame.rows), dtype=bool)
+    inside = np.flatnonzero((column != NO_INDEX) & (blame.rows.function < len(program.functions)))
+    keys = blame.rows.function[inside].astype(np.int64) << 32 | column[inside]
+    unique, inverse = np.unique(keys, return_inverse=True)
+    passed = [test(program.functions[key >> 32].instructions[key & 0xFFFFFFFF]) for key in unique.tolist()]
+    found[inside] = np.array(passed, dtype=bool)[inverse] if passed else False
+    return found
+
+
+def by_place(blame: Blame, column: NDArray[np.int32], places: Collection[tuple[FunctionId, int]]) -> Mask:
+    """Rows whose instruction in an index column is one of the places."""
+    wanted = np.array([function << 32 | index for function, index in places], dtype=np.int64)
+    keys = blame.rows.function.astype(np.int64) << 32 | np.maximum(column, 0)
+    return np.isin(keys, wanted) & (column != NO_INDEX)
+
+
+def samples(blame: Blame, rows: Rows | Mask) -> int:
+    """M: the samples of rows."""
+    return int(blame.rows.samples[rows].sum())
+
+
+def latency(blame: Blame, rows: Rows | Mask) -> int:
+    """M^L: the latency samples of rows."""
+    return int(blame.rows.latency[rows].sum())
+
+
+def share(blame: Blame, rows: Rows | Mask) -> float:
+    """Samples of rows as a share of T; 0 where there is no sample."""
+    total = blame.total_samples
+    return samples(blame, rows) / total if total else 0.0
+
+
+def weighted(blame: Blame, rows: Rows, values: Sequence[float]) -> float:
+    """The mean of one value per row, weighted by the rows' samples; 0 without samples."""
+    weight = blame.rows.samples[rows]
+    total = int(weight.sum())
+    return float((weight * np.asarray(values, dtype=np.float64)).sum() / total) if total else 0.0
+
+
+def common_loop(function: Function, first: int, second: int) -> LoopId | None:
+    """The innermost loop around both instructions."""
+    around = set(function.enclosing_loops(second))
+    return next((loop for loop in function.enclosing_loops(first) if loop in around), None)
+
+
+def in_loop(function: Function, loop: LoopId) -> Mask:
+    """Per instruction of a function, whether it lies in a loop or in one nested in it."""
+    inside = np.zeros(len(function.blocks), dtype=bool)
+    inside[list(function.loops[loop].blocks)] = True
+    return inside[function.block_of]
+
+
+def loop_indices(function: Function, loop: LoopId) -> list[int]:
+    """Instruction indices of a loop in program order, nested loops included."""
+    return [int(index) for index in np.flatnonzero(in_loop(function, loop))]
+
+
+def taken_in(blame: Blame, function: Function, loop: LoopId | None = None) -> Mask:
+    """Rows sampled inside a function, or inside one of its loops with what is nested in it."""
+    mask = (blame.rows.function == function.id) & (blame.rows.use_index != NO_INDEX)
+    if loop is not None:
+        mask &= in_loop(function, loop)[np.maximum(blame.rows.use_index, 0) * mask]
+    return mask
+
+
+def active_samples(blame: Blame, function: Function, loop: LoopId | None = None) -> int:
+    """The sum of A over a scope and the scopes nested in it (Eq. 5)."""
+    rows = taken_in(blame, function, loop)
+    return samples(blame, rows) - latency(blame, rows)
+
+
+def function_location(function: Function) -> SourceLocation | None:
+    """The first line of a function: the smallest one near its entry that is not inlined from elsewhere."""
+    own = [entry.location for entry in function.lines[:32] if entry is not None and not entry.inline]
+    if not own:
+        return None
+    file = own[0].file
+    return min((place for place in own if place.file == file), key=lambda place: place.line)
+
+
+def function_scope(program: Program, function: Function) -> Scope:
+    """A whole function, or the kernel, as a scope."""
+    del program  # one signature for all scopes
+    kind = ScopeKind.KERNEL if function.kind.value == "kernel" else ScopeKind.FUNCTION
+    return Scope(
+        kind=kind, name=function.demangled, location=function_location(function), function=function.id
+    )
+
+
+def loop_scope(function: Function, loop: LoopId) -> Scope:
+    """A loop as a scope."""
+    return Scope(
+        kind=ScopeKind.LOOP,
+        name=function.demangled,
+        location=function.loops[loop].location,
+        function=function.id,
+        loop=loop,
+    )
+
+
+def kernel_scope(program: Program, kernel: str) -> Scope:
+    """The kernel as a scope, also for samples outside of every function."""
+    function = kernel_function(program, kernel)
+    if function is None:
+        return Scope(kind=ScopeKind.KERNEL, name=kernel, location=None)
+    return function_scope(program, function)
+
+
+def kernel_function(program: Program, kernel: str) -> Function | None:
+    """The entry function of a kernel."""
+    return next((function for function in program.functions if function.name == kernel), None)
+
+
+def kernel_functions(program: Program, kernel: str) -> tuple[Function, ...]:
+    """The kernel and every function it can reach through direct calls, in program order."""
+    entry = kernel_function(program, kernel)
+    if entry is None:
+        return ()
+    seen = {entry.id}
+    pending = [entry]
+    while pending:
+        for call in pending.pop().calls:
+            if call.callee is not None and call.callee not in seen:
+                seen.add(call.callee)
+                pending.append(program.functions[call.callee])
+    return tuple(function for function in program.functions if function.id in seen)
+
+
+LoopKey = tuple[FunctionId, LoopId | None]
+
+
+def regions(
+    blame: Blame, program: Program, kernel: str, rows: Rows, loops: Iterable[LoopId | None] | None = None
+) -> tuple[Region, ...]:
+    """Rows grouped by loop, else by function, heaviest first; every row is in exactly one region.
+
+    Args:
+        blame: where the rows are.
+        program: the code.
+        kernel: mangled name; its scope takes the rows outside of every function.
+        rows: indices into ``blame.rows``.
+        loops: per row the loop to group it under; the innermost loop of its cause where not given.
+    """
+    grouped: dict[LoopKey | None, list[int]] = {}
+    at = causes(blame)[rows].tolist()
+    under = [None] * len(rows) if loops is None else list(loops)
+    for position, row in enumerate(rows.tolist()):
+        function_id = int(blame.rows.function[row])
+        if function_id >= len(program.functions) or at[position] == NO_INDEX:
+            grouped.setdefault(None, []).append(row)
+            continue
+        function = program.functions[function_id]
+        loop = under[position] if loops is not None else function.innermost_loop(at[position])
+        grouped.setdefault((function.id, loop), []).append(row)
+    found = [_region(blame, program, kernel, key, members) for key, members in grouped.items()]
+    return tuple(sorted(found, key=lambda region: (-samples(blame, region.rows), int(region.rows[0]))))
+
+
+def _region(blame: Blame, program: Program, kernel: str, key: LoopKey | None, members: list[int]) -> Region:
+    rows = np.array(sorted(members), dtype=np.intp)
+    if key is None:
+        return Region(scope=kernel_scope(program, kernel), rows=rows, active_samples=0)
+    function = program.functions[key[0]]
+    loop = key[1]
+    scope = function_scope(program, function) if loop is None else loop_scope(function, loop)
+    return Region(scope=scope, rows=rows, active_samples=active_samples(blame, function, loop))
+
+
+def line_text(function: Function, index: int) -> str:
+    """Where an instruction comes from, ``saxpy.cu:12``, or its address without line information."""
+    entry = function.lines[index]
+    if entry is None:
+        return f"0x{function.instructions[index].pc:x}"
+    return f"{entry.location.file.rsplit('/', 1)[-1]}:{entry.location.line}"
+
+
+def heaviest(blame: Blame, rows: Rows) -> int:
+    """The row with the most samples; the first of equals."""
+    return int(rows[int(np.argmax(blame.rows.samples[rows]))])
+
+
+def percent(part: float) -> str:
+    """A share as a reader expects it: ``12.3 %``."""
+    return f"{100.0 * part:.1f} %"
+
+
+def static_match(
+    code: str, *, title: str, advice: str, sites: Sequence[StaticSite], missing: str
+) -> Match | Rejection:
+    """What the machine code alone shows; without a place there is nothing to say."""
+    if not sites:
+        return Rejection(code=code, reason=missing)
+    return Match(title=title, advice=advice, regions=(), static_sites=tuple(sites))

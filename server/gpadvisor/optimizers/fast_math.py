@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fast Math: library math whose exact form the kernel may not need (GPA Table II).
+
+## What it finds
+
+Samples in the CUDA math library: in the compiler's out-of-line routines (names with `__cuda_sm`, called
+for division, square root and double precision), in the calls to them, and in what the compiler expands in
+place: IEEE division (`FCHK` and refinement), square root, `expf`, `logf`, and the argument reduction of
+`sinf` and `cosf` with its slow path for large arguments.
+
+## Why warps stall
+
+An exact function is a chain of dependent instructions around one approximation, with checks and rare
+paths. The fast form is that approximation alone: one or two instructions.
+
+## What to try
+
+Call the fast form where its error is acceptable: `__fdividef`, `__expf`, `__logf`, `__sinf`, `__cosf`,
+`__powf`, `rsqrtf`; or compile with `--use_fast_math`, which does so everywhere and flushes denormals (or
+with `-prec-div=false -prec-sqrt=false -ftz=true` only). Use the `f` functions for floats.
+
+## Example
+
+```cuda
+y = sinf(x) / z;
+y = __fdividef(__sinf(x), z);   // large |x| loses accuracy: __sinf is exact to 2^-21 only within [-pi, pi]
+```
+
+## When this advice is wrong
+
+Where results must be reproducible or accurate to the last bits, or arguments are large: fast forms have
+absolute rather than relative error there. Double precision has no fast forms: reduce precision or the
+number of calls. Where more than 30 % of latency samples wait for instruction fetch, code size is the
+problem first.
+
+## How the gain is estimated
+
+GPA Eq. 2 with all samples in library math, since issued instructions go as well; the fast form keeps some
+of them. In the paper's Table III the three kernels of this kind gained 0.35 to 1.6 times what was
+matched, 0.95 on average.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Final
+
+import numpy as np
+
+from gpadvisor.blamer.patterns import CodeSequence, math_sequences, opcode_index
+from gpadvisor.blamer.queries import (
+    Mask,
+    by_place,
+    by_stall,
+    causes,
+    kernel_functions,
+    latency,
+    percent,
+    regions,
+    samples,
+    static_match,
+)
+from gpadvisor.estimators.context import KernelContext, Optimizer
+from gpadvisor.estimators.stall_elimination import stall_elimination
+from gpadvisor.model.advice import Adjustment, Category, Match, Rejection, StaticSite
+from gpadvisor.model.blame import Blame
+from gpadvisor.model.ids import FunctionId
+from gpadvisor.model.program import Function, FunctionKind
+from gpadvisor.model.stalls import StallClass
+
+_CODE: Final = "GPA104"
+_TITLE: Final = "exact library math"
+_MAX_FETCH_SHARE: Final = 0.3
+"""Above this share of fetch stalls the released GPA code gives no Fast Math advice."""
+_FAST: Final = {
+    "float division": "__fdividef",
+    "square root": "-prec-sqrt=false",
+    "expf": "__expf",
+    "logf": "__logf",
+    "sinf/cosf": "__sinf and __cosf",
+    "sinf/cosf slow path": "__sinf and __cosf",
+}
+
+
+def _match(context: KernelContext) -> Match | Rejection:
+    functions = kernel_functions(context.program, context.kernel)
+    helpers = tuple(function for function in functions if function.kind is FunctionKind.MATH_HELPER)
+    inline = {
+        function.id: math_sequences(function)
+        for function in functions
+        if function.kind is not FunctionKind.MATH_HELPER
+    }
+    kinds = Counter(sequence.kind for found in inline.values() for sequence in found)
+    sites = (*_inline_sites(inline), *_call_sites(functions, helpers))
+    if not sites and not helpers:
+        return Rejection(code=_CODE, reason=_nothing(functions))
+    advice = _advice(kinds, helpers)
+    if context.blame is None:
+        return static_match(_CODE, title=_TITLE, advice=advice, sites=sites, missing=_nothing(functions))
+    blame = context.blame
+    fetch = latency(blame, by_stall(blame, {StallClass.INSTRUCTION_FETCH})) / max(1, blame.latency_samples)
+    if fetch > _MAX_FETCH_SHARE:
+        return Rejection(
+            code=_CODE,
+            reason=f"{percent(fetch)} of latency samples wait for instruction fetch, more than "
+            f"{percent(_MAX_FETCH_SHARE)}: code size comes first",
+        )
+    matched = _matched_rows(blame, inline, helpers, sites)
+    if not samples(blame, matched):
+        return Rejection(
+            code=_CODE, reason=f"no sample in the {len(sites)} places of library math in the code"
+        )
+    return Match(
+        title=_TITLE,
+        advice=advice,
+        regions=regions(blame, context.program, context.kernel, np.flatnonzero(matched)),
+        adjustments=_adjustments(functions, helpers),
+        static_sites=sites,
+    )
+
+
+def _matched_rows(
+    blame: Blame,
+    inline: dict[FunctionId, tuple[CodeSequence, ...]],
+    helpers: tuple[Function, ...],
+    sites: tuple[StaticSite, ...],
+) -> Mask:
+    """Samples due to code of the library and to calls of it."""
+    places = {(site.function, site.index) for site in sites}
+    places.update(
+        (function, index) for function, found in inline.items() for one in found for index in one.indices
+    )
+    in_helper = np.isin(blame.rows.function, [helper.id for helper in helpers])
+    return in_helper | by_place(blame, causes(blame), places)
+
+
+def _inline_sites(inline: dict[FunctionId, tuple[CodeSequence, ...]]) -> tuple[StaticSite, ...]:
+    return tuple(
+        StaticSite(function=function, index=sequence.start, detail=f"{sequence.kind}, expanded in place")
+        for function, found in inline.items()
+        for sequence in found
+    )
+
+
+def _call_sites(functions: tuple[Function, ...], helpers: tuple[Function, ...]) -> tuple[StaticSite, ...]:
+    names = {helper.id: helper.demangled for helper in helpers}
+    return tuple(
+        StaticSite(function=function.id, index=call.index, detail=f"call of {names[call.callee]}")
+        for function in functions
+        for call in function.calls
+        if call.callee in names
+    )
+
+
+def _nothing(functions: tuple[Function, ...]) -> str:
+    bare = sum(len(opcode_index(function).get("MUFU", ())) for function in functions)
+    if bare:
+        return (
+            f"the {bare} special-function instructions (MUFU) are used without corrections: "
+            "fast math is in use already"
+        )
+    return "no library math in the code: no __cuda_sm routine, no expanded division, root, exp, log or sine"
+
+
+def _advice(kinds: Counter[str], helpers: tuple[Function, ...]) -> str:
+    parts = []
+    for kind, count in kinds.most_common():
+        parts.append(f"{count} x {kind} ({_FAST[kind]})" if kind in _FAST else f"{count} x {kind}")
+    if helpers:
+        parts.append("out-of-line " + ", ".join(sorted({helper.demangled for helper in helpers})))
+    single = bool(kinds) or any("f32" in helper.name for helper in helpers)
+    cure = (
+        "call the fast forms or compile with --use_fast_math if the accuracy allows"
+        if single
+        else "double precision has no fast forms: use single precision, or a reciprocal where it is exact enough"
+    )
+    return f"Library math in the kernel: {'; '.join(parts)}. To try: {cure}."
+
+
+def _adjustments(functions: tuple[Function, ...], helpers: tuple[Function, ...]) -> tuple[Adjustment, ...]:
+    doubles = sum("f64" in helper.name for helper in helpers)
+    single = len(helpers) - doubles + sum(bool(math_sequences(function)) for function in functions)
+    if doubles and not single:
+        return (
+            Adjustment(
+                low=0.0,
+                expected=0.3,
+                high=1.0,
+                reason="the routines are double precision, which has no fast forms: only fewer calls help",
+            ),
+        )
+    return (
+        Adjustment(
+            low=0.35,
+            expected=0.9,
+            high=1.0,
+            reason="the fast forms keep one or two instructions; in the paper's Table III this change "
+            "removed "
+            "35 to 157 % of the matched stalls, 95 % on average over three kernels",
+        ),
+    )
+
+
+OPTIMIZER: Final = Optimizer(
+    code=_CODE,
+    slug="fast-math",
+    name="Fast Math",
+    category=Category.STALL_ELIMINATION,
+    match=_match,
+    estimate=stall_elimination,
+    document=__doc__ or "",
+)

@@ -1,0 +1,234 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Function Split: code too large for the instruction caches (GPA Table II).
+
+## What it finds
+
+Samples in which a warp had no instruction to issue because it was still being fetched
+(`no_instructions`), grouped by the inlined function they are in, else by the loop. It compares the code
+that runs again and again with the sizes of the instruction caches.
+
+## Why warps stall
+
+Each scheduler has a small instruction cache and the SM a larger one. A loop larger than the cache evicts
+itself on every pass. Inlining and unrolling make code larger, and each inlined copy of a function is
+fetched by itself.
+
+## What to try
+
+Where a large function is inlined into many places or into a long loop, mark it `__noinline__`, so that
+one copy serves all. Where a loop is unrolled far, lower the factor (`#pragma unroll 2`, `#pragma unroll
+1`). Split rare paths off into a function of their own. Let warps walk through the same code at the same
+time.
+
+## Example
+
+```cuda
+__device__ __noinline__ float rare_case(float x) { ... }   // out of the hot loop's code
+
+#pragma unroll 4        // instead of the full unrolling of 64 passes
+for (int i = 0; i < 64; ++i) { ... }
+```
+
+## When this advice is wrong
+
+Short kernels fetch their code once, and no change of size helps against that: there the stalls stand in
+code outside of loops. Very divergent or jumpy code may wait for fetches in a small loop, too. A call
+costs instructions for moving arguments and keeping registers; the estimate does not know them.
+
+## How the gain is estimated
+
+GPA Eq. 2 with the instruction fetch stalls. The expected value counts those in code that is larger than a
+cache in full and the others less, since making small code smaller gains little.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from gpadvisor.blamer.loops import loop_facts
+from gpadvisor.blamer.queries import (
+    Rows,
+    by_stall,
+    causes,
+    kernel_functions,
+    percent,
+    samples,
+    static_match,
+    weighted,
+)
+from gpadvisor.blamer.queries import regions as by_scope
+from gpadvisor.estimators.context import KernelContext, Optimizer
+from gpadvisor.estimators.stall_elimination import stall_elimination
+from gpadvisor.model.advice import (
+    Adjustment,
+    Category,
+    Match,
+    Region,
+    Rejection,
+    Scope,
+    ScopeKind,
+    StaticSite,
+)
+from gpadvisor.model.blame import NO_INDEX, Blame
+from gpadvisor.model.ids import INSTRUCTION_BYTES, LoopId
+from gpadvisor.model.program import Function, Program
+from gpadvisor.model.stalls import StallClass
+
+_CODE: Final = "GPA103"
+_TITLE: Final = "instructions fetched too late"
+
+
+def _match(context: KernelContext) -> Match | Rejection:
+    near, far = _caches(context)
+    if context.blame is None:
+        return static_match(
+            _CODE,
+            title="loop larger than the instruction cache",
+            advice=f"Lower the unroll factor or mark large inlined functions __noinline__: a scheduler's "
+            f"instruction cache holds {near // 1024} KiB.",
+            sites=_large_loops(context, near),
+            missing=f"no loop is larger than the {near // 1024} KiB instruction cache of a scheduler",
+        )
+    blame = context.blame
+    fetch = np.flatnonzero(by_stall(blame, {StallClass.INSTRUCTION_FETCH}))
+    if not samples(blame, fetch):
+        return Rejection(code=_CODE, reason="no sample waits for instruction fetch (no_instructions)")
+    sizes = _footprints(context.program, blame, fetch)
+    return Match(
+        title=_TITLE,
+        advice=_advice(context, sizes, near, far),
+        regions=_regions(context, blame, fetch),
+        adjustments=_adjustments(blame, fetch, sizes, near, far),
+        static_sites=_large_loops(context, near),
+    )
+
+
+def _caches(context: KernelContext) -> tuple[int, int]:
+    """Bytes of a scheduler's instruction cache and of the SM's."""
+    sm = context.machine.sm
+    return sm.instruction_cache_l0_bytes.value, sm.instruction_cache_l1_bytes.value
+
+
+def _large_loops(context: KernelContext, limit: int) -> tuple[StaticSite, ...]:
+    found = []
+    for function in kernel_functions(context.program, context.kernel):
+        for loop in function.loops:
+            size = loop_facts(function, loop.id).size_bytes
+            if size > limit:
+                index = function.blocks[loop.header].start
+                detail = f"loop of {size // 1024} KiB"
+                found.append(StaticSite(function=function.id, index=index, detail=detail))
+    return tuple(found)
+
+
+def _outermost(function: Function, index: int) -> LoopId | None:
+    loops = function.enclosing_loops(index)
+    return loops[-1] if loops else None
+
+
+def _footprints(program: Program, blame: Blame, rows: Rows) -> list[int]:
+    """Per row the bytes of code that are run again before the sampled instruction is; 0 outside of loops."""
+    at = causes(blame)
+    found = []
+    for row in rows.tolist():
+        function_id = int(blame.rows.function[row])
+        if function_id >= len(program.functions) or at[row] == NO_INDEX:
+            found.append(0)
+            continue
+        function = program.functions[function_id]
+        loop = _outermost(function, int(at[row]))
+        found.append(0 if loop is None else _with_callees(program, function, loop))
+    return found
+
+
+def _with_callees(program: Program, function: Function, loop: LoopId) -> int:
+    """Bytes of a loop and of the functions it calls directly."""
+    facts = loop_facts(function, loop)
+    inside = set(facts.indices)
+    called = {call.callee for call in function.calls if call.index in inside and call.callee is not None}
+    return facts.size_bytes + sum(
+        len(program.functions[callee].instructions) * INSTRUCTION_BYTES for callee in called
+    )
+
+
+def _regions(context: KernelContext, blame: Blame, rows: Rows) -> tuple[Region, ...]:
+    """By the innermost inlined function where the line information has one, else by loop or function."""
+    at = causes(blame)
+    inlined: dict[tuple[int, str], list[int]] = {}
+    rest = []
+    for row in rows.tolist():
+        function_id = int(blame.rows.function[row])
+        name = None
+        if function_id < len(context.program.functions) and at[row] != NO_INDEX:
+            entry = context.program.functions[function_id].lines[int(at[row])]
+            name = entry.inline[0].function if entry is not None and entry.inline else None
+        if name is None:
+            rest.append(row)
+        else:
+            inlined.setdefault((function_id, name), []).append(row)
+    found = [_inlined_region(context, blame, key, members) for key, members in inlined.items()]
+    if rest:
+        found.extend(by_scope(blame, context.program, context.kernel, np.array(rest, dtype=np.intp)))
+    return tuple(sorted(found, key=lambda region: -samples(blame, region.rows)))
+
+
+def _inlined_region(context: KernelContext, blame: Blame, key: tuple[int, str], members: list[int]) -> Region:
+    function = context.program.functions[key[0]]
+    rows = np.array(members, dtype=np.intp)
+    entry = function.lines[int(causes(blame)[members[0]])]
+    scope = Scope(
+        kind=ScopeKind.INLINED,
+        name=key[1],
+        location=None if entry is None else entry.location,
+        function=function.id,
+    )
+    return Region(scope=scope, rows=rows, active_samples=0)
+
+
+def _adjustments(blame: Blame, rows: Rows, sizes: list[int], near: int, far: int) -> tuple[Adjustment, ...]:
+    """Differs from GPA: it takes any fetch stall in inlined code; size decides whether a split helps."""
+    expected = weighted(blame, rows, [1.0 if size > far else 0.6 if size > near else 0.2 for size in sizes])
+    possible = weighted(blame, rows, [1.0 if size > near else 0.5 for size in sizes])
+    large = weighted(blame, rows, [float(size > near) for size in sizes])
+    return (
+        Adjustment(
+            low=0.0,
+            expected=expected,
+            high=possible,
+            reason=f"{percent(large)} of the fetch stalls are in loops larger than the {near // 1024} KiB "
+            f"instruction cache of a scheduler (SM: {far // 1024} KiB)",
+        ),
+    )
+
+
+def _advice(context: KernelContext, sizes: list[int], near: int, far: int) -> str:
+    largest = max(sizes, default=0)
+    whole = sum(
+        len(function.instructions) * INSTRUCTION_BYTES
+        for function in kernel_functions(context.program, context.kernel)
+    )
+    caches = f"caches hold {near // 1024} KiB per scheduler and {far // 1024} KiB per SM"
+    if largest > near:
+        return (
+            f"The hot loop has {largest / 1024:.1f} KiB of code ({caches}): lower its unroll factor, or mark "
+            "large "
+            "functions inlined into it __noinline__."
+        )
+    return (
+        f"The hot code is small ({largest / 1024:.1f} KiB in loops, {whole / 1024:.1f} KiB in all; "
+        f"{caches}): these "
+        "are first fetches and jumps. Move rare paths out of the way, or give each block more work."
+    )
+
+
+OPTIMIZER: Final = Optimizer(
+    code=_CODE,
+    slug="function-split",
+    name="Function Split",
+    category=Category.STALL_ELIMINATION,
+    match=_match,
+    estimate=stall_elimination,
+    document=__doc__ or "",
+)

@@ -1,0 +1,289 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Memory Transaction Reduction: accesses that move more than they need (GPA Table II).
+
+## What it finds
+
+Stalls because the queue of the load/store unit is full (`lg_throttle`, `tex_throttle`), and, where the
+report counted sectors and wavefronts for each instruction, what fills it: global accesses of a warp that
+are spread over more 32-byte sectors than their bytes need, stores of that kind that are still in flight
+when the warp exits (`drain`), and shared memory accesses that conflict on banks.
+
+## Why warps stall
+
+One instruction of a warp becomes as many memory transactions as it touches sectors (or conflicting
+banks). The unit works them off one after the other, its queue fills, and no warp can hand in the next
+access.
+
+## What to try
+
+- Let neighbouring threads access neighbouring addresses: swap indices or loops, or change an array of
+  structures to a structure of arrays. Where one side of a copy must be strided, go through shared memory.
+- Bank conflicts: pad the row of a shared array by one element, or swizzle the index.
+- Fewer, wider accesses: `float4` loads, values kept in registers, read-only data in constant memory.
+
+## Example
+
+```cuda
+int row = blockIdx.x * blockDim.x + threadIdx.x;    // threads of a warp read 32 different rows
+int col = blockIdx.y * blockDim.y + threadIdx.y;
+sum += a[row * n + k] * b[k * n + col];
+
+int col = blockIdx.x * blockDim.x + threadIdx.x;    // one row, 32 neighbours
+int row = blockIdx.y * blockDim.y + threadIdx.y;
+
+__shared__ float tile[32][33];                      // 33 instead of 32: columns without bank conflicts
+```
+
+## When this advice is wrong
+
+If the sectors are as few as the bytes allow, there is nothing to coalesce: then the rule is silent and
+names the unit that is full. Gathers through an index array have no better order unless the data can be
+sorted.
+
+## How the gain is estimated
+
+The paper's value is GPA Eq. 2 with the throttle stalls. Where sectors were counted and the unit they load
+is the busiest one, the expected value is how far that unit's load falls until the next one limits, which
+can be more than the throttle stalls alone; else the matched stalls count by the share of transactions
+that is waste. Without counters, half to all of the matched stalls: in the paper's Table III the one
+kernel of this kind gained 0.6.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+
+from gpadvisor.blamer.patterns import is_local
+from gpadvisor.blamer.queries import (
+    Mask,
+    by_class,
+    by_instruction,
+    by_place,
+    by_role,
+    by_stall,
+    causes,
+    percent,
+    regions,
+    samples,
+    share,
+)
+from gpadvisor.blamer.traffic import Traffic, kernel_traffic
+from gpadvisor.estimators.caps import DRAM, L1_DATA, L2, MEMORY_RESOURCES, measured_bound, utilisations
+from gpadvisor.estimators.context import KernelContext, Optimizer
+from gpadvisor.estimators.stall_elimination import elimination_equation, stall_elimination
+from gpadvisor.model.advice import Adjustment, Category, Match, MeasuredBound, Rejection, Relief, Utilisation
+from gpadvisor.model.blame import Blame, DependencyClass, Role
+from gpadvisor.model.profile import KernelProfile
+from gpadvisor.model.stalls import StallClass
+
+_CODE: Final = "GPA106"
+_FULL_PERCENT: Final = 80.0
+"""A memory unit at this share of its peak is what limits the kernel (Nsight Compute's line for high use)."""
+_IDEAL: Final = 1.05
+"""Up to 5 % more transactions than needed count as ideal: rows rarely end on a sector."""
+_NOTABLE_SHARE: Final = 0.01
+_THROTTLE: Final = frozenset({StallClass.MEMORY_THROTTLE, StallClass.TEXTURE_THROTTLE})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Matched:
+    """Rows by what they show."""
+
+    throttle: Mask  # the paper's: global memory throttling
+    scattered: Mask  # waits for, and drains of, accesses with wasted sectors
+    conflicts: Mask  # waits for shared memory accesses with bank conflicts
+
+    @property
+    def all(self) -> Mask:
+        return self.throttle | self.scattered | self.conflicts
+
+
+def _match(context: KernelContext) -> Match | Rejection:
+    blame, profile = context.blame, context.profile
+    if blame is None or profile is None:
+        return Rejection(
+            code=_CODE,
+            reason="needs samples: machine code does not show which addresses the threads of a warp access",
+        )
+    traffic = kernel_traffic(context.program, context.kernel, profile)
+    matched = _matched(context, blame, traffic)
+    if not samples(blame, matched.all):
+        return Rejection(code=_CODE, reason=_nothing(traffic))
+    full = _full_unit(profile)
+    wasteful = traffic is not None and (
+        traffic.sectors > _IDEAL * traffic.ideal_sectors or bool(matched.conflicts.any())
+    )
+    if traffic is not None and not wasteful and full is not None:
+        return Rejection(
+            code=_CODE,
+            reason=f"nothing to coalesce: {_millions(traffic.sectors)} sectors, the fewest for the bytes "
+            f"accessed; the limit is {_limit(full)}, so fewer requests are needed, not other addresses",
+        )
+    bound, reliefs = _from_counters(blame, profile, traffic, matched)
+    return Match(
+        title=_title(blame, matched, wasteful=wasteful),
+        advice=_advice(context, blame, matched, traffic),
+        regions=regions(blame, context.program, context.kernel, np.flatnonzero(matched.all)),
+        adjustments=() if bound is not None else _adjustments(blame, matched, traffic),
+        measured_bound=bound,
+        relieves=reliefs,
+    )
+
+
+def _matched(context: KernelContext, blame: Blame, traffic: Traffic | None) -> _Matched:
+    program = context.program
+    local = by_instruction(blame, program, causes(blame), is_local)
+    throttle = by_stall(blame, _THROTTLE) & by_role(blame, Role.SELF) & ~local
+    drain = by_class(blame, {DependencyClass.STORE_IN_FLIGHT}) & ~local
+    nothing = np.zeros(len(blame.rows), dtype=bool)
+    if traffic is None:
+        return _Matched(throttle=throttle, scattered=drain, conflicts=nothing)
+    waste = by_place(blame, causes(blame), traffic.scattered)
+    scattered = drain & waste
+    if share(blame, throttle) < _NOTABLE_SHARE:
+        # With an empty queue the cost of scattered loads shows as longer waits for their data.
+        scattered |= by_class(blame, {DependencyClass.GLOBAL_MEMORY}) & waste
+    at_conflict = by_place(blame, causes(blame), traffic.conflicting)
+    waits = by_class(blame, {DependencyClass.SHARED_MEMORY}) | by_stall(blame, {StallClass.SHARED_THROTTLE})
+    return _Matched(throttle=throttle, scattered=scattered & ~throttle, conflicts=at_conflict & waits)
+
+
+def _nothing(traffic: Traffic | None) -> str:
+    if traffic is None:
+        return "no sample waits for the load/store queue (lg_throttle) or for stores at exit (drain)"
+    return (
+        f"no sample waits for the load/store queue (lg_throttle); {_millions(traffic.sectors)} sectors "
+        "against "
+        f"an ideal of {_millions(traffic.ideal_sectors)}"
+    )
+
+
+def _full_unit(profile: KernelProfile) -> Utilisation | None:
+    """The busiest memory unit, if it is at its limit."""
+    found = [entry for entry in utilisations(profile) if entry.name in MEMORY_RESOURCES]
+    busiest = max(found, key=lambda entry: entry.percent, default=None)
+    return busiest if busiest is not None and busiest.percent >= _FULL_PERCENT else None
+
+
+def _limit(unit: Utilisation) -> str:
+    name = "L1 throughput" if unit.name.startswith("L1") else f"{unit.name} throughput"
+    return f"{name}, at {unit.percent:.0f} % of its peak ({unit.metric})"
+
+
+def _millions(count: float) -> str:
+    return f"{count / 1e6:,.1f} M" if count >= 1e5 else f"{count:,.0f}"
+
+
+def _from_counters(
+    blame: Blame, profile: KernelProfile, traffic: Traffic | None, matched: _Matched
+) -> tuple[MeasuredBound | None, tuple[Relief, ...]]:
+    """What the counted waste says the cure gives, and which units it relieves."""
+    if traffic is None:
+        return None, ()
+    reliefs = _reliefs(profile, traffic)
+    if not reliefs:
+        return None, ()
+    parts = []
+    if traffic.sectors > _IDEAL * traffic.ideal_sectors:
+        parts.append(f"sectors fall from {_millions(traffic.sectors)} to {_millions(traffic.ideal_sectors)}")
+    if traffic.wavefronts_shared > _IDEAL * traffic.ideal_wavefronts_shared:
+        parts.append(
+            f"shared wavefronts fall from {_millions(traffic.wavefronts_shared)} to "
+            f"{_millions(traffic.ideal_wavefronts_shared)}"
+        )
+    bound = measured_bound(profile, reliefs, " and ".join(parts))
+    if bound is None:
+        return None, reliefs
+    # At the low end only the matched stalls go and everything else stays as it is (Eq. 2).
+    low = elimination_equation(blame.total_samples, samples(blame, matched.all))
+    return replace(bound, low=min(low, bound.expected)), reliefs
+
+
+def _reliefs(profile: KernelProfile, traffic: Traffic) -> tuple[Relief, ...]:
+    """How much of each unit's load is left when every access takes its fewest transactions."""
+    found = []
+    for resource, now, after in (
+        (L1_DATA, traffic.l1_wavefronts, traffic.ideal_l1_wavefronts),
+        (L2, traffic.l2_sectors(profile), traffic.ideal_sectors),
+        (DRAM, traffic.dram_sectors(profile), traffic.ideal_sectors),
+    ):
+        if now is not None and now > after * _IDEAL and after > 0:
+            found.append(Relief(resource=resource, remaining=after / now, remaining_best=after / now))
+    return tuple(found)
+
+
+def _title(blame: Blame, matched: _Matched, *, wasteful: bool) -> str:
+    if samples(blame, matched.conflicts) > samples(blame, matched.throttle | matched.scattered):
+        return "shared memory accesses conflict on banks"
+    if wasteful:
+        return "global accesses of a warp are scattered over too many sectors"
+    if samples(blame, matched.scattered) > samples(blame, matched.throttle):
+        return "stores still in flight at exit"
+    return "too many memory requests for the load/store queue"
+
+
+def _advice(context: KernelContext, blame: Blame, matched: _Matched, traffic: Traffic | None) -> str:
+    parts = []
+    if traffic is not None and traffic.sectors > _IDEAL * traffic.ideal_sectors:
+        worst = traffic.worst(context.program)
+        parts.append(
+            f"Global accesses take {traffic.sectors / max(1.0, traffic.ideal_sectors):.1f} times the sectors "
+            f"they need ({_millions(traffic.sectors)} against {_millions(traffic.ideal_sectors)}), most of "
+            "them "
+            f"at {worst}: let neighbouring threads access neighbouring addresses, or go through shared "
+            "memory."
+        )
+    elif samples(blame, matched.throttle | matched.scattered):
+        parts.append(
+            "Make fewer and wider requests: vector loads and stores (float4), values kept in registers or "
+            "shared memory, read-only parameters in constant memory."
+        )
+    if traffic is not None and samples(blame, matched.conflicts):
+        ratio = traffic.wavefronts_shared / max(1.0, traffic.ideal_wavefronts_shared)
+        parts.append(
+            f"Shared memory accesses take {ratio:.1f} times the wavefronts they need: pad the rows of the "
+            "array "
+            "by one element or swizzle the index."
+        )
+    return " ".join(parts)
+
+
+def _adjustments(blame: Blame, matched: _Matched, traffic: Traffic | None) -> tuple[Adjustment, ...]:
+    if traffic is None or traffic.sectors <= _IDEAL * traffic.ideal_sectors:
+        waste = None if traffic is None or not matched.conflicts.any() else traffic.conflict_waste
+    else:
+        waste = traffic.waste
+    if waste is None:
+        return (
+            Adjustment(
+                low=0.0,
+                expected=0.6,
+                high=1.0,
+                reason="no waste was counted; in the paper's Table III this change removed 61 % of the "
+                "matched "
+                "stalls (one kernel, ExaTENSOR)",
+            ),
+        )
+    del blame
+    return (
+        Adjustment(
+            low=0.5 * waste,
+            expected=waste,
+            high=1.0,
+            reason=f"{percent(waste)} of the transactions are waste by the report's counts",
+        ),
+    )
+
+
+OPTIMIZER: Final = Optimizer(
+    code=_CODE,
+    slug="memory-transaction-reduction",
+    name="Memory Transaction Reduction",
+    category=Category.STALL_ELIMINATION,
+    match=_match,
+    estimate=stall_elimination,
+    document=__doc__ or "",
+)

@@ -1,0 +1,273 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Strength Reduction: long-latency arithmetic that a cheaper form replaces (GPA Table II).
+
+## What it finds
+
+Stalls on the result of a slow arithmetic instruction: the special-function unit (`MUFU`), conversions
+between types (`F2F`, `F2I`, `I2F`), double precision, bit counts, and stalls because their pipe is full.
+It names what the instruction belongs to: an integer division or remainder by a value that the compiler
+does not know, or single precision that becomes double and comes back.
+
+## Why warps stall
+
+These units take tens of cycles and accept a new warp only every few cycles. An integer division has no
+instruction of its own: it is a conversion to floating point, a reciprocal, a conversion back, and
+corrections, each waiting for the one before. On most GPUs other than the data-center ones, double
+precision runs at 1/32 or 1/64 of the single-precision rate.
+
+## What to try
+
+- Division and remainder by the same value over and over: compute the reciprocal once and multiply, use a
+  shift and a mask if it is a power of two, or make the divisor a template parameter, so that the compiler
+  does it.
+- A literal without `f` (`2.0 * x`) is a double and makes the whole expression double: write `2.0f`.
+- `pow(x, 2)` is `x * x`; count in `int` instead of converting in a loop; hoist conversions out of loops.
+
+## Example
+
+```cuda
+y[i] = 2.0 * x[i];              // float to double, multiply, double to float
+y[i] = 2.0f * x[i];
+
+int row = i / width;            // width is a kernel parameter: about 20 instructions with three slow ones
+int row = __umulhi(i, magic);   // magic computed on the host for this width
+```
+
+## When this advice is wrong
+
+If the result needs double precision or an exact quotient, keep it. A slow instruction whose result is
+used much later costs nothing: then there are no samples here.
+
+## How the gain is estimated
+
+GPA Eq. 2 with the dependency stalls that slow arithmetic causes and the throttle stalls of its pipes. In
+the paper's Table III the three kernels of this kind gained 0.9 to 1.75 times what was matched, since the
+instructions themselves went too; slow instructions that belong to no known pattern count half.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Final
+
+import numpy as np
+
+from gpadvisor.blamer.patterns import CodeSequence, double_excursions, integer_divisions, is_slow_arithmetic
+from gpadvisor.blamer.queries import (
+    Mask,
+    by_instruction,
+    by_place,
+    by_role,
+    by_stall,
+    causes,
+    kernel_functions,
+    percent,
+    regions,
+    samples,
+    static_match,
+)
+from gpadvisor.estimators.context import KernelContext, Optimizer
+from gpadvisor.estimators.stall_elimination import stall_elimination
+from gpadvisor.model.advice import Adjustment, Category, Match, Rejection, StaticSite
+from gpadvisor.model.blame import Blame, Role
+from gpadvisor.model.ids import FunctionId
+from gpadvisor.model.instruction import Instruction, OpcodeClass
+from gpadvisor.model.machine import MachineModel
+from gpadvisor.model.program import Function
+from gpadvisor.model.stalls import StallClass
+
+_CODE: Final = "GPA102"
+_LONG_LATENCY_CYCLES: Final = 10
+"""The paper's code takes arithmetic of at least 10 cycles for slow; ordinary arithmetic takes 4 to 6."""
+_WAITS: Final = frozenset({StallClass.EXECUTION, StallClass.FIXED_LATENCY})
+_PIPE_FULL: Final = frozenset({StallClass.PIPE_THROTTLE, StallClass.SHARED_THROTTLE})
+_ARITHMETIC: Final = frozenset(
+    {
+        OpcodeClass.INTEGER,
+        OpcodeClass.INTEGER_MULTIPLY,
+        OpcodeClass.FLOAT16,
+        OpcodeClass.FLOAT32,
+        OpcodeClass.FLOAT64,
+        OpcodeClass.TRANSCENDENTAL,
+        OpcodeClass.CONVERSION,
+    }
+)
+_TITLES: Final = {
+    "division": "integer division or remainder by a value the compiler does not know",
+    "double": "single precision computed in double precision",
+    "other": "dependence on slow arithmetic",
+}
+
+
+def _match(context: KernelContext) -> Match | Rejection:
+    functions = kernel_functions(context.program, context.kernel)
+    divisions = {function.id: integer_divisions(function) for function in functions}
+    doubles = {function.id: double_excursions(function) for function in functions}
+    sites = (*_sites(divisions), *_sites(doubles))
+    if context.blame is None:
+        return static_match(
+            _CODE,
+            title=_TITLES["division" if any(divisions.values()) else "double"],
+            advice=_advice(functions, divisions, doubles, Counter()),
+            sites=sites,
+            missing="no integer division by an unknown value and no float-double-float conversion in the "
+            "code",
+        )
+    blame = context.blame
+    slow = _slow_rows(context, blame)
+    if not samples(blame, slow):
+        return Rejection(
+            code=_CODE,
+            reason=f"no stall on arithmetic of {_LONG_LATENCY_CYCLES} or more cycles, nor on its pipes",
+        )
+    of_division, of_double = (_rows_of(blame, found) & slow for found in (divisions, doubles))
+    weights = Counter(
+        division=samples(blame, of_division),
+        double=samples(blame, of_double & ~of_division),
+        other=samples(blame, slow & ~of_division & ~of_double),
+    )
+    return Match(
+        title=_TITLES[weights.most_common(1)[0][0]],
+        advice=_advice(functions, divisions, doubles, weights),
+        regions=regions(blame, context.program, context.kernel, np.flatnonzero(slow)),
+        adjustments=_adjustments(weights),
+        static_sites=sites,
+    )
+
+
+def _is_slow(machine: MachineModel, instruction: Instruction) -> bool:
+    """Arithmetic of a slow unit, or of any unit that the machine table gives ten cycles or more."""
+    if is_slow_arithmetic(instruction):
+        return True
+    if instruction.info.opclass not in _ARITHMETIC:
+        return False
+    row = machine.latency(instruction.opcode, instruction.modifiers)
+    return row is not None and row.min_cycles >= _LONG_LATENCY_CYCLES
+
+
+def _slow_rows(context: KernelContext, blame: Blame) -> Mask:
+    """Dependency stalls on slow arithmetic, and slow arithmetic that finds its pipe full.
+
+    Differs from GPA: its code counts every sample of such an instruction, issued ones too, and its table
+    leaves double precision out; the paper says execution dependency stalls of long-latency arithmetic.
+    """
+    slow = by_instruction(
+        blame, context.program, causes(blame), lambda instruction: _is_slow(context.machine, instruction)
+    )
+    waited = by_role(blame, Role.BLAMED) & by_stall(blame, _WAITS)
+    full = by_role(blame, Role.SELF) & by_stall(blame, _PIPE_FULL)
+    return slow & (waited | full)
+
+
+def _rows_of(blame: Blame, found: dict[FunctionId, tuple[CodeSequence, ...]]) -> Mask:
+    places = {
+        (function, index)
+        for function, sequences in found.items()
+        for sequence in sequences
+        for index in sequence.indices
+    }
+    return by_place(blame, causes(blame), places)
+
+
+def _sites(found: dict[FunctionId, tuple[CodeSequence, ...]]) -> tuple[StaticSite, ...]:
+    return tuple(
+        StaticSite(function=function, index=sequence.start, detail=_detail(sequence))
+        for function, sequences in found.items()
+        for sequence in sequences
+    )
+
+
+def _detail(sequence: CodeSequence) -> str:
+    if sequence.operand is None:
+        return sequence.kind
+    if sequence.operand.startswith("c["):
+        return f"{sequence.kind} by a kernel parameter or constant, {sequence.operand}"
+    if sequence.operand.startswith("UR"):
+        return f"{sequence.kind} by a value that is the same for the whole warp, {sequence.operand}"
+    return f"{sequence.kind} by {sequence.operand}"
+
+
+def _advice(
+    functions: tuple[Function, ...],
+    divisions: dict[FunctionId, tuple[CodeSequence, ...]],
+    doubles: dict[FunctionId, tuple[CodeSequence, ...]],
+    weights: Counter[str],
+) -> str:
+    parts = []
+    if any(divisions.values()) and (not weights or weights["division"]):
+        parts.append(_division_advice(divisions))
+    if any(doubles.values()) and (not weights or weights["double"]):
+        count = sum(map(len, doubles.values()))
+        parts.append(
+            f"{count} place{'s' if count > 1 else ''} convert float to double and back: add the suffix f to "
+            "literals and call the float form of math functions."
+        )
+    if weights["other"] or not parts:
+        parts.append(
+            f"Use fewer of the slow instructions ({_common(functions)}), hoist them out of loops, or use "
+            "their "
+            "results later."
+        )
+    return " ".join(parts)
+
+
+def _division_advice(divisions: dict[FunctionId, tuple[CodeSequence, ...]]) -> str:
+    found = [sequence for sequences in divisions.values() for sequence in sequences]
+    uniform = sum(1 for sequence in found if (sequence.operand or "").startswith(("c[", "UR")))
+    text = f"{len(found)} integer division{'s' if len(found) > 1 else ''} or remainders by a run-time value"
+    if uniform:
+        text += (
+            f"; for {uniform} of them all threads divide by the same value: pass a precomputed reciprocal "
+            "(__umulhi) or make the divisor a template parameter"
+        )
+    else:
+        text += ": compute the reciprocal once and multiply, or use a shift where it is a power of two"
+    return text + "."
+
+
+def _common(functions: tuple[Function, ...]) -> str:
+    """The slow opcodes of the code, most frequent first."""
+    counts = Counter(
+        instruction.opcode
+        for function in functions
+        for instruction in function.instructions
+        if is_slow_arithmetic(instruction)
+    )
+    return ", ".join(opcode for opcode, _ in counts.most_common(3)) or "see the hot spots"
+
+
+def _adjustments(weights: Counter[str]) -> tuple[Adjustment, ...]:
+    total = sum(weights.values())
+    other = weights["other"] / total
+    found = [
+        Adjustment(
+            low=0.9,
+            expected=1.0,
+            high=1.4,
+            reason="in the paper's Table III the three kernels of this kind removed 90 to 175 % of the "
+            "matched "
+            "stalls, as instructions went too",
+        )
+    ]
+    if other > 0:
+        found.append(
+            Adjustment(
+                low=1 - other,
+                expected=1 - other / 2,
+                high=1.0,
+                reason=f"{percent(other)} of the matched samples belong to no pattern with a known cheaper "
+                "form",
+            )
+        )
+    return tuple(found)
+
+
+OPTIMIZER: Final = Optimizer(
+    code=_CODE,
+    slug="strength-reduction",
+    name="Strength Reduction",
+    category=Category.STALL_ELIMINATION,
+    match=_match,
+    estimate=stall_elimination,
+    document=__doc__ or "",
+)
