@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""CUDA sources of a wanted size: loop nests, loads, arithmetic, branches, barriers, inlined and called functions.
+"""CUDA sources of a wanted size: loop nests, loads, arithmetic, branches, barriers, inlined and real calls.
 
 The same size gives the same text. What matters for the times is near to real kernels: a loop every few dozen
 instructions, a line table that changes file position often, two levels of inlining, a few calls.
