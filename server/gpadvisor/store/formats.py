@@ -28,7 +28,7 @@ _FOREIGN: Final = (
     (b"CUPS", f"is a raw CUPTI sampling file, which is not read; {_COLLECT}"),
     (b"Nsight", f"is an Nsight Systems report, which holds no PC samples; {_COLLECT}"),
     (b"NVDA", f"is a file of another NVIDIA tool; {_COLLECT}"),
-    (b"\x50\x00\xed\xba", "is a fat binary, not a profile; extract the cubin with cuobjdump -xelf all"),
+    (b"\x50\xed\x55\xba", "is a fat binary, not a profile; extract the cubin with cuobjdump -xelf all"),
     (b"version https://git-lfs", "is a Git LFS pointer, not the file itself; fetch it with git lfs pull"),
 )
 

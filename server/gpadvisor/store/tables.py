@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Parquet tables of a snapshot: what is in them, and how they become a profile's parts again.
 
-Tables stand on their own, so they open in any Parquet reader: names instead of indices, one row per launch with its
- configuration, device and sampling side by side.
+Tables stand on their own, so they open in any Parquet reader: names instead of indices, one row per launch
+with its configuration, device and sampling side by side.
 """
 
 from __future__ import annotations

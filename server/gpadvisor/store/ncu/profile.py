@@ -263,8 +263,8 @@ def _where(outside: int, kernel: str, sections: _Sections) -> str:
     if sections.placement.names:
         return f"{outside} samples of {kernel} lie in code outside its cubin, such as the driver's"
     return (
-        f"{outside} samples of {kernel} cannot be placed, since the report does not tell where its machine code"
-        " was loaded; collect it again with a newer ncu"
+        f"{outside} samples of {kernel} cannot be placed, since the report does not tell where its code was"
+        " loaded; collect it again with a newer ncu"
     )
 
 

@@ -223,9 +223,8 @@ def read_sampling(
         problems.append(
             Problem(
                 ProblemCode.TRUNCATED_SAMPLES,
-                f"the sample buffer was full, so the samples cover only the first part of the run: {evidence}; collect"
-                " again with a larger --sampling-buffer-size"
-                " or a longer --sampling-interval",
+                f"the samples cover only a part of the run: {evidence}; collect again with a larger"
+                " --sampling-buffer-size or a longer --sampling-interval (--warp-sampling-... in newer ncu)",
             )
         )
     if dropped:

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Instances decoded as columns agree with one-by-one decoding, and unusual ones still come out."""
+
+from __future__ import annotations
+
+import struct
+
+import numpy as np
+import pytest
+from tests.ncu_writer import _string, _sub, _varint_field
+
+from gpadvisor.store.ncu import metrics, wire
+
+
+def _message(rows: list[tuple[bytes, bytes]], *, value: bytes = b"") -> bytes:
+    out = _varint_field(1, 3) + (_sub(2, value) if value else b"")
+    return out + b"".join(_sub(3, _sub(1, key) + _sub(2, number)) for key, number in rows)
+
+
+def _double(number: float) -> bytes:
+    return b"\x19" + struct.pack("<d", number)
+
+
+BIG = [0, 1, 127, 128, 300, 1 << 20, (1 << 48) - 16, (1 << 53), (1 << 64) - 1]
+
+
+def test_addresses_and_counts_of_all_sizes() -> None:
+    rows = [(_varint_field(5, number), _varint_field(5, number)) for number in BIG]
+    found = metrics.decode_instances(_message(rows))
+    assert isinstance(found.ids, np.ndarray)
+    assert isinstance(found.values, np.ndarray)
+    assert found.ids.tolist() == BIG
+    assert found.values.tolist() == BIG
+    assert found.values.dtype == np.uint64
+
+
+def test_doubles() -> None:
+    numbers = [0.0, 1.5, -2.25, 1e300]
+    rows = [(_varint_field(5, at), _double(number)) for at, number in enumerate(numbers)]
+    found = metrics.decode_instances(_message(rows))
+    assert isinstance(found.values, np.ndarray)
+    assert found.values.tolist() == numbers
+
+
+def test_mixed_types_take_the_slow_way() -> None:
+    rows = [(_varint_field(5, 16), _varint_field(5, 7)), (_varint_field(4, 32), _double(2.5))]
+    found = metrics.decode_instances(_message(rows))
+    assert isinstance(found.ids, np.ndarray)
+    assert isinstance(found.values, np.ndarray)
+    assert found.ids.tolist() == [16, 32]
+    assert found.values.tolist() == [7.0, 2.5]
+
+
+def test_names_as_ids_and_text_values() -> None:
+    rows = [(_string(1, "IMAD"), _varint_field(5, 9)), (_string(1, "LDG"), _string(1, "many" * 60))]
+    found = metrics.decode_instances(_message(rows))
+    assert found.ids == ("IMAD", "LDG")
+    assert found.values == (9, "many" * 60)
+
+
+def test_value_and_name_stand_before_or_behind_instances() -> None:
+    instance = _sub(3, _sub(1, _varint_field(5, 16)) + _sub(2, _varint_field(5, 1)))
+    before = _varint_field(1, 3) + _sub(2, _varint_field(5, 8)) + instance
+    behind = instance + _varint_field(1, 3) + _sub(2, _varint_field(5, 8))
+    assert metrics.decode_metric(before) == (3, 8, True)
+    assert metrics.decode_metric(behind) == (3, 8, True)
+    assert metrics.decode_metric(_varint_field(1, 3)) == (3, None, False)
+    assert len(metrics.decode_instances(behind)) == 1
+
+
+@pytest.mark.parametrize("cut", range(1, 14))
+def test_a_cut_metric_is_an_error_or_shorter(cut: int) -> None:
+    whole = _message([(_varint_field(5, 1 << 40), _varint_field(5, 77))])
+    try:
+        found = metrics.decode_instances(whole[:-cut])
+    except wire.WireError:
+        return
+    assert len(found) == 0
+
+
+def test_float32_and_unknown_types() -> None:
+    assert metrics.decode_value(b"\x15" + struct.pack("<f", 0.5)) == 0.5
+    assert metrics.decode_value(b"") is None
+    assert metrics.decode_value(_varint_field(9, 3)) is None

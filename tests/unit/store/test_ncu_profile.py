@@ -1,0 +1,256 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reports written with stated content are read back as stated, whatever layout and numbers they use."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from typing import Any
+
+import pytest
+from tests.ncu_writer import (
+    DeviceSpec,
+    FrameSpec,
+    LaunchSpec,
+    RuleSpec,
+    as_loaded,
+    without_samples,
+    write_report,
+)
+from tests.tiny_cubin import tiny_cubin
+
+from gpadvisor.model.problem import ProblemCode
+from gpadvisor.model.profile import EXTERNAL, Evidence, KernelProfile
+from gpadvisor.model.stalls import StallClass
+from gpadvisor.store import load_bytes
+
+CUBIN = tiny_cubin({"first": [("helper", 64)], "second": [("helper", 96)]})
+SPEC = LaunchSpec(
+    kernel="second",
+    cubin=CUBIN,
+    demangled="second(float *)",
+    samples={
+        ("second", 0x20, "long_scoreboard"): (80, 75),
+        ("second", 0x20, "selected"): (9, 0),
+        ("second", 0x60, "wait"): (300, 200),
+        ("first", 0x10, "barrier"): (7, 7),
+    },
+    external={(0x7FFF_0000_0010, "long_scoreboard"): (5, 4)},
+    counts={("second", 0x00): (64, 2048), ("second", 0x20): (64, 1000)},
+    pc_metrics={"memory_l2_theoretical_sectors_global": {("second", 0x20): 128.0}},
+)
+
+
+def read(*launches: LaunchSpec, **options: Any) -> tuple[KernelProfile, ...]:
+    return load_bytes(write_report(launches, **options)).kernels
+
+
+def rows(kernel: KernelProfile) -> dict[tuple[str | None, int, str], tuple[int, int]]:
+    samples = kernel.samples
+    return {
+        (
+            None if section == EXTERNAL else kernel.sections[section],
+            pc,
+            kernel.reasons[reason].name,
+        ): (total, latency)
+        for section, pc, reason, total, latency in zip(
+            samples.section.tolist(),
+            samples.pc.tolist(),
+            samples.reason.tolist(),
+            samples.total.tolist(),
+            samples.latency.tolist(),
+            strict=True,
+        )
+    }
+
+
+@pytest.mark.parametrize("layout", ["relocation", "loaded"])
+@pytest.mark.parametrize("numbers", ["int", "float"])
+@pytest.mark.parametrize("family", ["warps_issue_stalled", "warp_stall"])
+@pytest.mark.parametrize("compress", [False, True])
+def test_stated_samples_come_back(layout: str, numbers: str, family: str, compress: bool) -> None:
+    (kernel,) = read(SPEC, layout=layout, numbers=numbers, family=family, compress=compress)
+    assert rows(kernel) == {
+        **SPEC.samples,
+        (None, 0x7FFF_0000_0010, "long_scoreboard"): (5, 4),
+    }
+    assert kernel.sections == ("second", "first")
+    assert kernel.evidence is Evidence.MEASURED
+    assert kernel.total_samples == 401
+    assert kernel.latency_samples == 286
+    assert kernel.binary == hashlib.sha256(
+        CUBIN if layout == "relocation" else load_bytes(write_report([SPEC], layout="loaded")).binaries[kernel.binary or ""]
+    ).hexdigest()
+    assert kernel.counts is not None
+    assert kernel.counts.warps.tolist() == [64, 64]
+    assert kernel.counts.threads.tolist() == [2048, 1000]
+    metric = kernel.pc_metrics["memory_l2_theoretical_sectors_global"]
+    assert (metric.pc.tolist(), metric.value.tolist()) == ([0x20], [128.0])
+    assert [problem.code for problem in kernel.problems] == [ProblemCode.EXTERNAL_SAMPLES]
+    assert "5 samples" in kernel.problems[0].message
+
+
+def test_two_helpers_of_one_name_are_told_apart_by_their_index() -> None:
+    # GIVEN relocation data that lists only the helpers, both called "helper"
+    (kernel,) = read(SPEC, layout="relocation")
+    # THEN samples at the second kernel's copy are not moved into the first kernel
+    assert rows(kernel)[("second", 0x60, "wait")] == (300, 200)
+
+
+def test_the_kernels_own_address_alone_places_its_section() -> None:
+    (kernel,) = read(SPEC, layout="function_pcs")
+    assert kernel.sections == ("second",)
+    assert rows(kernel)[("second", 0x60, "wait")] == (300, 200)
+    external = kernel.samples.total[kernel.samples.section == EXTERNAL]
+    assert int(external.sum()) == 12
+
+
+def test_samples_that_cannot_be_placed_are_kept_and_counted() -> None:
+    (kernel,) = read(SPEC, layout="nowhere")
+    assert kernel.total_samples == 401
+    assert set(kernel.samples.section.tolist()) == {EXTERNAL}
+    assert "cannot be placed" in kernel.problems[0].message
+
+
+def test_every_launch_and_module_is_read_with_shared_strings() -> None:
+    other = tiny_cubin({"third": []}, sm=90, abi=8)
+    third = LaunchSpec(kernel="third", cubin=other, samples={("third", 0x30, "warpgroup_arrive"): (3, 1)})
+    kernels = read(SPEC, third, SPEC)
+    assert [kernel.launch.index for kernel in kernels] == [0, 1, 2]
+    assert [kernel.launch.kernel for kernel in kernels] == ["second", "third", "second"]
+    assert kernels[0].binary == kernels[2].binary != kernels[1].binary
+    assert rows(kernels[1]) == {("third", 0x30, "warpgroup_arrive"): (3, 1)}
+    assert len(kernels[1].reasons) == 19
+    assert kernels[1].device.arch == "sm_90"
+
+
+def test_unknown_reasons_are_kept_and_reported() -> None:
+    spec = dataclasses.replace(SPEC, samples={("second", 0, "quantum_flux"): (4, 2)}, external={})
+    (kernel,) = read(spec)
+    assert rows(kernel) == {("second", 0, "quantum_flux"): (4, 2)}
+    reason = next(reason for reason in kernel.reasons if reason.name == "quantum_flux")
+    assert reason.stall_class is StallClass.OTHER
+    assert [problem.code for problem in kernel.problems] == [ProblemCode.UNKNOWN_STALL_REASON]
+
+
+def test_series_over_time_are_no_samples() -> None:
+    spec = dataclasses.replace(
+        SPEC,
+        metrics={
+            "warpsampling:smsp__pcsamp_warps_issue_stalled_wait": 5,
+            "group:smsp__pcsamp_warp_stall_reasons": "smsp__pcsamp_warps_issue_stalled_wait",
+        },
+    )
+    (kernel,) = read(spec)
+    assert kernel.total_samples == 401
+    assert not any(name.startswith("group:") for name in kernel.metrics)
+
+
+def test_launch_and_device_facts() -> None:
+    spec = dataclasses.replace(
+        SPEC,
+        grid=(7, 5, 3),
+        block=(32, 8, 2),
+        registers=77,
+        static_shared=1024,
+        dynamic_shared=2048,
+        duration_ns=123456.0,
+        metrics={"launch__cluster_dim_x": 2, "launch__cluster_dim_y": 1, "launch__cluster_dim_z": 1},
+    )
+    (kernel,) = read(spec, device=DeviceSpec(name="GPU X", sms=84, capability=(8, 9)))
+    launch, device = kernel.launch, kernel.device
+    assert (launch.grid, launch.block, launch.cluster) == ((7, 5, 3), (32, 8, 2), (2, 1, 1))
+    assert (launch.registers_per_thread, launch.static_shared_bytes, launch.dynamic_shared_bytes) == (77, 1024, 2048)
+    assert (launch.duration_ns, launch.failed, launch.context, launch.stream) == (123456.0, False, 1, 7)
+    assert (device.name, device.arch, device.sms, device.clock_hz) == ("GPU X", "sm_89", 84, 1.5e9)
+    assert (device.max_warps_per_sm, device.schedulers_per_sm) == (48, 4)
+    assert kernel.sampling.interval_cycles == 1024
+    assert kernel.sampling.expected_samples == pytest.approx(401)
+    assert not kernel.sampling.truncated
+
+
+def test_session_facts() -> None:
+    profile = load_bytes(write_report([SPEC], host="node7", command="ncu ./a b", version="2021.3.0.0 (build 9)"))
+    assert (profile.collector, profile.collector_version) == ("ncu", "2021.3.0.0")
+    assert (profile.host, profile.command) == ("node7", "ncu ./a b")
+    assert profile.created == "2023-11-14T22:13:20+00:00"
+
+
+def test_without_samples_the_counts_remain_and_the_command_is_named() -> None:
+    (kernel,) = read(without_samples(SPEC))
+    assert kernel.evidence is Evidence.COUNTED
+    assert kernel.reasons == ()
+    (problem,) = [problem for problem in kernel.problems if problem.code is ProblemCode.NO_SAMPLES]
+    assert "ncu --set full --import-source yes -o report ./app" in problem.message
+    assert "--section SourceCounters" in problem.message
+
+
+def test_without_samples_and_counts_it_is_static() -> None:
+    (kernel,) = read(dataclasses.replace(without_samples(SPEC), counts={}, pc_metrics={}))
+    assert kernel.evidence is Evidence.STATIC
+    assert kernel.counts is None
+
+
+def test_without_a_cubin() -> None:
+    spec = LaunchSpec(kernel="k", cubin=None, external={(0x7F00_0000_0010, "wait"): (3, 3)})
+    (kernel,) = read(spec)
+    assert kernel.binary is None
+    assert ProblemCode.NO_BINARY in {problem.code for problem in kernel.problems}
+    assert kernel.total_samples == 3
+
+
+def test_a_cubin_too_old_to_read_is_a_problem_of_the_profile() -> None:
+    profile = load_bytes(write_report([dataclasses.replace(SPEC, cubin=tiny_cubin({"second": [], "first": []}, sm=61))]))
+    assert [problem.code for problem in profile.problems] == [ProblemCode.NO_BINARY]
+    assert profile.kernels[0].total_samples == 401
+
+
+def test_a_failed_launch() -> None:
+    kernels = read(dataclasses.replace(SPEC, failed=True), SPEC)
+    assert [kernel.launch.failed for kernel in kernels] == [True, False]
+    assert kernels[0].launch.duration_ns is None
+    assert ProblemCode.FAILED_LAUNCH in {problem.code for problem in kernels[0].problems}
+
+
+def test_rules_and_call_stack() -> None:
+    spec = dataclasses.replace(
+        SPEC,
+        rules=[
+            RuleSpec(identifier="Silent"),
+            RuleSpec(identifier="CPIStall", name="Warp Stall", message="wait", kind=4, speedup_percent=50.0),
+            RuleSpec(identifier="Occ", message="low", kind=2, speedup_percent=20.0, speedup_global=False),
+            RuleSpec(identifier="Odd", message="all of it", kind=9, speedup_percent=100.0),
+        ],
+        call_stack=[FrameSpec(module="/opt/app", address=0x1234, function="main", file="main.cu", line=7)],
+    )
+    (kernel,) = read(spec)
+    assert [(rule.identifier, rule.kind, rule.speedup_scope) for rule in kernel.rules] == [
+        ("CPIStall", "optimization", "global"),
+        ("Occ", "warning", "local"),
+        ("Odd", "none", "global"),
+    ]
+    assert kernel.rules[0].estimated_speedup == pytest.approx(2.0)
+    assert kernel.rules[1].estimated_speedup == pytest.approx(1.25)
+    assert kernel.rules[2].estimated_speedup is None
+    (frame,) = kernel.call_stack
+    assert (frame.module, frame.address, frame.function, frame.file, frame.line) == (
+        "/opt/app",
+        0x1234,
+        "main",
+        "main.cu",
+        7,
+    )
+
+
+def test_embedded_sources() -> None:
+    spec = dataclasses.replace(SPEC, sources={"/src/a.cu": "int x;\n", "/src/b.cuh": ""})
+    sources = load_bytes(write_report([spec])).sources
+    assert sources["/src/a.cu"].text == "int x;\n"
+    assert sources["/src/a.cu"].sha256 == hashlib.sha256(b"int x;\n").hexdigest()
+    assert sources["/src/b.cuh"].text is None
+
+
+def test_loaded_cubins_keep_their_bytes_but_the_addresses() -> None:
+    patched = as_loaded(CUBIN, {"first": 0x7F00_0000_0000})
+    assert len(patched) == len(CUBIN)
+    assert sum(a != b for a, b in zip(CUBIN, patched, strict=True)) <= 8
