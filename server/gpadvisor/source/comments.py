@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Suppression comments: ``// gpadvisor: ignore[GPA102] reason`` and which lines each one covers.
+
+A comment behind code covers the statement that begins on its line, one on a line of its own the statement
+after it; of a loop or a branch only its head is covered, of a function all of it.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from tree_sitter import Node, Tree
+
+from gpadvisor.source.syntax import MAX_PARSED_BYTES, parse_cuda
+
+MAX_COMMENTS: Final = 10_000
+"""Suppressions read from one file; a source has a handful."""
+_MAX_REASON: Final = 400
+_MARKER: Final = re.compile(
+    rb"gpadvisor:[ \t]{0,8}ignore\b(?:[ \t]{0,8}\[(?P<codes>[^\]\r\n]{0,400})\])?(?P<reason>[^\r\n]{0,400})"
+)
+_CODE: Final = re.compile(r"^GPA[0-9]{3}$")
+_HASH_SUFFIXES: Final = (".py", ".pyi", ".pyx", ".jl")
+_PYTHON_TOKEN: Final = re.compile(rb'"""|\'\'\'|\\.|["\'#\n]', re.DOTALL)
+_JULIA_TOKEN: Final = re.compile(rb'"""|#=|=#|\\.|["#\n]', re.DOTALL)
+_LINE_COMMENT: Final = re.compile(rb"//[ \t]{0,80}(?=gpadvisor:)")
+_BODIES: Final = ("body", "consequence", "alternative")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SuppressionComment:
+    """One comment; lines count from 1, both ends of the covered range included."""
+
+    codes: tuple[str, ...]  # empty where the comment names no rule code, which makes it void
+    reason: str
+    line: int
+    first_line: int
+    last_line: int
+
+    def covers(self, line: int) -> bool:
+        """Whether a line is in the covered range."""
+        return self.first_line <= line <= self.last_line
+
+
+def suppression_comments(path: str, text: str) -> tuple[SuppressionComment, ...]:
+    """The suppression comments of a source, in order; the file name decides the language.
+
+    Markers in strings and macros are not comments. A source larger than the parser is given, or one it
+    cannot make sense of at that place, still has its comments read, each covering one line.
+    """
+    if "gpadvisor:" not in text:
+        return ()
+    data = text.encode("utf-8", "replace")
+    source = _Source(data)
+    if path.lower().endswith(_HASH_SUFFIXES):
+        spans = list(_hash_comments(data, _JULIA_TOKEN if path.lower().endswith(".jl") else _PYTHON_TOKEN))
+        tree = None
+    else:
+        spans, tree = _cuda_comments(data)
+    found = [_comment(source, tree, start, end, match) for start, end, match in spans[:MAX_COMMENTS]]
+    return tuple(comment for comment in found if comment is not None)
+
+
+class _Source:
+    """Bytes with their line starts."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+        self._starts = [0, *(match.end() for match in re.finditer(rb"\n", data))]
+
+    @property
+    def lines(self) -> int:
+        return len(self._starts)
+
+    def line_of(self, offset: int) -> int:
+        return bisect_right(self._starts, offset)
+
+    def start(self, line: int) -> int:
+        return self._starts[line - 1]
+
+    def end(self, line: int) -> int:
+        return self._starts[line] - 1 if line < len(self._starts) else len(self.data)
+
+
+_Span = tuple[int, int, re.Match[bytes]]
+
+
+def _cuda_comments(data: bytes) -> tuple[list[_Span], Tree | None]:
+    """Comments that hold a marker, by the grammar where the file is not too large for it."""
+    if len(data) > MAX_PARSED_BYTES:
+        return list(_line_comments(data)), None
+    tree = parse_cuda(data)
+    spans = []
+    for match in _MARKER.finditer(data):
+        node = tree.root_node.descendant_for_byte_range(match.start(), match.start() + 1)
+        if node is not None and node.type == "comment":
+            spans.append((node.start_byte, node.end_byte, match))
+    return spans, tree
+
+
+def _line_comments(data: bytes) -> Iterator[_Span]:
+    for match in _LINE_COMMENT.finditer(data):
+        marker = _MARKER.match(data, match.end())
+        if marker is not None:
+            yield match.start(), _line_end(data, match.end()), marker
+
+
+def _line_end(data: bytes, offset: int) -> int:
+    end = data.find(b"\n", offset)
+    return len(data) if end < 0 else end
+
+
+def _hash_comments(data: bytes, token: re.Pattern[bytes]) -> Iterator[_Span]:
+    """Comments of Python or Julia, by following strings and block comments."""
+    inside: bytes | None = None
+    offset = 0
+    while (match := token.search(data, offset)) is not None:
+        offset = match.end()
+        word = match.group()
+        if inside is not None:
+            closes = word == inside or (word == b"\n" and len(inside) == 1)
+            inside = None if closes else inside
+        elif word in {b'"', b"'", b'"""', b"'''"}:
+            inside = word
+        elif word == b"#=":
+            inside = b"=#"
+        elif word == b"#":
+            end = _line_end(data, offset)
+            marker = _MARKER.search(data, offset, end)
+            if marker is not None:
+                yield match.start(), end, marker
+            offset = end
+
+
+def _comment(
+    source: _Source, tree: Tree | None, start: int, end: int, match: re.Match[bytes]
+) -> SuppressionComment:
+    line, last = source.line_of(start), source.line_of(max(start, end - 1))
+    before = source.data[source.start(line) : start].strip()
+    after = source.data[end : source.end(last)].strip()
+    if before:
+        target = line
+    elif after:
+        target = last
+    else:
+        target = _next_code(source, tree, last)
+    first_line, last_line = _statement(source, tree, target)
+    codes = match.group("codes")
+    words = [] if codes is None else codes.decode("utf-8", "replace").upper().replace(",", " ").split()
+    reason = source.data[match.start("reason") : min(match.end("reason"), end)].decode("utf-8", "replace")
+    return SuppressionComment(
+        codes=tuple(dict.fromkeys(word for word in words if _CODE.match(word))),
+        reason=_reason(reason),
+        line=source.line_of(match.start()),
+        first_line=first_line,
+        last_line=last_line,
+    )
+
+
+def _reason(text: str) -> str:
+    return " ".join(text.replace("*/", " ").replace("=#", " ").split()).lstrip(":-").strip()[:_MAX_REASON]
+
+
+def _next_code(source: _Source, tree: Tree | None, line: int) -> int:
+    """The first line below that holds more than blanks and comments; the line itself at the end."""
+    for below in range(line + 1, min(source.lines, line + MAX_COMMENTS) + 1):
+        text = source.data[source.start(below) : source.end(below)]
+        content = text.strip()
+        # A directive such as #pragma unroll belongs to the statement after it.
+        if not content or content.startswith((b"#", b"//")):
+            continue
+        if tree is not None:
+            node = _node_at(tree, source.start(below) + len(text) - len(text.lstrip()))
+            if node is not None and node.type == "comment":
+                continue
+        return below
+    return line
+
+
+def _node_at(tree: Tree, offset: int) -> Node | None:
+    return tree.root_node.descendant_for_byte_range(offset, offset + 1)
+
+
+def _statement(source: _Source, tree: Tree | None, line: int) -> tuple[int, int]:
+    """Lines of the statement that begins on a line: to the end of its head, or of the whole function."""
+    if tree is None:
+        return line, line
+    text = source.data[source.start(line) : source.end(line)]
+    node = _node_at(tree, source.start(line) + len(text) - len(text.lstrip()))
+    if node is None or node.type == "comment":
+        return line, line
+    start = node.start_byte
+    # A run of nested nodes that all begin here: the outermost one below the enclosing block is the statement.
+    while node.parent is not None and node.parent.start_byte == start and node.parent.parent is not None:
+        node = node.parent
+    if _is_function(node):
+        return line, source.line_of(node.end_byte - 1)
+    if node.has_error or node.type in {"compound_statement", "declaration_list", "ERROR"}:
+        return line, line
+    bodies = [child.start_byte for name in _BODIES if (child := node.child_by_field_name(name)) is not None]
+    end = min(bodies, default=node.end_byte)
+    return line, max(line, source.line_of(max(start, len(source.data[:end].rstrip()) - 1)))
+
+
+def _is_function(node: Node) -> bool:
+    if node.type == "function_definition":
+        return True
+    if node.type not in {"template_declaration", "linkage_specification"}:
+        return False
+    return any(_is_function(child) for child in node.named_children)
