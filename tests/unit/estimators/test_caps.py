@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Measured utilisations under the names of several tool versions, and the caps that follow."""
+
+from __future__ import annotations
+
+import pytest
+from tests import hand_made as made
+
+from gpadvisor.estimators.caps import cap_speedup, loads, measured_bound, remaining, utilisations
+from gpadvisor.model.advice import Relief
+
+PCT = ".avg.pct_of_peak_sustained_elapsed"
+NAIVE_GEMM = {
+    f"l1tex__data_pipe_lsu_wavefronts{PCT}": 98.54,
+    f"l1tex__lsuin_requests{PCT}": 11.94,
+    f"lts__throughput{PCT}": 3.65,
+    f"gpu__dram_throughput{PCT}": 0.2,
+    "l1tex__throughput.avg.pct_of_peak_sustained_active": 98.75,
+    f"gpu__compute_memory_throughput{PCT}": 98.54,
+}
+
+
+@pytest.mark.parametrize(
+    ("metric", "name"),
+    [
+        (f"gpu__dram_throughput{PCT}", "DRAM"),
+        (f"dram__throughput{PCT}", "DRAM"),
+        ("dram__bytes.sum.pct_of_peak_sustained_elapsed", "DRAM"),
+        (f"lts__t_sectors{PCT}", "L2"),
+        ("l1tex__throughput.avg.pct_of_peak_sustained_active", "L1"),
+        ("l1tex__lsuin_requests.sum.pct_of_peak_sustained_elapsed", "L1 requests"),
+        ("smsp__issue_active.avg.pct_of_peak_sustained_active", "issue"),
+        ("sm__inst_executed_pipe_fp64.avg.pct_of_peak_sustained_active", "FP64 pipe"),
+        (f"gpu__compute_memory_throughput{PCT}", "memory"),
+    ],
+)
+def test_names_of_several_versions(metric: str, name: str) -> None:
+    (found,) = utilisations(made.profile({metric: 50.0}))
+    assert (found.name, found.percent, found.metric) == (name, 50.0, metric)
+
+
+def test_issue_slots_from_a_rate_per_cycle() -> None:
+    (found,) = utilisations(made.profile({"smsp__issue_active.avg.per_cycle_active": 0.25}))
+    assert (found.name, found.percent) == ("issue", 25.0)
+
+
+def test_elapsed_is_preferred_and_the_busiest_comes_first() -> None:
+    found = utilisations(
+        made.profile(
+            {
+                "lts__throughput.avg.pct_of_peak_sustained_active": 60.0,
+                f"lts__throughput{PCT}": 40.0,
+                f"dram__throughput{PCT}": 70.0,
+            }
+        )
+    )
+    assert [(entry.name, entry.percent) for entry in found] == [("DRAM", 70.0), ("L2", 40.0)]
+
+
+def test_a_whole_says_something_only_where_its_parts_do_not() -> None:
+    assert "memory" not in {entry.name for entry in utilisations(made.profile(NAIVE_GEMM))}
+    unknown = {f"gpu__compute_memory_throughput{PCT}": 90.0, f"gpu__dram_throughput{PCT}": 20.0}
+    assert utilisations(made.profile(unknown))[0].name == "memory"
+
+
+def test_nothing_measured_caps_nothing() -> None:
+    assert (
+        utilisations(made.profile({"gpu__time_duration.sum": 5.0, f"lts__throughput{PCT}": float("nan")}))
+        == ()
+    )
+    assert cap_speedup((), (), best=True) is None
+    assert cap_speedup(utilisations(made.profile({f"lts__throughput{PCT}": 0.0})), (), best=False) is None
+
+
+def test_issue_slots_from_samples_where_no_counter_has_them() -> None:
+    blamed = made.blame(made.Row(samples=400, latency=300), made.selected(600))
+    (found,) = loads(made.context(blamed))
+    assert (found.name, found.percent) == ("issue", pytest.approx(70.0))
+    counted = made.profile({"smsp__issue_active.avg.per_cycle_active": 0.5})
+    assert [entry.percent for entry in loads(made.context(blamed, measured=counted))] == [50.0]
+
+
+def test_the_busiest_unit_caps() -> None:
+    cap = cap_speedup(utilisations(made.profile(NAIVE_GEMM)), (), best=False)
+    assert cap is not None
+    assert cap.speedup == pytest.approx(1 / 0.9854)
+    assert "l1tex__data_pipe_lsu_wavefronts" in cap.reason
+
+
+def test_use_above_the_peak_caps_at_one() -> None:
+    cap = cap_speedup(utilisations(made.profile({f"dram__throughput{PCT}": 104.0})), (), best=False)
+    assert cap is not None
+    assert cap.speedup == 1.0
+
+
+def test_relief_of_a_part_and_of_a_whole() -> None:
+    relief = (Relief(resource="L1 data", remaining=0.4, remaining_best=0.1),)
+    assert remaining("L1 data", relief, best=False) == 0.4
+    assert remaining("L1 data", relief, best=True) == 0.1
+    assert remaining("L1", relief, best=False) == 0.4
+    assert remaining("L1 requests", relief, best=False) == 1.0
+    whole = (Relief(resource="L1", remaining=0.4, remaining_best=0.1),)
+    assert remaining("L1 requests", whole, best=False) == 0.4
+
+
+def test_sectors_of_the_naive_gemm() -> None:
+    """1,109 M sectors against an ideal of 168 M, where 8.2x was achieved."""
+    left = 168 / 1109
+    bound = measured_bound(
+        made.profile(NAIVE_GEMM),
+        [Relief(resource="L1 data", remaining=left, remaining_best=0.0)],
+        "sectors fall",
+    )
+    assert bound is not None
+    assert bound.expected == pytest.approx(1 / left, rel=0.01)
+    assert bound.high == pytest.approx(1 / 0.1194)
+    assert bound.low <= bound.expected <= 8.2 <= bound.high
+    assert "then L1 requests is at 12 %" in bound.reason
+
+
+def test_no_bound_where_the_relieved_unit_does_not_limit() -> None:
+    relief = [Relief(resource="L2", remaining=0.1, remaining_best=0.1)]
+    assert measured_bound(made.profile(NAIVE_GEMM), relief, "w") is None
+    idle = {f"l1tex__data_pipe_lsu_wavefronts{PCT}": 40.0}
+    assert (
+        measured_bound(
+            made.profile(idle), [Relief(resource="L1 data", remaining=0.1, remaining_best=0.1)], "w"
+        )
+        is None
+    )
+    assert measured_bound(made.profile(), relief, "w") is None

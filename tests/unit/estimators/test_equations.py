@@ -1,0 +1,251 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The paper's equations as printed, and the ranges around them."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from tests import hand_made as made
+
+from gpadvisor.estimators import latency_hiding, parallel, stall_elimination
+from gpadvisor.estimators.interval import wilson
+from gpadvisor.estimators.latency_hiding import ScopeSamples, hidden_samples, hiding_equation
+from gpadvisor.estimators.parallel import issue_ratio, parallel_equation
+from gpadvisor.estimators.ranges import factors
+from gpadvisor.estimators.stall_elimination import elimination_equation
+from gpadvisor.model.advice import Adjustment, Match, MeasuredBound, ParallelTarget, Relief
+from gpadvisor.model.blame import Blame
+
+FULL_L1 = {
+    "l1tex__data_pipe_lsu_wavefronts.avg.pct_of_peak_sustained_elapsed": 98.54,
+    "l1tex__lsuin_requests.avg.pct_of_peak_sustained_elapsed": 11.94,
+    "gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed": 0.2,
+}
+
+
+def match(*regions: object, **changes: object) -> Match:
+    return Match(title="t", advice="a", regions=regions, **changes)  # type: ignore[arg-type]  # keywords by name
+
+
+def thousand(matched: int = 200, latency: int = 150) -> Blame:
+    """A thousand samples of which the first row matches; 400 are latency samples."""
+    return made.blame(
+        made.Row(samples=matched, latency=latency),
+        made.Row(samples=400, latency=400 - latency, definition=2, use=3),
+        made.selected(600 - matched),
+    )
+
+
+def evaluated(text: str) -> float:
+    """The value of ``a / (b - c)`` as an equation prints it."""
+    found = re.search(r"= (\d+) / \((\d+) - (\d+)\)", text)
+    assert found is not None, text
+    total, again, removed = map(int, found.groups())
+    assert total == again
+    return total / (total - removed)
+
+
+def test_eq_2() -> None:
+    assert elimination_equation(1000, 200) == 1.25
+    estimate = stall_elimination(made.context(thousand()), match(made.region([0])))
+    assert estimate.paper == 1.25
+    assert evaluated(estimate.equation) == estimate.paper
+
+
+def test_eq_2_has_an_answer_where_everything_matches() -> None:
+    everything = made.blame(made.Row(samples=50, latency=50))
+    estimate = stall_elimination(made.context(everything), match(made.region([0])))
+    assert estimate.paper == 50
+    assert "one sample kept" in estimate.equation
+    assert elimination_equation(0, 0) == 1.0
+
+
+def test_eq_4_fills_no_more_than_there_is_work() -> None:
+    assert hiding_equation(1000, 150, 300) == pytest.approx(1000 / 850)
+    assert hiding_equation(1000, 400, 100) == pytest.approx(1000 / 900)
+    assert hiding_equation(1000, 500, 500) == 2.0
+
+
+def test_eq_5_regions_and_their_sum() -> None:
+    scopes = [
+        ScopeSamples(active=150, latency=300, parent=None),
+        ScopeSamples(active=400, latency=100, parent=None),
+    ]
+    assert hidden_samples(scopes, active=450) == 250
+    assert pytest.approx(1.333, abs=5e-4) == 1000 / (1000 - 250)
+
+
+def test_eq_5_an_outer_loop_does_not_use_the_work_of_its_inner_loop_twice() -> None:
+    inner = ScopeSamples(active=100, latency=300, parent=1)
+    outer = ScopeSamples(active=120, latency=300, parent=None)
+    assert hidden_samples([inner, outer], active=1000) == 120
+
+
+def test_latency_hiding_finds_nested_scopes_in_the_program() -> None:
+    blamed = made.blame(
+        made.Row(samples=300, latency=300, use=9),
+        made.Row(samples=300, latency=300, use=5),
+        made.selected(400),
+    )
+    nested = match(made.region([0], active=100, loop=1), made.region([1], active=120, loop=0))
+    estimate = latency_hiding(made.context(blamed), nested)
+    assert estimate.paper == pytest.approx(1000 / 880)
+    assert evaluated(estimate.equation) == pytest.approx(estimate.paper)
+    assert "min(100, 300), min(120, 300)" in estimate.equation
+
+
+def test_eqs_6_to_10_by_hand() -> None:
+    terms = parallel_equation(warps_now=4, warps_new=1, issue_ratio=0.05, factor=1 / 0.9)
+    assert terms.warp_change == 0.25
+    assert terms.issue_now == pytest.approx(0.18549, abs=5e-6)
+    assert terms.issue_new == pytest.approx(0.05)
+    assert terms.speedup == pytest.approx(1.198, abs=5e-4)
+    assert parallel_equation(warps_now=4, warps_new=1, issue_ratio=0.3).speedup == pytest.approx(
+        1.579, abs=5e-4
+    )
+
+
+def test_a_kernel_that_never_or_always_issues_has_an_answer() -> None:
+    assert parallel_equation(warps_now=4, warps_new=1, issue_ratio=0.0).speedup == 1.0
+    assert parallel_equation(warps_now=4, warps_new=8, issue_ratio=1.0).issue_change == 1.0
+
+
+def target(**changes: object) -> ParallelTarget:
+    values: dict[str, object] = {
+        "warps_now": 4.0, "warps_new": 1.0, "issue_ratio": 0.05, "factor": 1.0, "factor_reason": "f",
+        "blocks_now": 2, "blocks_new": 8, "threads_now": 512, "threads_new": 128, "limiter": "grid",
+        "busy_sms_now": 2, "busy_sms_new": 8,
+    }  # fmt: skip
+    return ParallelTarget(**{**values, **changes})  # type: ignore[arg-type]  # keywords by name
+
+
+def test_block_increase_gains_what_the_fullest_sm_loses() -> None:
+    context = made.context(thousand(), measured=made.profile())
+    spread = parallel(context, match(parallel=target()))
+    assert spread.paper == pytest.approx(4 * 0.05 / 0.18549, abs=1e-3)
+    assert spread.expected == pytest.approx(spread.paper)
+    # 81 blocks on 82 SMs split in two: some SM still holds as many threads.
+    full = target(
+        blocks_now=81, blocks_new=162, threads_now=512, threads_new=256, busy_sms_now=81, busy_sms_new=82
+    )
+    split = parallel(context, match(parallel=full))
+    assert split.expected == 1.0
+    assert "the fullest SM goes from 512 to 512 threads" in split.reason
+
+
+def test_more_warps_on_full_schedulers_gain_nothing() -> None:
+    busy = made.blame(made.selected(900), made.Row(samples=100, latency=100))
+    more = target(
+        warps_now=4.0, warps_new=12.0, factor=3.0, issue_ratio=0.1, busy_sms_now=82, busy_sms_new=82,
+        blocks_now=4096, blocks_new=1365, threads_now=256, threads_new=768,
+    )  # fmt: skip
+    estimate = parallel(made.context(busy), match(parallel=more))
+    assert estimate.paper is not None
+    assert estimate.paper > 1.5
+    assert estimate.high == pytest.approx(1 / 0.9)
+    assert "issue is at 90 % of its peak" in estimate.reason
+
+
+def test_issue_ratio() -> None:
+    assert issue_ratio(made.context(thousand())) == pytest.approx(0.4)
+    assert issue_ratio(made.context()) is None
+    assert issue_ratio(made.context(made.blame(made.Row(samples=3)))) is None
+
+
+def test_an_adjustment_moves_the_range_and_says_why() -> None:
+    half = Adjustment(low=0.0, expected=0.5, high=1.0, reason="a barrier stands between load and use")
+    estimate = stall_elimination(made.context(thousand()), match(made.region([0]), adjustments=(half,)))
+    assert estimate.paper == 1.25
+    assert estimate.low == 1.0
+    assert estimate.expected == pytest.approx(1000 / 900)
+    assert estimate.high > 1.25  # the chance in a thousand samples
+    assert "a barrier stands between load and use" in estimate.reason
+
+
+def test_a_cure_that_may_cost_work_reaches_below_one() -> None:
+    costs = Adjustment(low=-0.5, expected=0.2, high=1.0, reason="the unrolled loop may spill")
+    for estimate in (
+        stall_elimination(made.context(thousand()), match(made.region([0]), adjustments=(costs,))),
+        latency_hiding(made.context(thousand()), match(made.region([0], active=600), adjustments=(costs,))),
+    ):
+        assert estimate.low < 1.0 < estimate.expected < estimate.high
+        assert estimate.paper is not None
+        assert estimate.paper > 1.0
+
+
+def test_adjustments_multiply_whatever_their_signs() -> None:
+    found = factors(
+        [
+            Adjustment(low=-0.5, expected=0.5, high=1.0, reason="a"),
+            Adjustment(low=0.5, expected=0.5, high=2.0, reason="b"),
+        ]
+    )
+    assert (found.low, found.expected, found.high) == (-1.0, 0.25, 2.0)
+
+
+def test_few_samples_widen_the_range() -> None:
+    few = made.blame(made.Row(samples=20, latency=10), made.Row(samples=60, latency=60), made.selected(20))
+    many = made.blame(
+        made.Row(samples=20_000, latency=10_000),
+        made.Row(samples=60_000, latency=60_000),
+        made.selected(20_000),
+    )
+    narrow = stall_elimination(made.context(many), match(made.region([0])))
+    wide = stall_elimination(made.context(few), match(made.region([0])))
+    assert wide.paper == narrow.paper == 1.25
+    assert wide.high - wide.low > 10 * (narrow.high - narrow.low)
+    assert "95 % Wilson interval" in wide.reason
+    assert narrow.reason == "as the equation says"
+
+
+def test_wilson_by_hand() -> None:
+    # The interval of 20 of 100, from the formula with z = 1.96.
+    found = wilson(20, 100)
+    assert (found.low, found.high) == (pytest.approx(0.1334, abs=1e-4), pytest.approx(0.2888, abs=1e-4))
+    assert (wilson(0, 10).low, wilson(10, 10).high) == (0.0, 1.0)
+    assert (wilson(0, 0).low, wilson(0, 0).high) == (0.0, 1.0)
+
+
+def test_a_full_unit_caps_what_leaves_its_load_alone() -> None:
+    context = made.context(thousand(matched=400, latency=300), measured=made.profile(FULL_L1))
+    estimate = stall_elimination(context, match(made.region([0])))
+    assert estimate.paper == pytest.approx(1000 / 600)
+    assert estimate.high == estimate.expected == pytest.approx(1 / 0.9854)
+    assert "L1 data is at 99 % of its peak" in estimate.reason
+
+
+def test_a_cure_that_relieves_the_full_unit_is_capped_by_the_next_one() -> None:
+    relief = Relief(resource="L1 data", remaining=0.5, remaining_best=0.25)
+    context = made.context(thousand(matched=400, latency=300), measured=made.profile(FULL_L1))
+    estimate = stall_elimination(context, match(made.region([0]), relieves=(relief,)))
+    assert estimate.expected == pytest.approx(1000 / 600)
+
+
+def test_measured_waste_lifts_the_estimate_above_the_equation() -> None:
+    relief = Relief(resource="L1 data", remaining=168 / 1109, remaining_best=168 / 1109)
+    bound = MeasuredBound(low=4.0, expected=6.6, high=8.37, reason="1109 M sectors against an ideal of 168 M")
+    throttled = made.blame(
+        made.Row(samples=780, latency=770), made.Row(samples=180, latency=170), made.selected(40)
+    )
+    context = made.context(throttled, measured=made.profile(FULL_L1))
+    estimate = stall_elimination(context, match(made.region([0]), measured_bound=bound, relieves=(relief,)))
+    assert estimate.paper == pytest.approx(1000 / 220)
+    assert estimate.expected == pytest.approx(6.6)
+    assert estimate.low < estimate.paper < estimate.expected <= estimate.high
+    assert "measured: 1109 M sectors against an ideal of 168 M" in estimate.reason
+
+
+def test_a_full_sample_buffer_is_said() -> None:
+    context = made.context(thousand(), measured=made.profile(truncated=True))
+    assert "first part of the run" in stall_elimination(context, match(made.region([0]))).reason
+
+
+def test_estimates_need_what_they_stand_on() -> None:
+    for estimate in (stall_elimination, latency_hiding):
+        with pytest.raises(ValueError, match="needs samples"):
+            estimate(made.context(), match(made.region([0])))
+    with pytest.raises(ValueError, match="target launch"):
+        parallel(made.context(thousand()), match())
+    with pytest.raises(ValueError, match="without warps"):
+        parallel_equation(warps_now=0, warps_new=1, issue_ratio=0.1)
