@@ -63,23 +63,24 @@ def test_python_files_have_a_docstring_and_lazy_annotations() -> None:
         assert not defines or any(node.module == "__future__" for node in imports), _name(path)
 
 
-@pytest.mark.parametrize(
-    ("what", "pattern"),
-    [
-        ("a path of this machine", "|".join(map(re.escape, {str(ROOT), str(Path.home()), sys.base_prefix}))),
-        ("a registry's host", r"(pypi|files\.pythonhosted)\.org|registry\.npmjs|/simple/"),
-        ("something left undone", r"\b(TODO|FIXME|XXX|HACK)\b"),
-        ("a merge conflict", r"^(<{7}|>{7}) "),
-    ],
-)
-def test_no_file_holds(what: str, pattern: str) -> None:
+THIS_MACHINE = sorted({str(ROOT), str(Path.home()), sys.base_prefix} - {"/", "/usr"})
+FORBIDDEN = {
+    "a path of this machine": "|".join(map(re.escape, THIS_MACHINE)),
+    "a registry's host": r"(pypi|files\.pythonhosted)\.org|registry\.npmjs|/simple/",
+    "something left undone": r"\b(TODO|FIXME|XXX|HACK)\b",
+    "a merge conflict": r"^(<{7}|>{7}) ",
+}
+
+
+@pytest.mark.parametrize("what", FORBIDDEN)
+def test_no_file_holds(what: str) -> None:
     own = Path(__file__).resolve()
     found = [
         f"{_name(path)}:{number}: {line.strip()[:80]}"
         for path in _files()
         if path.resolve() != own
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
-        if re.search(pattern, line)
+        if re.search(FORBIDDEN[what], line)
     ]
     assert not found, f"{what}: {found}"
 
