@@ -12,6 +12,7 @@ from gpadvisor.model.advice import Advice, KernelAdvice
 from gpadvisor.optimizers import OPTIMIZERS
 from gpadvisor.workflow.analysis import AnalysedKernel, Analysis, analyse_file
 from gpadvisor.workflow.cache import Cache
+from gpadvisor.workflow.inputs import InputKind, input_kind
 from gpadvisor.workflow.request import Progress, Request
 from gpadvisor.workflow.sources import find_sources
 from gpadvisor.workflow.suppressing import suppress
@@ -34,13 +35,15 @@ def advise_file(path: Path, request: Request, progress: Progress, cache: Cache) 
     """
     analysis = analyse_file(path, request, progress, cache)
     progress("looking for the sources")
-    sources = find_sources(_named_files(analysis), analysis, request)
+    lines = _analysed_lines(analysis)
+    compiled = path if input_kind(path) is InputKind.SOURCE else None
+    sources = find_sources(lines.keys(), analysis.profile, compiled, request)
     kernels = [_advise(kernel, request) for kernel in analysis.kernels]
-    kernels, unused = suppress(kernels, sources.texts)
+    marked, unused = suppress(kernels, sources, lines)
     profile = analysis.profile
     return AdvisedFile(
         advice=advise(
-            kernels,
+            marked,
             path=str(path),
             sha256=analysis.sha256,
             profile=profile,
@@ -69,13 +72,17 @@ def _advise(kernel: AnalysedKernel, request: Request) -> KernelAdvice:
     )
 
 
-def _named_files(analysis: Analysis) -> frozenset[str]:
-    """Every file that a line table names, inline chains included."""
-    files: set[str] = set()
-    for kernel in analysis.kernels:
-        for function in kernel.context.program.functions:
-            for line in set(function.lines):
-                if line is not None:
-                    files.add(line.location.file)
-                    files.update(frame.call_site.file for frame in line.inline)
-    return frozenset(files)
+def _analysed_lines(analysis: Analysis) -> dict[str, set[int]]:
+    """Every line of every file that the line tables of the kernels name, inline chains included."""
+    lines: dict[str, set[int]] = {}
+    entries = {
+        line
+        for kernel in analysis.kernels
+        for function in kernel.context.program.functions
+        for line in function.lines
+        if line is not None
+    }
+    for entry in entries:
+        for place in (entry.location, *(frame.call_site for frame in entry.inline)):
+            lines.setdefault(place.file, set()).add(place.line)
+    return lines

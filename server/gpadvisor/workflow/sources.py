@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The sources that a line table names: which file of this machine is meant, and what it says."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from gpadvisor.model.advice import SourceMatch
+from gpadvisor.model.problem import Problem, ProblemCode
+from gpadvisor.model.profile import Profile, SourceText
+from gpadvisor.source import LocalFile, PathMapping, mapped_paths, match_sources, path_parts
+from gpadvisor.workflow import local_sources
+from gpadvisor.workflow.request import Request
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class FoundSources:
+    """Sources by the path that the line table names."""
+
+    matches: tuple[SourceMatch, ...]
+    profiled: Mapping[str, str]  # text as it was profiled, where the report carries it
+    local: Mapping[str, str]  # text as it is on this machine now
+    wanted: Mapping[str, list[str] | list[int]]  # what was looked for, so that an answer can be checked later
+    problems: tuple[Problem, ...]
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """The text to quote: as profiled, else as it is now."""
+        return {**self.local, **self.profiled}
+
+
+def find_sources(
+    named: Collection[str], profile: Profile | None, compiled: Path | None, request: Request
+) -> FoundSources:
+    """Look for each named file in the project, where the mappings point, and under its own path.
+
+    Args:
+        named: Paths in line tables.
+        profile: Whose embedded sources count, by content.
+        compiled: A source that was compiled here, just now, under exactly this path.
+        request: Root of the project and path mappings.
+    """
+    embedded = {} if profile is None else profile.sources
+    asked = [embedded.get(path, SourceText(path=path, sha256=None, text=None)) for path in sorted(named)]
+    mappings = [PathMapping(old, new) for old, new in request.settings.source_map.items()]
+    names = sorted({parts[-1] for path in named if (parts := path_parts(path))})
+    sizes = sorted({len(entry.text.encode()) for entry in asked if entry.text is not None})
+    paths = dict.fromkeys(local_sources.candidates(request.root, names, sizes))
+    for entry in asked:
+        for place in (entry.path, *mapped_paths(entry.path, mappings)):
+            # A report may name any file of this machine: only what is a source by its name is opened.
+            if Path(place).suffix.lower() in local_sources.SUFFIXES and Path(place).is_file():
+                paths[Path(place)] = None
+    if compiled is not None:
+        paths[compiled.resolve()] = None
+    contents = {str(path): local_sources.read_source(path) for path in paths}
+    files = [
+        LocalFile(path, None if data is None else hashlib.sha256(data).hexdigest())
+        for path, data in contents.items()
+    ]
+    matches = match_sources(asked, files, mappings)
+    local = {
+        match.report_path: data.decode("utf-8", "replace")
+        for match in matches
+        if match.local_path is not None and (data := contents.get(match.local_path)) is not None
+    }
+    return FoundSources(
+        matches=matches,
+        profiled={entry.path: entry.text for entry in asked if entry.text is not None},
+        local=local,
+        wanted={"names": names, "sizes": sizes},
+        problems=_problems(matches),
+    )
+
+
+def _problems(matches: Collection[SourceMatch]) -> tuple[Problem, ...]:
+    ambiguous = [match.report_path for match in matches if match.method == "ambiguous"]
+    unmatched = [match.report_path for match in matches if match.method == "unmatched"]
+    problems = []
+    if ambiguous:
+        message = f"{_list(ambiguous)}: several files here fit equally well; --source-map OLD=NEW decides"
+        problems.append(Problem(ProblemCode.SOURCE_AMBIGUOUS, message))
+    if unmatched:
+        message = f"{_list(unmatched)}: no such source here; --source-root or --source-map helps"
+        problems.append(Problem(ProblemCode.SOURCE_UNMATCHED, message))
+    return tuple(problems)
+
+
+def _list(paths: list[str]) -> str:
+    shown = ", ".join(paths[:3])
+    return shown if len(paths) <= 3 else f"{shown} and {len(paths) - 3} more"
