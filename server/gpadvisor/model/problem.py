@@ -33,6 +33,7 @@ class ProblemCode(Enum):
     FAILED_LAUNCH = "failed_launch"
     NOT_ANALYSED = "not_analysed"
     DAMAGED_CUBIN = "damaged_cubin"
+    COMPILE_ASSUMPTION = "compile_assumption"
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,8 +14,9 @@ from typing import Final
 
 from gpadvisor.cubin import CodeSection, Cubin, read_cubin
 from gpadvisor.errors import CubinError, SassError, ToolError, ToolFailedError, ToolTimeoutError
+from gpadvisor.model.ids import INSTRUCTION_BYTES
 from gpadvisor.model.problem import Problem, ProblemCode
-from gpadvisor.sass.listing import Listing, SassLine, parse_cuobjdump, parse_hex_text, parse_json
+from gpadvisor.sass.listing import BLANK, Listing, SassLine, parse_cuobjdump, parse_hex_text, parse_json
 from gpadvisor.toolchain.discovery import Tool, disassemblers, find_tools
 from gpadvisor.toolchain.process import run_tool
 
@@ -22,7 +24,14 @@ from gpadvisor.toolchain.process import run_tool
 _PART_PAYS_INSTRUCTIONS: Final = 20_000
 _OUTPUT_BYTES_BASE: Final = 1 << 24
 _OUTPUT_BYTES_PER_INSTRUCTION: Final = 4096
-_OFFSET: Final = re.compile(r"^(\s*/\*)([0-9a-fA-F]{4,16})(\*/)")
+# Far above every 32-bit immediate, and with room below for targets in front of the code.
+_RAW_BASE: Final = 0x5A_0000_0000
+_RAW_BASE_DIGITS: Final = "0x5"
+_RAW_OFFSET: Final = re.compile(r"^\s*/\*(5[0-9a-fA-F]{9})\*/")
+_RAW_ADDRESS: Final = re.compile(r"\b0x5[0-9a-f]{9}\b")
+# nvdisasm 12 leaves out the comma before a bracket in its structured form: "R0[R2.64]".
+_KEEPS_COMMAS: Final = (13, 0, 0)
+_LOST_COMMA: Final = re.compile(r"\b(U?R(?:\d+|Z)|U?P(?:\d|T))\[")
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +140,7 @@ def _complete(listing: Listing, wanted: Sequence[CodeSection]) -> dict[str, tupl
     """The wanted sections of a listing, each with one line for every 16 bytes."""
     found: dict[str, tuple[SassLine, ...]] = {}
     for section in wanted:
-        lines = listing.get(section.name, ())
+        lines = _whole(listing, section)
         if len(lines) != section.instruction_count:
             raise SassError(
                 f"{section.name} has {section.instruction_count} instructions and {len(lines)} were printed"
@@ -141,6 +150,21 @@ def _complete(listing: Listing, wanted: Sequence[CodeSection]) -> dict[str, tupl
             raise SassError(f"{blank} of {len(lines)} instructions of {section.name} were not printed")
         found[section.name] = lines
     return found
+
+
+def _whole(listing: Listing, section: CodeSection) -> tuple[SassLine, ...]:
+    """A section's lines, with the helpers that nvdisasm up to 12 lists as functions of their own put back."""
+    lines = listing.get(section.name, ())
+    if len(lines) >= section.instruction_count:
+        return lines
+    merged = [*lines, *[BLANK] * (section.instruction_count - len(lines))]
+    for symbol in section.symbols:
+        start = symbol.offset // INSTRUCTION_BYTES
+        # Such a function starts at its offset in the section, filled up from there.
+        part = listing.get(symbol.name, ())[start:]
+        if symbol.name != section.name and start + len(part) <= len(merged):
+            merged[start : start + len(part)] = part
+    return tuple(merged)
 
 
 def _run(request: _Request, command: Sequence[str | Path], seconds: float) -> str:
@@ -166,7 +190,20 @@ def _selection(request: _Request) -> list[str | Path]:
 
 def _json(request: _Request, tool: Tool, seconds: float) -> Listing:
     """One structured call for the whole cubin or the wanted part."""
-    return parse_json(_run(request, [tool.path, "-json", *_selection(request), request.path], seconds))
+    listing = parse_json(_run(request, [tool.path, "-json", *_selection(request), request.path], seconds))
+    names = Counter(s.name for section in request.cubin.sections for s in section.symbols)
+    if tool.version < _KEEPS_COMMAS:
+        listing = _with_commas(listing)
+    # Helpers of one name in two sections cannot be told apart where the tool lists them by themselves.
+    return {name: lines for name, lines in listing.items() if names[name] <= 1}
+
+
+def _with_commas(listing: Listing) -> Listing:
+    """The listing with a comma between a destination and the address behind it."""
+    known: dict[SassLine, SassLine] = {}
+    for line in {line for lines in listing.values() for line in lines}:
+        known[line] = line._replace(operands=_LOST_COMMA.sub(r"\1,[", line.operands))
+    return {name: tuple(known[line] for line in lines) for name, lines in listing.items()}
 
 
 def _text(request: _Request, tool: Tool, seconds: float) -> Listing:
@@ -182,33 +219,39 @@ def _raw(request: _Request, tool: Tool, seconds: float) -> Listing:
     number = request.cubin.arch.removeprefix("sm_")
     if tool.architectures and number not in tool.architectures:
         number = number.rstrip("af")
-    text = _run(request, [tool.path, "-b", f"SM{number}", raw], seconds)
-    return parse_hex_text(_split(text, request.wanted))
+    command: list[str | Path] = [tool.path, "-b", f"SM{number}", "-base", f"{_RAW_BASE:#x}", raw]
+    return parse_hex_text(_split(_run(request, command, seconds), request.wanted))
 
 
 def _split(text: str, sections: Sequence[CodeSection]) -> str:
-    """The text of concatenated code with a header before each section and offsets inside the section."""
+    """The text of concatenated code with a header before each section and addresses relative to it.
+
+    The code was printed from an address that no immediate operand reaches, so what is near it is a position.
+    """
     rows: list[str] = []
     place = iter(sections)
     start = end = 0
-    labels: list[str] = []
     for row in text.splitlines():
-        match = _OFFSET.match(row)
+        match = _RAW_OFFSET.match(row)
         if match is None:
-            labels.append(row)
             continue
-        offset = int(match[2], 16)
+        offset = int(match[1], 16) - _RAW_BASE
         while offset >= end:
             section = next(place, None)
             if section is None:
                 raise SassError("more instructions were printed than the code has")
             start, end = end, end + len(section.code)
             rows.append(f"\t.section\t.text.{section.name}")
-        rows += labels
-        labels.clear()
-        rows.append(f"{match[1]}{offset - start:04x}{row[match.end(2) :]}")
-    rows += labels
+        rest = row[match.end() :]
+        if _RAW_BASE_DIGITS in rest:
+            rest = _relative(rest, _RAW_BASE + start)
+        rows.append(f"/*{offset - start:04x}*/{rest}")
     return "\n".join(rows)
+
+
+def _relative(operands: str, base: int) -> str:
+    """Operands with positions counted from ``base``."""
+    return _RAW_ADDRESS.sub(lambda match: f"{int(match[0], 16) - base:#x}", operands)
 
 
 def _cuobjdump(request: _Request, tool: Tool, seconds: float) -> Listing:
