@@ -31,6 +31,10 @@ _REPEATED: Final = frozenset(
 )
 
 
+_CHAIN_LIMIT: Final = 512
+"""Instructions followed in search of a loop-carried chain; longer ones are taken for none."""
+
+
 @dataclass(frozen=True, slots=True)
 class LoopFacts:
     """One loop, as far as its code tells."""
@@ -211,27 +215,43 @@ def measured_trips(function: Function, loop: LoopId, executed: Values) -> float 
 
 
 def is_recurrence(function: Function, loop: LoopId, definition: int) -> bool:
-    """Whether an instruction needs its own result of the pass before: unrolling cannot overlap it."""
-    facts = loop_facts(function, loop)
-    writers: dict[Register, list[int]] = {}
-    for index in facts.indices:
-        for register in function.instructions[index].defs:
-            writers.setdefault(register, []).append(index)
+    """Whether an instruction needs its own result of the pass before, so that passes cannot overlap.
+
+    A counter that steps by a constant does not count: its values are known ahead.
+    """
+    if function.instructions[definition].opcode in _ADDITIONS and _step_of(function, definition) is not None:
+        return False
+    writers = _writers(function, loop)
     seen: set[int] = set()
     pending = [definition]
-    while pending:
+    while pending and len(seen) < _CHAIN_LIMIT:
         index = pending.pop()
         for register in function.instructions[index].uses:
             for writer in _reaching(writers.get(register, ()), index):
                 if writer == definition:
                     return True
-                if writer not in seen and function.instructions[writer].opcode not in _ADDITIONS:
+                if writer not in seen:
                     seen.add(writer)
                     pending.append(writer)
     return False
 
 
-def _reaching(writers: list[int] | tuple[()], use: int) -> tuple[int, ...]:
+def _step_of(function: Function, index: int) -> int | None:
+    instruction = function.instructions[index]
+    return _immediate(instruction) if set(instruction.defs).intersection(instruction.uses) else None
+
+
+@lru_cache(maxsize=64)
+def _writers(function: Function, loop: LoopId) -> dict[Register, tuple[int, ...]]:
+    """The instructions of a loop that write each register."""
+    found: dict[Register, list[int]] = {}
+    for index in loop_facts(function, loop).indices:
+        for register in function.instructions[index].defs:
+            found.setdefault(register, []).append(index)
+    return {register: tuple(writers) for register, writers in found.items()}
+
+
+def _reaching(writers: tuple[int, ...], use: int) -> tuple[int, ...]:
     """The writer before a use in program order, else (round the loop) the last one."""
     if not writers:
         return ()

@@ -105,7 +105,8 @@ def integer_divisions(function: Function) -> tuple[CodeSequence, ...]:
     The round-up conversion of the divisor (``I2F...RP``) starts them and has no other use in compiled code.
     """
     found = []
-    for start in opcode_index(function).get("I2F", ()):
+    starts = opcode_index(function)
+    for start in sorted((*starts.get("I2F", ()), *starts.get("UI2F", ()))):
         first = function.instructions[start]
         if "RP" not in first.modifiers:
             continue
@@ -187,7 +188,9 @@ _SIGNATURES: Final = (
     _Signature(
         "sinf/cosf", "FMUL", ("0.636619", "0x3f22f983"), "FFMA", ("-5.39030", "0xa7c234c5", "-0xa7c234c5")
     ),
-    _Signature("expf", "FFMA", ("SAT",), "MUFU"),
+    _Signature("expf", "FFMA", ("SAT",), "MUFU", ("EX2",)),
+    _Signature("powf", "IADD3", ("0x3f3504f3", "0xc0cafb0d"), "FFMA", ("0.693147", "0x3f317218")),
+    _Signature("powf", "VIADD", ("0x3f3504f3", "0xc0cafb0d"), "FFMA", ("0.693147", "0x3f317218")),
     _Signature("logf", "IADD3", ("0x3f2aaaab", "0xc0d55555"), "FFMA", ("0.693147", "0x3f317218")),
     _Signature("logf", "VIADD", ("0x3f2aaaab", "0xc0d55555"), "FFMA", ("0.693147", "0x3f317218")),
 )
@@ -195,7 +198,12 @@ _SIGNATURES: Final = (
 
 def math_sequences(function: Function) -> tuple[CodeSequence, ...]:
     """Library math that the compiler expanded in place, with its corrections and slow paths."""
-    found = [*_divisions(function), *_square_roots(function), *_reductions(function)]
+    found = [
+        *_divisions(function),
+        *_square_roots(function),
+        *_reductions(function),
+        *_doubles(function),
+    ]
     for signature in _SIGNATURES:
         for start in opcode_index(function).get(signature.opcode, ()):
             if _marked(function.instructions[start], signature.markers):
@@ -281,6 +289,29 @@ def _square_roots(function: Function) -> list[CodeSequence]:
     return found
 
 
+def _doubles(function: Function) -> list[CodeSequence]:
+    """Double division and square root: a rough approximation refined by multiply-adds, with a call behind."""
+    found = []
+    for start in opcode_index(function).get("MUFU", ()):
+        first = function.instructions[start]
+        kind = next((_DOUBLE_KINDS[name] for name in first.modifiers if name in _DOUBLE_KINDS), None)
+        end = _next_call(function, start, 2 * _WINDOW)  # some architectures pad doubles with NOPs
+        if kind is None or end == start:
+            continue
+        reached = set(first.defs)
+        taken = {start, end}
+        for index in range(start + 1, end):
+            instruction = function.instructions[index]
+            if instruction.info.opclass is OpcodeClass.FLOAT64 and _uses(instruction, reached):
+                taken.add(index)
+                reached.update(instruction.defs)
+        found.append(CodeSequence(kind, start, frozenset(taken)))
+    return found
+
+
+_DOUBLE_KINDS: Final = {"RCP64H": "double division", "RSQ64H": "double square root"}
+
+
 def _reductions(function: Function) -> list[CodeSequence]:
     """The Payne-Hanek reduction of large arguments: a table, a loop and a double multiplication."""
     found = []
@@ -303,9 +334,9 @@ def _is(instruction: Instruction, opcode: str, modifier: str) -> bool:
     return instruction.opcode == opcode and modifier in instruction.modifiers
 
 
-def _next_call(function: Function, start: int) -> int:
+def _next_call(function: Function, start: int, within: int = _WINDOW // 2) -> int:
     """The next call after an index, where the rare cases are handled; the index itself where none is near."""
-    for index in range(start + 1, min(start + _WINDOW // 2, len(function.instructions))):
+    for index in range(start + 1, min(start + within, len(function.instructions))):
         if function.instructions[index].info.opclass is OpcodeClass.CALL:
             return index
     return start

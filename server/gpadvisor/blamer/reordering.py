@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from gpadvisor.blamer.loops import is_recurrence, loop_facts
 from gpadvisor.blamer.patterns import DEVICE_SPACES
 from gpadvisor.model.instruction import Instruction, OpcodeClass, Register
 from gpadvisor.model.program import Function
@@ -19,6 +20,10 @@ _FENCES: Final = frozenset(
         OpcodeClass.CALL,
     }
 )
+_SOURCES: Final = frozenset(
+    {OpcodeClass.LOAD, OpcodeClass.ATOMIC, OpcodeClass.SHUFFLE, OpcodeClass.TRANSCENDENTAL}
+)
+"""What an operand may come from that cannot just be computed earlier."""
 _WRITES: Final = frozenset({OpcodeClass.STORE, OpcodeClass.ATOMIC, OpcodeClass.REDUCTION})
 
 
@@ -47,10 +52,12 @@ def room_to_move(function: Function, definition: int, use: int, wanted: int) -> 
 
 
 def _before(function: Function, definition: int, wanted: int) -> tuple[int, str | None, int | None, bool]:
+    """Instructions that a def can pass on its way up; arithmetic that makes its operands moves along."""
     moved = function.instructions[definition]
     inputs = set(moved.uses)
     start = function.blocks[int(function.block_of[definition])].start
-    for slots, index in enumerate(range(definition - 1, start - 1, -1)):
+    slots = 0
+    for index in range(definition - 1, start - 1, -1):
         if slots >= wanted:
             return slots, None, None, False
         other = function.instructions[index]
@@ -58,10 +65,32 @@ def _before(function: Function, definition: int, wanted: int) -> tuple[int, str 
             kind = "a call" if other.info.opclass is OpcodeClass.CALL else "a barrier"
             return slots, kind, index, False
         if inputs.intersection(other.defs):
-            return slots, "the instruction that makes its operand", index, False
-        if _may_write(moved, other):
+            if other.info.opclass in _SOURCES:
+                return slots, f"the {other.opcode} that makes its operand", index, False
+            inputs.update(other.uses)
+        elif _may_write(moved, other):
             return slots, "a store that may write what it reads", index, True
-    return definition - start, "the start of its basic block", start, False
+        else:
+            slots += 1
+    return _into_pass_before(function, definition, slots, wanted)
+
+
+def _into_pass_before(
+    function: Function, definition: int, slots: int, wanted: int
+) -> tuple[int, str | None, int | None, bool]:
+    """A def at the top of a loop can start in the pass before, unless that needs what it brings."""
+    block = int(function.block_of[definition])
+    start = function.blocks[block].start
+    loop = function.innermost_loop(definition)
+    if loop is None or function.loops[loop].header != block:
+        return slots, "the start of its basic block", start, False
+    facts = loop_facts(function, loop)
+    if facts.barriers:
+        at = next(i for i in facts.indices if function.instructions[i].info.opclass is OpcodeClass.BARRIER)
+        return slots, "a barrier in its loop", at, False
+    if is_recurrence(function, loop, definition):
+        return slots, "its own result of the pass before", definition, False
+    return min(wanted, slots + len(facts.indices)), None, None, False
 
 
 def _may_write(load: Instruction, other: Instruction) -> bool:

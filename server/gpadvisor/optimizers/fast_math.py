@@ -5,8 +5,8 @@
 
 Samples in the CUDA math library: in the compiler's out-of-line routines (names with `__cuda_sm`, called
 for division, square root and double precision), in the calls to them, and in what the compiler expands in
-place: IEEE division (`FCHK` and refinement), square root, `expf`, `logf`, and the argument reduction of
-`sinf` and `cosf` with its slow path for large arguments.
+place: IEEE division (`FCHK` and refinement), square root, `expf`, `logf`, `powf`, and the argument
+reduction of `sinf` and `cosf` with its slow path for large arguments.
 
 ## Why warps stall
 
@@ -77,6 +77,7 @@ _FAST: Final = {
     "square root": "-prec-sqrt=false",
     "expf": "__expf",
     "logf": "__logf",
+    "powf": "__powf",
     "sinf/cosf": "__sinf and __cosf",
     "sinf/cosf slow path": "__sinf and __cosf",
 }
@@ -114,7 +115,7 @@ def _match(context: KernelContext) -> Match | Rejection:
         title=_TITLE,
         advice=advice,
         regions=regions(blame, context.program, context.kernel, np.flatnonzero(matched)),
-        adjustments=_adjustments(functions, helpers),
+        adjustments=_adjustments(kinds, helpers),
         static_sites=sites,
     )
 
@@ -168,25 +169,23 @@ def _advice(kinds: Counter[str], helpers: tuple[Function, ...]) -> str:
         parts.append(f"{count} x {kind} ({_FAST[kind]})" if kind in _FAST else f"{count} x {kind}")
     if helpers:
         parts.append("out-of-line " + ", ".join(sorted({helper.demangled for helper in helpers})))
-    single = bool(kinds) or any("f32" in helper.name for helper in helpers)
+    single = any(kind in _FAST for kind in kinds) or any("f32" in helper.name for helper in helpers)
     cure = (
         "call the fast forms or compile with --use_fast_math if the accuracy allows"
         if single
-        else "double precision has no fast forms: use single precision, or a reciprocal where it is exact enough"
+        else "double precision has no fast forms: use single precision, or multiply by a reciprocal"
     )
     return f"Library math in the kernel: {'; '.join(parts)}. To try: {cure}."
 
 
-def _adjustments(functions: tuple[Function, ...], helpers: tuple[Function, ...]) -> tuple[Adjustment, ...]:
-    doubles = sum("f64" in helper.name for helper in helpers)
-    single = len(helpers) - doubles + sum(bool(math_sequences(function)) for function in functions)
-    if doubles and not single:
+def _adjustments(kinds: Counter[str], helpers: tuple[Function, ...]) -> tuple[Adjustment, ...]:
+    if not any(kind in _FAST for kind in kinds) and all("f64" in helper.name for helper in helpers):
         return (
             Adjustment(
                 low=0.0,
                 expected=0.3,
                 high=1.0,
-                reason="the routines are double precision, which has no fast forms: only fewer calls help",
+                reason="all of it is double precision, which has no fast forms: only fewer calls help",
             ),
         )
     return (
