@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from gpadvisor.estimators.caps import BUSY_PERCENT, ISSUE
+from gpadvisor.estimators.caps import BUSY_PERCENT, ISSUE, MEMORY, MEMORY_RESOURCES
 from gpadvisor.model.advice import (
     Occupancy,
     Rejection,
@@ -25,6 +25,7 @@ NOT_COMPARABLE: Final = "not comparable"
 
 _SILENT_KINDS: Final = frozenset({"ok", "none"})
 _HIGH_PERCENT: Final = 80.0
+_MEMORY: Final = frozenset({*MEMORY_RESOURCES, MEMORY, "LSU pipe"})
 _LEADING_STALLS: Final = 2
 
 # What our rules say about the same thing. Identifiers as tool versions 2019 to 2026 write them.
@@ -204,6 +205,10 @@ def _bottleneck(rule: RuleResult, ours: OurSide) -> RuleComparison:
         agrees = busiest.percent >= _HIGH_PERCENT
     elif "latency issue" in said or "low compute throughput" in said or "low utilization" in said:
         agrees = busiest.percent < BUSY_PERCENT
+    elif "compute is more heavily utilized" in said:
+        agrees = busiest.name not in _MEMORY
+    elif "memory is more heavily utilized" in said:
+        agrees = busiest.name in _MEMORY
     elif "too small to fill" in said or "small grid" in said:
         codes = [one.code for one in ours.suggestions if one.code == "GPA301"]
         return _result(rule, AGREES if codes else DISAGREES, codes, "ours: " + _why_not(ours, ("GPA301",)))

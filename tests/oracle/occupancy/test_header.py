@@ -30,7 +30,8 @@ int main(void) {
     int major, minor, threads_sm, shared_sm, shared_block, reserved, carveout;
     int threads, registers, fixed, dynamic, barriers;
     while (scanf("%d %d %d %d %d %d %d %d %d %d %d %d", &major, &minor, &threads_sm, &shared_sm,
-                 &shared_block, &reserved, &carveout, &threads, &registers, &fixed, &dynamic, &barriers) == 12) {
+                 &shared_block, &reserved, &carveout, &threads, &registers, &fixed, &dynamic,
+                 &barriers) == 12) {
         struct cudaOccDeviceProp properties;
         struct cudaOccFuncAttributes attributes;
         struct cudaOccDeviceState state;
@@ -60,7 +61,8 @@ int main(void) {
         int status = cudaOccMaxActiveBlocksPerMultiprocessor(
             &result, &properties, &attributes, &state, threads, dynamic);
         printf("%d %d %d %d %d %d\n", (int)status, result.activeBlocksPerMultiprocessor,
-               result.blockLimitRegs, result.blockLimitSharedMem, result.blockLimitWarps, result.blockLimitBarriers);
+               result.blockLimitRegs, result.blockLimitSharedMem, result.blockLimitWarps,
+               result.blockLimitBarriers);
     }
     return 0;
 }

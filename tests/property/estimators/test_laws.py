@@ -130,8 +130,8 @@ def test_parallel_ranges_are_in_order(
 ) -> None:
     target = ParallelTarget(
         warps_now=4.0, warps_new=4.0 / split, issue_ratio=ratio, factor=1.0, factor_reason="r",
-        blocks_now=blocks, blocks_new=blocks * split, threads_now=1024, threads_new=1024 // split, limiter=None,
-        busy_sms_now=min(82, blocks), busy_sms_new=min(82, blocks * split),
+        blocks_now=blocks, blocks_new=blocks * split, threads_now=1024, threads_new=1024 // split,
+        limiter=None, busy_sms_now=min(82, blocks), busy_sms_new=min(82, blocks * split),
     )  # fmt: skip
     positive = tuple(move for move in moves if move.low >= 0)
     match = Match(title="t", advice="a", regions=(), parallel=target, adjustments=positive)

@@ -1,0 +1,314 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Advice on one kernel: ranking, thresholds, hotspots, evidence, verdict and what was rejected."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from tests import hand_made as made
+
+from gpadvisor.advice import advise, advise_kernel
+from gpadvisor.estimators import latency_hiding, stall_elimination
+from gpadvisor.estimators.context import KernelContext, Optimizer
+from gpadvisor.model.advice import (
+    Adjustment,
+    Category,
+    Estimate,
+    KernelAdvice,
+    Match,
+    Rejection,
+    ScopeKind,
+    StaticSite,
+)
+from gpadvisor.model.blame import Blame, DependencyClass, Place, Role
+from gpadvisor.model.ids import FunctionId
+from gpadvisor.model.problem import Problem, ProblemCode
+from gpadvisor.model.profile import Evidence, RuleResult
+from gpadvisor.model.program import KernelFacts
+
+PCT = ".avg.pct_of_peak_sustained_elapsed"
+
+
+def optimizer(
+    code: str,
+    answer: Match | Rejection,
+    category: Category = Category.STALL_ELIMINATION,
+    estimate: Callable[[KernelContext, Match], Estimate] | None = None,
+) -> Optimizer:
+    """An optimizer that always answers the same."""
+    by_category = latency_hiding if category is Category.LATENCY_HIDING else stall_elimination
+    return Optimizer(
+        code=code, slug=code.lower(), name=f"Name of {code}", category=category, match=lambda _: answer,
+        estimate=estimate or by_category, document="page",
+    )  # fmt: skip
+
+
+def match(*rows: int, active: int = 0, loop: int | None = 0, **changes: object) -> Match:
+    regions = (made.region(list(rows), active=active, loop=loop),) if rows else ()
+    return Match(title="title", advice="do this", regions=regions, **changes)  # type: ignore[arg-type]
+
+
+def thousand() -> Blame:
+    """A thousand samples: loads, arithmetic, throttle, issued, driver code and drain behind the end."""
+    return made.blame(
+        made.Row(samples=400, latency=390, definition=0, use=9, distance=8),
+        made.Row(samples=200, latency=190, reason="wait", dependency=DependencyClass.ARITHMETIC, use=5),
+        made.Row(
+            samples=100, latency=90, reason="lg_throttle", role=Role.SELF, dependency=DependencyClass.SELF,
+            definition=-1, use=9, distance=-1,
+        ),
+        made.selected(240, use=9),
+        made.external(40, 30),
+        made.Row(
+            samples=15, latency=15, reason="drain", dependency=DependencyClass.STORE_IN_FLIGHT, use=-1,
+            definition=12, place=Place.AFTER_EXIT, function=0,
+        ),
+        made.Row(
+            samples=5, latency=5, role=Role.UNATTRIBUTED, dependency=DependencyClass.NONE, definition=-1,
+            use=3, distance=-1,
+        ),
+    )  # fmt: skip
+
+
+def advice(*optimizers: Optimizer, **changes: object) -> KernelAdvice:
+    context = made.context(thousand(), measured=made.profile())
+    return advise_kernel(context, optimizers, **changes)  # type: ignore[arg-type]  # keywords by name
+
+
+def test_suggestions_are_ranked_by_what_they_are_expected_to_give() -> None:
+    found = advice(
+        optimizer("GPA102", match(1)),
+        optimizer("GPA106", match(0)),
+        optimizer("GPA105", Rejection(code="GPA105", reason="no barrier")),
+        optimizer("GPA901", match(0), Category.NOTE),
+    )
+    assert [one.code for one in found.suggestions] == ["GPA106", "GPA102", "GPA901"]
+    assert found.rejected == (Rejection(code="GPA105", reason="no barrier"),)
+    first = found.suggestions[0]
+    assert first.speedup is not None
+    assert first.speedup.paper == pytest.approx(1000 / 600)
+    assert (first.importance, first.matched_samples, first.matched_latency) == (0.4, 400, 390)
+    assert first.scope.kind is ScopeKind.LOOP
+
+
+def test_the_order_of_optimizers_makes_no_difference() -> None:
+    asked = [
+        optimizer("GPA102", match(1)),
+        optimizer("GPA106", match(0, 1)),
+        optimizer("GPA201", match(0, active=300), Category.LATENCY_HIDING),
+        optimizer("GPA105", Rejection(code="GPA105", reason="no barrier")),
+        optimizer("GPA104", Rejection(code="GPA104", reason="no math")),
+    ]
+    assert advice(*asked) == advice(*asked[::-1]) == advice(*asked[2:], *asked[:2])
+
+
+def test_small_ones_are_hidden_and_counted_unless_asked_for() -> None:
+    small = [optimizer("GPA101", match(6)), optimizer("GPA102", match(1, adjustments=(nothing(),)))]
+    found = advice(*small, optimizer("GPA106", match(0)))
+    assert [one.code for one in found.suggestions] == ["GPA106"]
+    assert found.hidden == 2
+    everything = advice(*small, optimizer("GPA106", match(0)), show_all=True)
+    assert len(everything.suggestions) == 3
+    assert everything.hidden == 0
+    assert len(advice(*small, min_importance=0.001, min_speedup=1.0).suggestions) == 2
+    assert len(advice(*small, optimizer("GPA106", match(0)), show_all=True, top=1).suggestions) == 1
+
+
+def nothing() -> Adjustment:
+    return Adjustment(low=0.0, expected=0.0, high=0.0, reason="it is already so")
+
+
+def test_a_match_without_samples_is_a_rejection() -> None:
+    found = advice(optimizer("GPA101", match()))
+    assert found.suggestions == ()
+    assert found.rejected == (Rejection(code="GPA101", reason="it matches no sample of this kernel"),)
+
+
+def test_hotspots_name_def_use_distance_and_their_own_speedup() -> None:
+    found = advice(optimizer("GPA106", match(0, 1, 2)))
+    spots = found.suggestions[0].hotspots
+    assert [spot.samples for spot in spots] == [400, 200, 100]
+    load = spots[0]
+    assert load.definition is not None
+    assert load.use is not None
+    assert (load.definition.pc, load.use.pc, load.distance_instructions) == (0, 9 * 16, 8)
+    assert (load.reason, load.dependency_class) == ("long_scoreboard", DependencyClass.GLOBAL_MEMORY)
+    assert load.speedup == pytest.approx(1000 / 600)
+    throttle = spots[2]
+    assert (throttle.definition, throttle.distance_instructions) == (None, None)
+
+
+def test_hotspots_of_latency_hiding_have_eq_5s_speedup() -> None:
+    found = advice(optimizer("GPA201", match(0, 1, active=250), Category.LATENCY_HIDING))
+    assert [spot.speedup for spot in found.suggestions[0].hotspots] == [
+        pytest.approx(1000 / 750), pytest.approx(1000 / 810),
+    ]  # fmt: skip
+
+
+def test_samples_add_up_for_every_reason() -> None:
+    found = advice()
+    total = found.samples
+    assert (total.total, total.blamed, total.self, total.unattributed) == (1000, 615, 340, 45)
+    assert (total.external, total.after_exit, total.latency, total.active) == (40, 15, 720, 280)
+    assert total.blamed + total.self + total.unattributed == total.total
+    for row in found.stalls:
+        assert row.blamed + row.self + row.unattributed == row.samples
+        assert row.blamed_latency + row.self_latency + row.unattributed_latency == row.latency
+    assert [row.reason for row in found.stalls][:2] == ["long_scoreboard", "selected"]
+    assert sum(row.samples for row in found.stalls) == 1000
+
+
+def test_samples_without_an_analysis_are_kept() -> None:
+    measured = made.profile(rows=[(0, 0, 0, 70, 60), (0xFFFF, 999, 0, 5, 5), (0, 16, 1, 25, 0)])
+    found = advise_kernel(made.context(measured=measured, evidence=Evidence.STATIC), ())
+    total = found.samples
+    assert (total.total, total.self, total.unattributed, total.external) == (100, 25, 75, 5)
+
+
+def test_what_it_means_for_the_whole_report() -> None:
+    found = advice(optimizer("GPA106", match(0)), time_share=0.5)
+    program = found.suggestions[0].program_speedup
+    kernel = found.suggestions[0].speedup
+    assert program is not None
+    assert kernel is not None
+    assert program.expected == pytest.approx(1 / (0.5 + 0.5 / kernel.expected))
+    assert program.paper == pytest.approx(1 / (0.5 + 0.5 / (1000 / 600)))
+    assert "p = 0.5000" in program.equation
+    assert advice(optimizer("GPA106", match(0))).suggestions[0].program_speedup is None
+
+
+def test_suggestions_that_share_samples_are_grouped() -> None:
+    found = advice(
+        optimizer("GPA201", match(0, active=280), Category.LATENCY_HIDING),
+        optimizer("GPA202", match(0, 1, active=280, loop=None), Category.LATENCY_HIDING),
+        optimizer("GPA106", match(2)),
+    )
+    (group,) = found.groups
+    assert group.suggestions == ("GPA201", "GPA202")
+    assert (group.samples, group.shared_samples) == (600, 400)
+    single = {one.code: one.speedup for one in found.suggestions}
+    best = max(single[code].expected for code in group.suggestions)  # type: ignore[union-attr]  # both have one
+    assert best <= group.speedup.expected <= 2
+    assert group.speedup.low <= group.speedup.expected <= group.speedup.high
+
+
+def test_all_hiding_together_is_capped_at_the_active_samples() -> None:
+    busy = made.blame(
+        made.Row(samples=450, latency=450), made.Row(samples=450, latency=450, use=2), made.selected(100)
+    )
+    context = made.context(busy, measured=made.profile())
+    found = advise_kernel(
+        context,
+        [
+            optimizer("GPA201", match(0, active=100), Category.LATENCY_HIDING),
+            optimizer("GPA202", match(0, 1, active=100), Category.LATENCY_HIDING),
+        ],
+    )
+    assert found.groups[0].speedup.expected == pytest.approx(1000 / 900)
+
+
+def test_no_group_where_nothing_is_shared() -> None:
+    assert advice(optimizer("GPA102", match(1)), optimizer("GPA106", match(0))).groups == ()
+
+
+def test_machine_code_alone_gives_findings_without_estimates() -> None:
+    sites = (
+        StaticSite(function=FunctionId(0), index=3, detail="F2F.F64.F32"),
+        StaticSite(function=FunctionId(0), index=1, detail=""),
+    )
+    facts = KernelFacts(
+        registers_per_thread=40, static_shared_bytes=512, stack_bytes=0, max_threads_per_block=256,
+        required_block=None, min_blocks_per_sm=None, uses_barriers=1,
+    )  # fmt: skip
+    context = made.context(of=made.program(facts=facts), evidence=Evidence.STATIC)
+    found = advise_kernel(
+        context, [optimizer("GPA102", match(static_sites=sites)), optimizer("GPA101", match())]
+    )
+    (one,) = found.suggestions
+    assert (one.evidence, one.speedup, one.importance) == (Evidence.STATIC, None, 0.0)
+    assert [spot.use.pc for spot in one.hotspots if spot.use is not None] == [16, 48]
+    assert [spot.reason for spot in one.hotspots] == ["static", "F2F.F64.F32"]
+    assert (found.registers_per_thread, found.shared_bytes, found.launch) == (40, 512, None)
+    assert "machine code alone" in found.evidence_reason
+    assert found.verdict.startswith("Without samples nothing is said about time")
+    assert found.device.arch == "sm_86"
+
+
+def test_executed_counts_rank_the_places() -> None:
+    sites = tuple(StaticSite(function=FunctionId(0), index=index, detail="LDL") for index in (1, 3))
+    measured = made.profile(counted=made.counts([(0, 16, 10), (0, 48, 900)]), evidence=Evidence.COUNTED)
+    context = made.context(measured=measured, evidence=Evidence.COUNTED)
+    found = advise_kernel(context, [optimizer("GPA101", match(static_sites=sites))])
+    (one,) = found.suggestions
+    assert (one.evidence, one.speedup) == (Evidence.COUNTED, None)
+    assert [spot.reason for spot in one.hotspots] == [
+        "LDL, executed by 900 warps",
+        "LDL, executed by 10 warps",
+    ]
+    assert "executed counts" in found.evidence_reason
+
+
+def test_the_verdict_names_the_full_unit_and_that_nothing_helps() -> None:
+    full = made.profile({f"l1tex__lsuin_requests{PCT}": 98.2})
+    rejected = Rejection(code="GPA106", reason="nothing to coalesce")
+    context = made.context(thousand(), measured=full)
+    found = advise_kernel(
+        context, [optimizer("GPA106", rejected), optimizer("GPA201", match(0))], min_speedup=1.05
+    )
+    assert found.suggestions == ()
+    assert found.verdict == (
+        "Limited by L1 throughput (requests) at 98 % of its peak; no optimizer helps (1 rejected and 1 stay "
+        "below the thresholds): only less work for that unit would make the kernel faster"
+    )
+
+
+def test_the_verdict_names_the_wait_and_the_best_cure() -> None:
+    found = advice(optimizer("GPA106", match(0)))
+    assert "Limited by latency: schedulers issue in 28% of all samples" in found.verdict
+    assert "GPA106 Name of GPA106 is expected to give 1.67x" in found.verdict
+    nothing_left = advice()
+    assert "no optimizer helps (0 rejected), each for the reason listed" in nothing_left.verdict
+
+
+def test_problems_are_said_once() -> None:
+    noted = Problem(ProblemCode.UNKNOWN_OPCODE, "XYZ is not known")
+    blamed = replace(thousand(), problems=(noted,))
+    measured = made.profile(truncated=True)
+    found = advise_kernel(made.context(blamed, measured=measured), (), more_problems=(noted,))
+    codes = [problem.code for problem in found.problems]
+    assert codes.count(ProblemCode.UNKNOWN_OPCODE) == 1
+    assert ProblemCode.TRUNCATED_SAMPLES in codes
+    assert ProblemCode.EXTERNAL_SAMPLES in codes  # 4 % lie outside the cubin
+    assert found.samples.truncated
+    again = advise_kernel(
+        made.context(thousand(), measured=measured), (),
+        more_problems=(Problem(ProblemCode.TRUNCATED_SAMPLES, "said before"),),
+    )  # fmt: skip
+    assert [p.message for p in again.problems if p.code is ProblemCode.TRUNCATED_SAMPLES] == ["said before"]
+
+
+def test_few_samples_are_a_problem() -> None:
+    few = made.blame(made.Row(samples=30, latency=20), made.selected(30))
+    found = advise_kernel(made.context(few, measured=made.profile()), ())
+    assert [problem.code for problem in found.problems] == [ProblemCode.FEW_SAMPLES]
+    assert "only 60 samples" in found.problems[0].message
+
+
+def test_rules_stand_beside_ours() -> None:
+    rule = RuleResult(
+        identifier="UncoalescedGlobalAccess", name="Uncoalesced Global Accesses", section="SourceCounters",
+        kind="warning", message="uncoalesced", estimated_speedup=1.4,
+    )  # fmt: skip
+    context = made.context(thousand(), measured=made.profile(rules=(rule,)))
+    (found,) = advise_kernel(context, [optimizer("GPA106", match(0))]).rules
+    assert (found.agreement, found.ours) == ("agrees", ("GPA106",))
+    assert "NVIDIA estimates 1.40x" in found.explanation
+
+
+def test_kernels_are_ranked_by_gpu_time() -> None:
+    small, large = advice(time_share=0.2), advice(time_share=0.8)
+    whole = advise([small, large], path="a.ncu-rep", sha256="0" * 64)
+    assert [kernel.time_share for kernel in whole.kernels] == [0.8, 0.2]
+    assert (whole.collector, whole.launches) == (None, ())

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""NVIDIA's rules beside ours."""
+
+from __future__ import annotations
+
+import pytest
+from tests import hand_made as made
+
+from gpadvisor.advice.nvidia_rules import AGREES, DISAGREES, NOT_COMPARABLE, OurSide, compare_rules
+from gpadvisor.model.advice import Rejection, RuleComparison, SampleSummary, StallSummary, Utilisation
+from gpadvisor.model.profile import RuleResult
+
+
+def stall(reason: str, samples: int) -> StallSummary:
+    return StallSummary(
+        reason=reason, plain=reason, samples=samples, latency=0, blamed=0, self=samples, unattributed=0,
+        blamed_latency=0, self_latency=0, unattributed_latency=0,
+    )  # fmt: skip
+
+
+OURS = OurSide(
+    suggestions=(),
+    rejected=(Rejection(code="GPA106", reason="sectors are ideal"),),
+    hidden=("GPA302",),
+    stalls=(stall("selected", 400), stall("lg_throttle", 300), stall("wait", 200), stall("barrier", 100)),
+    samples=SampleSummary(
+        total=1000, latency=600, active=400, blamed=0, self=1000, unattributed=0, external=0, after_exit=0,
+        truncated=False, expected=None,
+    ),
+    occupancy=made.NO_OCCUPANCY,
+    utilisations=(
+        Utilisation(name="L1", percent=98.0, metric="l1"),
+        Utilisation(name="ALU pipe", percent=40.0, metric="alu"),
+    ),
+)  # fmt: skip
+
+
+def compared(
+    identifier: str, message: str, kind: str = "warning", title: str | None = None
+) -> RuleComparison:
+    rule = RuleResult(
+        identifier=identifier, name=identifier, section=None, kind=kind, message=message,
+        estimated_speedup=None, title=title,
+    )  # fmt: skip
+    (found,) = compare_rules([rule], OURS)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("identifier", "message", "kind", "title", "agreement"),
+    [
+        ("UncoalescedGlobalAccess", "uncoalesced", "warning", None, DISAGREES),
+        ("UncoalescedGlobalAccess", "fine", "ok", None, AGREES),
+        ("MemoryCacheAccessPattern", "not optimal", "warning", None, DISAGREES),
+        ("Occupancy", "limited by registers", "optimization", None, DISAGREES),
+        ("CPIStall", "each warp spends 11.6 cycles", "warning", "lg_throttle", AGREES),
+        ("CPIStall", "stalled waiting for sibling warps at a CTA barrier", "optimization", None, DISAGREES),
+        ("CPIStallLgThrottle", "spends many cycles", "warning", None, AGREES),
+        ("CPIStallLongScoreboard", "spends 8.0 cycles", "warning", None, DISAGREES),
+        ("CPIStall", "Check the Source Counters section", "ok", None, NOT_COMPARABLE),
+        ("IssueSlotUtilization", "only issues an instruction every 2.1 cycles", "warning", None, AGREES),
+        ("IssueSlotUtilization", "fine", "ok", None, DISAGREES),
+        ("SOLBottleneck", "utilizing greater than 80.0% of", "ok", "High Throughput", AGREES),
+        (
+            "SOLBottleneck",
+            "low compute throughput and memory bandwidth utilization",
+            "warning",
+            None,
+            DISAGREES,
+        ),
+        ("SOLBottleneck", "Memory is more heavily utilized than Compute", "warning", None, AGREES),
+        ("SOLBottleneck", "Compute is more heavily utilized than Memory", "warning", None, DISAGREES),
+        ("HighPipeUtilization", "ALU is the highest-utilized pipeline (40.2%)", "ok", "Balanced", AGREES),
+        ("HighPipeUtilization", "All compute pipelines are under-utilized", "warning", None, AGREES),
+        ("ThreadDivergence", "threads diverge", "warning", None, NOT_COMPARABLE),
+        ("RuleOfTheFuture", "something new", "warning", None, NOT_COMPARABLE),
+    ],
+)
+def test_agreement(identifier: str, message: str, kind: str, title: str | None, agreement: str) -> None:
+    found = compared(identifier, message, kind, title)
+    assert found.agreement == agreement
+    assert found.explanation
+
+
+def test_disagreement_says_why_ours_does_not() -> None:
+    assert "GPA106: sectors are ideal" in compared("UncoalescedGlobalAccess", "uncoalesced").explanation
+    assert "GPA302 stays below the thresholds" in compared("TheoreticalOccupancy", "50 %").explanation
+
+
+def test_a_rule_that_says_nothing_is_left_out() -> None:
+    rule = RuleResult(
+        identifier="Occupancy",
+        name="Occupancy",
+        section=None,
+        kind="none",
+        message=" ",
+        estimated_speedup=None,
+    )
+    assert compare_rules([rule], OURS) == ()
