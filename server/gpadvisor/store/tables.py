@@ -8,6 +8,7 @@ with its configuration, device and sampling side by side.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -196,7 +197,8 @@ def _metric_value(row: Document) -> float | int | str:
         return str(row["text"])
     if row["kind"] == "integer":
         return int(row["text"] if row["text"] is not None else row["number"])
-    return float(row["number"])
+    # duckdb takes a NaN of a column without other gaps for NULL.
+    return math.nan if row["number"] is None else float(row["number"])
 
 
 def _listed_rows(kernels: Sequence[Document], name: str) -> list[Document]:
@@ -268,6 +270,8 @@ def _indexed(kernels: Sequence[Document], table: str, read: Mapping[str, NDArray
             pairs = zip(launch.tolist(), read[name].tolist(), strict=True)
             width = np.uint8 if name == "reason" else np.uint32 if name == "metric" else np.uint16
             found[target] = np.array([indices[at][text] for at, text in pairs], width)
+        elif SCHEMAS[table][name] == _D:
+            found[target] = np.ma.filled(read[name], np.nan)
         else:
             found[target] = np.ma.getdata(read[name])
     return found

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Redaction removes paths, hosts and command lines and keeps every measurement."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from pathlib import Path
+
+import pytest
+from tests.kernels import compile_text
+from tests.ncu_writer import FrameSpec, LaunchSpec, write_report
+from tests.profile_values import assert_same_profile
+from tests.tiny_cubin import tiny_cubin
+
+from gpadvisor.cubin import read_cubin, section_lines
+from gpadvisor.model.profile import Profile
+from gpadvisor.store import load_bytes, load_profile, write_snapshot
+from gpadvisor.store.line_paths import Placeholders
+from gpadvisor.store.redaction import redacted
+from gpadvisor.store.snapshot import snapshot_bytes
+
+SECRETS = (b"secretuser", b"secrethost", b"secretproject", b"--secretflag", b"secret text")
+SPEC = LaunchSpec(
+    kernel="k",
+    cubin=tiny_cubin({"k": []}),
+    samples={("k", 16, "wait"): (5, 4)},
+    sources={"/home/secretuser/secretproject/a.cu": "// secret text", "/home/secretuser/lib/a.cu": "// secret text"},
+    call_stack=[FrameSpec(module="/home/secretuser/app", address=16, function="main", file="/home/secretuser/m.cc")],
+)
+
+
+def unpacked(data: bytes, profile: Profile) -> bytes:
+    """Everything in a snapshot: members as they are, and the values that compressed tables hold."""
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        return b"".join(archive.read(name) for name in archive.namelist()) + repr(profile).encode()
+
+
+def test_nothing_secret_is_left_in_the_bytes(tmp_path: Path) -> None:
+    report = write_report(
+        [SPEC], host="secrethost", command="ncu /home/secretuser/app --secretflag", executable="/home/secretuser/app"
+    )
+    path = tmp_path / "run.gpadvisor"
+    write_snapshot(load_bytes(report), path, redact=True)
+    profile = load_profile(path)
+    assert not [secret for secret in SECRETS if secret in unpacked(path.read_bytes(), profile)]
+    plain = snapshot_bytes(load_bytes(report))
+    assert all(secret in unpacked(plain, load_bytes(plain)) for secret in SECRETS)
+    assert (profile.command, profile.host) == ("redacted-command", "redacted-host")
+    assert profile.kernels[0].total_samples == 5
+    assert profile.kernels[0].call_stack[0].function == "main"
+
+
+def test_files_of_one_name_stay_apart_and_keep_their_hash() -> None:
+    before = load_bytes(write_report([SPEC]))
+    after = redacted(before)
+    assert len(after.sources) == 2
+    assert all(path.endswith("/a.cu") for path in after.sources)
+    assert {source.sha256 for source in after.sources.values()} == {
+        source.sha256 for source in before.sources.values()
+    }
+    assert all(source.text is None for source in after.sources.values())
+
+
+def test_redaction_is_stable() -> None:
+    profile = load_bytes(write_report([SPEC]))
+    assert_same_profile(redacted(profile), redacted(profile))
+
+
+@pytest.mark.parametrize(
+    ("path", "shape"),
+    [("/home/me/a.cu", "/????/??/a.cu"), (r"C:\Users\me\a.cu", r"??\?????\??\a.cu"), ("a.cu", "a.cu"), ("", "")],
+)
+def test_placeholders_keep_length_and_last_part(path: str, shape: str) -> None:
+    found = Placeholders().text(path)
+    assert len(found) == len(path)
+    assert all(mark in ("?", letter) for mark, letter in zip(shape, found, strict=True))
+    assert "me" not in found.replace("\\", "/").split("/")[:-1]
+
+
+def test_one_name_has_one_placeholder() -> None:
+    names = Placeholders()
+    assert names.text("/home/me/a.cu").rsplit("/", 1)[0] == names.text("/home/me/b.cu").rsplit("/", 1)[0]
+    assert names.text("/home/he/a.cu") != names.text("/home/me/a.cu")
+
+
+@pytest.mark.toolkit
+def test_line_tables_keep_their_lines() -> None:
+    text = "__global__ void k(float *p) {\n  float x = p[threadIdx.x];\n  p[threadIdx.x] = x * x + 1;\n}\n"
+    cubin = compile_text(text, "/home/secretuser/secretproject/k.cu")
+    assert b"secretproject" in cubin
+    scrubbed = Placeholders().cubin(cubin)
+    assert len(scrubbed) == len(cubin)
+    assert b"secret" not in scrubbed
+    before, after = read_cubin(cubin), read_cubin(scrubbed)
+    for old, new in zip(before.sections, after.sections, strict=True):
+        assert old.code == new.code
+        old_lines, new_lines = section_lines(before, old), section_lines(after, new)
+        assert [line and line.location.line for line in old_lines] == [line and line.location.line for line in new_lines]
+        assert any(new_lines)
