@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from gpadvisor.estimators.caps import Cap, cap_speedup, loads
 from gpadvisor.estimators.context import KernelContext
 from gpadvisor.estimators.interval import wilson
-from gpadvisor.model.advice import Adjustment, Estimate, Match
+from gpadvisor.model.advice import Adjustment, Estimate, Match, Relief
 
 NOTABLE = 0.005
 """Ends of a range closer than this to the expected value are not worth a sentence."""
@@ -67,7 +67,11 @@ def speedup(total: float, removed: float) -> float:
 
 
 def sampled_range(
-    context: KernelContext, match: Match, total: int, removable: Callable[[float], float]
+    context: KernelContext,
+    match: Match,
+    total: int,
+    removable: Callable[[float], float],
+    relieves: Sequence[Relief] = (),
 ) -> Range:
     """The range of a cure that removes samples.
 
@@ -76,6 +80,7 @@ def sampled_range(
         match: its adjustments, measured bound and reliefs are applied.
         total: T.
         removable: samples that go when the matched ones are multiplied by a factor.
+        relieves: loads that go with the samples, beside those that the match names.
     """
     factor = factors(match.adjustments)
     ends = [_with_chance(total, removable(value)) for value in (factor.low, factor.high)]
@@ -88,7 +93,7 @@ def sampled_range(
     )
     _say_chance(result, total, removable(factor.expected))
     apply_measured_bound(result, match)
-    apply_caps(result, context, match)
+    apply_caps(result, context, match, relieves)
     say_truncated(result, context)
     return result
 
@@ -123,13 +128,14 @@ def apply_measured_bound(result: Range, match: Match) -> None:
     result.reasons.append(f"measured: {bound.reason}")
 
 
-def apply_caps(result: Range, context: KernelContext, match: Match) -> None:
+def apply_caps(result: Range, context: KernelContext, match: Match, relieves: Sequence[Relief] = ()) -> None:
     """Cut what the measured use of DRAM, caches, pipes and issue slots leaves no room for."""
     if match.measured_bound is not None and not match.relieves:
         return  # a bound from counters without reliefs has taken the other resources into account itself
     measured = loads(context)
-    middle = cap_speedup(measured, match.relieves, best=False)
-    top = cap_speedup(measured, match.relieves, best=True)
+    relieved = (*match.relieves, *relieves)
+    middle = cap_speedup(measured, relieved, best=False)
+    top = cap_speedup(measured, relieved, best=True)
     cut = cut_by(result, middle, top)
     if cut is not None:
         result.reasons.append(cut)

@@ -3,10 +3,15 @@
 
 from __future__ import annotations
 
+import numpy as np
+
+from gpadvisor.estimators.caps import ISSUE
 from gpadvisor.estimators.context import KernelContext
-from gpadvisor.estimators.matched import matched_samples
+from gpadvisor.estimators.matched import matched_rows, matched_samples
 from gpadvisor.estimators.ranges import sampled_range, speedup
-from gpadvisor.model.advice import Estimate, Match
+from gpadvisor.model.advice import Estimate, Match, Relief
+from gpadvisor.model.blame import Blame
+from gpadvisor.model.stalls import StallClass
 
 
 def elimination_equation(total: int, matched: int) -> float:
@@ -21,8 +26,25 @@ def stall_elimination(context: KernelContext, match: Match) -> Estimate:
     total = context.blame.total_samples
     matched = matched_samples(context.blame, match)
     paper = elimination_equation(total, matched)
-    result = sampled_range(context, match, total, lambda factor: matched * factor)
+    result = sampled_range(
+        context, match, total, lambda factor: matched * factor, issue_relief(context.blame, match)
+    )
     return result.ordered(paper, elimination_text(total, matched, paper))
+
+
+def issue_relief(blame: Blame, match: Match) -> tuple[Relief, ...]:
+    """Issue slots that go with matched instructions: those whose issued samples matched, too."""
+    issued = np.array([reason.stall_class is StallClass.ISSUED for reason in blame.reasons], dtype=bool)
+    if not issued.any():
+        return ()
+    rows = blame.rows
+    every = int(rows.samples[issued[rows.reason]].sum())
+    matched = matched_rows(match)
+    gone = int(rows.samples[matched[issued[rows.reason[matched]]]].sum())
+    if not gone:
+        return ()
+    left = 1 - gone / every
+    return (Relief(resource=ISSUE, remaining=left, remaining_best=left),)
 
 
 def elimination_text(total: int, matched: int, value: float) -> str:

@@ -236,6 +236,16 @@ def test_measured_waste_lifts_the_estimate_above_the_equation() -> None:
     assert "measured: 1109 M sectors against an ideal of 168 M" in estimate.reason
 
 
+def test_matched_instructions_take_their_issue_slots_with_them() -> None:
+    busy = made.blame(made.Row(samples=300, latency=100), made.selected(500), made.selected(200, use=2))
+    stalls = stall_elimination(made.context(busy), match(made.region([0])))
+    assert stalls.high == pytest.approx(1000 / 900)
+    with_issue = stall_elimination(made.context(busy), match(made.region([0, 1])))
+    assert with_issue.paper == pytest.approx(5.0)
+    assert with_issue.expected == pytest.approx(1 / (0.9 * (1 - 500 / 700)))
+    assert "of which 29% would be left" in with_issue.reason
+
+
 def test_a_full_sample_buffer_is_said() -> None:
     context = made.context(thousand(), measured=made.profile(truncated=True))
     assert "first part of the run" in stall_elimination(context, match(made.region([0]))).reason
