@@ -479,7 +479,7 @@ def kernel(**changes: object) -> KernelAdvice:
         "hidden": 1,
         "groups": (GROUP,),
         "rejected": REJECTED,
-        "verdict": "The kernel waits for global loads (58 % of its samples); more loads in flight would help.",
+        "verdict": "The kernel waits for global loads (58 % of its samples); more in flight would help.",
         "rules": RULES,
         "problems": (
             Problem(ProblemCode.INDIRECT_BRANCH, "one BRX at 0x0340 has targets that are not known"),
@@ -637,7 +637,7 @@ def static() -> Advice:
             groups=(),
             rules=(),
             problems=(),
-            verdict="Without samples it is not known what limits this kernel; one pattern stands in its code.",
+            verdict="Without samples it is not known what limits this kernel.",
         ),
         path="build/gather.cubin",
         collector=None,

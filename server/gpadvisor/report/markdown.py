@@ -14,7 +14,7 @@ from gpadvisor.report.names import short_name
 from gpadvisor.report.page import Page
 from gpadvisor.report.style import Style
 from gpadvisor.report.text import best
-from gpadvisor.report.text_kernel import facts
+from gpadvisor.report.text_kernel import facts, nothing
 from gpadvisor.report.text_suggestion import joint, reasoning, scope_words, whole_run
 from gpadvisor.report.words import (
     CATEGORY_WORDS,
@@ -112,7 +112,7 @@ def _kernel(page: Page, kernel: KernelAdvice) -> list[str]:
     blocks.append(_stalls(kernel))
     live = [suggestion for suggestion in kernel.suggestions if suggestion.suppressed is None]
     if not live:
-        blocks.append("No suggestion: nothing worth showing was found.")
+        blocks.append(f"No suggestion. {nothing(kernel)}")
     if live and kernel.evidence is Evidence.STATIC:
         blocks.append("Static findings: without samples no gain is estimated, and the order says nothing.")
     shown = live if page.top is None else live[: page.top]

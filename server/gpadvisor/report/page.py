@@ -12,6 +12,8 @@ from gpadvisor.report.style import Style
 from gpadvisor.report.words import clean, pad, place, wrap
 
 MIN_WIDTH: Final = 60
+MAX_WIDTH: Final = 132
+"""Longer lines are hard to follow, however wide the terminal is."""
 LABEL: Final = 12
 """Width of the labels left of a kernel's facts."""
 

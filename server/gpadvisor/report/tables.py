@@ -99,19 +99,14 @@ def _columns_that_fit(columns: Sequence[Column], natural: list[int], room: int, 
 
 
 def _widths(columns: Sequence[Column], natural: list[int], shown: list[int], room: int) -> dict[int, int]:
-    """Natural widths, with what is too much taken from the widest columns that may shrink."""
-    widths = {i: natural[i] for i in shown}
+    """Natural widths, with what is too much taken cell by cell from the widest column that may shrink."""
     least = {i: _least(columns[i], natural[i]) for i in shown}
-    excess = sum(widths.values()) - room
-    while excess > 0:
+    widths = {i: max(least[i], min(natural[i], room)) for i in shown}
+    for _ in range(sum(widths.values()) - room):
         flexible = [i for i in shown if widths[i] > least[i]]
         if not flexible:
             break
-        widest = max(flexible, key=lambda i: (widths[i], -i))
-        others = [widths[i] for i in flexible if i != widest and widths[i] < widths[widest]]
-        step = min(excess, widths[widest] - max([least[widest], *others]))
-        widths[widest] -= max(step, 1)
-        excess -= max(step, 1)
+        widths[max(flexible, key=lambda i: (widths[i], i))] -= 1
     return widths
 
 

@@ -11,7 +11,7 @@ from typing import Final
 from gpadvisor import __version__
 from gpadvisor.model.advice import Advice, KernelAdvice, LaunchSummary, SourceMatch
 from gpadvisor.report.names import short_name
-from gpadvisor.report.page import MIN_WIDTH, Page
+from gpadvisor.report.page import MAX_WIDTH, MIN_WIDTH, Page
 from gpadvisor.report.style import Style
 from gpadvisor.report.tables import Column, Overflow, format_table
 from gpadvisor.report.text_kernel import kernel_lines
@@ -32,14 +32,14 @@ def render_text(
 
     Args:
         advice: What to report.
-        width: Columns of the page; fewer than 60 are treated as 60.
+        width: Columns of the page; fewer than 60 are treated as 60, more than 132 as 132.
         color: Whether to use ANSI colours. Without, the text has no control character but line feeds.
         top: Suggestions shown for each kernel; None shows all.
         sources: Texts of source files by the path that the advice names, quoted where hotspots are.
     """
     advice = cleaned(advice)
     page = Page(
-        width=max(width, MIN_WIDTH),
+        width=min(max(width, MIN_WIDTH), MAX_WIDTH),
         style=Style(color),
         top=top,
         sources=_NO_SOURCES if sources is None else sources,
@@ -68,11 +68,12 @@ def _title(page: Page, advice: Advice) -> list[str]:
 
 
 def best(kernel: KernelAdvice) -> str:
-    """The kernel's first suggestion in two words, as the overview has it."""
+    """The suggestion that promises most, in two words, as the overview has it."""
     live = [suggestion for suggestion in kernel.suggestions if suggestion.suppressed is None]
-    for suggestion in live:
-        if suggestion.speedup is not None:
-            return f"{suggestion.code} {span(suggestion.speedup)}"
+    estimated = [(entry.speedup, entry.code) for entry in live if entry.speedup is not None]
+    if estimated:
+        estimate, code = max(estimated, key=lambda pair: pair[0].expected)
+        return f"{code} {span(estimate)}"
     return plural(len(live), "finding") + ", no estimate" if live else "none"
 
 
@@ -123,10 +124,10 @@ def _launches(page: Page, advice: Advice) -> list[str]:
         groups[launch.demangled, launch.grid, launch.block, launch.failed].append(summary)
     columns = [
         Column(title="launch", min_width=6, overflow=Overflow.WRAP),
-        Column(title="kernel", min_width=16, max_width=60, fit=short_name),
+        Column(title="kernel", min_width=12, max_width=60, fit=short_name),
         Column(title="grid", right=True),
         Column(title="block", right=True),
-        Column(title="time", right=True),
+        Column(title="time", right=True, drop=1),
         Column(title="analysed"),
     ]
     rows = [_launch_row(group) for group in groups.values()]

@@ -132,7 +132,7 @@ def _suggestions(page: Page, kernel: KernelAdvice) -> list[str]:
     lines: list[str] = []
     if not live:
         lines += page.heading("No suggestion")
-        lines += wrap(_nothing(kernel), page.width, " ")
+        lines += wrap(nothing(kernel), page.width, " ")
     elif kernel.evidence is Evidence.STATIC:
         lines += page.heading("Findings in the machine code")
         lines += wrap("Without samples no gain is estimated, and the order says nothing.", page.width, " ")
@@ -151,10 +151,16 @@ def _suggestions(page: Page, kernel: KernelAdvice) -> list[str]:
     return lines + _suppressed(page, kernel)
 
 
-def _nothing(kernel: KernelAdvice) -> str:
-    considered = plural(len(kernel.rejected), "optimizer") if kernel.rejected else "every optimizer"
-    tail = "; the conditions that failed are below" if kernel.rejected else ""
-    return f"Nothing worth showing was found: {considered} looked at this kernel and rejected it{tail}."
+def nothing(kernel: KernelAdvice) -> str:
+    """Why a kernel has no suggestion to show."""
+    if kernel.suggestions:
+        return "Comments in the source ignore every suggestion."
+    if kernel.hidden:
+        return "What matched promises less than the thresholds ask for."
+    if not kernel.rejected:
+        return "No optimizer looked at this kernel."
+    tail = "looked at this kernel and rejected it; the conditions that failed are below"
+    return f"Nothing was found: {plural(len(kernel.rejected), 'optimizer')} {tail}."
 
 
 def _suppressed(page: Page, kernel: KernelAdvice) -> list[str]:

@@ -14,8 +14,8 @@ SHOWN_STALL_SHARE: Final = 0.01
 """Stall reasons below one sample in a hundred share a line, as suggestions below it are not shown."""
 _BAR: Final = 8
 _HOT_LINES: Final = 5
-_WIDE: Final = 118
-"""From here on a stall's plain words stand in its own row."""
+_NUMBERS: Final = 76
+"""Columns that the numbers of a stall take; its plain words stand beside them where the page has room."""
 
 
 def stall_lines(page: Page, kernel: KernelAdvice) -> list[str]:
@@ -27,13 +27,13 @@ def stall_lines(page: Page, kernel: KernelAdvice) -> list[str]:
     lines = page.heading(f"Where {count(summary.total)} samples went ({active})")
     shown = [s for s in kernel.stalls if s.samples >= SHOWN_STALL_SHARE * summary.total]
     small = [s for s in kernel.stalls if s.samples < SHOWN_STALL_SHARE * summary.total]
-    wide = page.width >= _WIDE
+    wide = page.width >= _NUMBERS + max((len(stall.plain) for stall in shown), default=0)
     columns = [
         Column(title="share", right=True),
-        Column(title=""),
+        Column(title="", drop=2),
         Column(title="stall reason", min_width=12),
         Column(title="samples", right=True),
-        Column(title="latency", right=True),
+        Column(title="latency", right=True, drop=1),
         Column(title="blamed", right=True),
         Column(title="self", right=True),
         Column(title="unattr.", right=True),

@@ -63,7 +63,8 @@ def _cleaned(value: object) -> object:
     if isinstance(value, str) and not isinstance(value, Enum):
         return clean(value)
     if isinstance(value, tuple):
-        return tuple(_cleaned(item) for item in value)
+        items = tuple(_cleaned(item) for item in value)
+        return items if any(new is not old for new, old in zip(items, value, strict=True)) else value
     if is_dataclass(value) and not isinstance(value, type):
         old = {field.name: getattr(value, field.name) for field in fields(value)}
         new = {name: _cleaned(item) for name, item in old.items()}

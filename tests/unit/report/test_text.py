@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Promises of the text report that hold for every value."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import pytest
+from tests import advice_values as values
+
+from gpadvisor.model.advice import Advice
+from gpadvisor.report import render_text
+from gpadvisor.report.words import cells
+
+NAMES = ("measured", "suppressed", "without_lines", "static", "counted", "several", "hostile")
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("width", [10, 60, 72, 80, 100, 132, 500])
+def test_no_line_is_wider_than_the_page(name: str, width: int) -> None:
+    report = render_text(getattr(values, name)(), width=width, sources=values.SOURCES)
+    page = min(max(width, 60), 132)
+    assert [line for line in report.splitlines() if cells(line) > page] == []
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_colour_adds_nothing_but_colour(name: str) -> None:
+    advice = getattr(values, name)()
+    plain = render_text(advice, sources=values.SOURCES)
+    coloured = render_text(advice, color=True, sources=values.SOURCES)
+    assert "\x1b[" in coloured
+    stripped = re.sub(r"\x1b\[\d+m", "", coloured)
+    assert [line.rstrip() for line in stripped.splitlines()] == plain.splitlines()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_without_colour_there_is_no_control_character(name: str) -> None:
+    report = render_text(getattr(values, name)(), sources=values.SOURCES)
+    assert [char for char in report if char != "\n" and not char.isprintable()] == []
+    report.encode("utf-8")
+
+
+def test_hostile_names_cannot_colour_the_coloured_report_either() -> None:
+    report = render_text(values.hostile(), color=True)
+    ours = {f"\x1b[{code}m" for code in (0, 1, 2, 31, 32, 33, 36)}
+    assert set(re.findall(r"\x1b\[?[^m]*m?", report)) <= ours
+
+
+def test_hostile_source_lines_are_escaped() -> None:
+    sources = {values.GATHER_FILE: "\n" * 9 + "\x1b[31m acc \u202e = 0;\n"}
+    report = render_text(values.measured(), sources=sources)
+    assert "| \\x1b[31m acc \\u202e = 0;" in report
+
+
+def test_the_top_suggestions_only() -> None:
+    report = render_text(values.measured(), top=1)
+    assert "GPA102 Strength Reduction" in report
+    assert "GPA201 Loop Unrolling" not in report
+    assert "3 more suggestions not shown (--top); 1 below the thresholds" in report
+
+
+def test_estimates_are_shown_with_the_equation_they_depart_from() -> None:
+    report = render_text(values.measured())
+    assert "0.98-1.34x (expected 1.21x; GPA Eq. 5: 1.62x)" in report
+    assert "Together 1.23x (0.98-1.36x): GPA201 + GPA202 share 6,630 of 6,630 samples" in report
+
+
+def test_static_findings_have_no_number() -> None:
+    report = render_text(values.static())
+    assert "no estimate" in report
+    assert not re.search(r"\d\.\d\dx", report)
+
+
+def test_a_suppressed_suggestion_is_one_line() -> None:
+    report = render_text(values.suppressed())
+    assert "GPA102 Strength Reduction" not in report
+    assert "GPA102 is ignored at src/gather.cu:10: the reference needs double" in report
+
+
+def test_when_nothing_helps_it_says_why() -> None:
+    nothing = values.kernel(suggestions=(), groups=(), hidden=0)
+    report = " ".join(render_text(values.advice(nothing)).split())
+    assert "3 optimizers looked at this kernel and rejected it; the conditions" in report
+    hidden = replace(nothing, hidden=2)
+    assert "less than the thresholds ask for" in render_text(values.advice(hidden))
+    (ignored,) = values.suppressed().kernels
+    ignored = replace(ignored, suggestions=ignored.suggestions[:1])
+    assert "Comments in the source ignore every suggestion" in render_text(values.advice(ignored))
+    assert "No optimizer looked" in render_text(values.advice(replace(nothing, rejected=())))
+
+
+def test_a_full_sample_buffer_is_said() -> None:
+    report = " ".join(render_text(values.without_lines()).split())
+    assert "The sample buffer was full: 6,000 of about 48,212 samples" in report
+
+
+def test_all_launches_are_listed_and_runs_are_folded() -> None:
+    report = render_text(values.several())
+    table = report[report.index("Launches (8)") :].splitlines()[2:7]
+    assert [line.split()[0] for line in table] == ["0-3", "4", "5", "6", "9"]
+    assert [line.split()[-1] for line in table] == ["3", "4", "no", "no", "9"]
+
+
+def test_the_name_of_the_local_file_is_shown_where_it_was_found() -> None:
+    report = render_text(values.measured())
+    assert "def src/gather.cu:9 " in report
+    assert "def /home/kim/spmv/src/load.cuh:4 " in report
+
+
+def test_the_source_line_is_quoted_once_for_def_and_use_on_the_same_line() -> None:
+    kernel = values.kernel(suggestions=(values.STRENGTH_REDUCTION,), scopes=(), groups=())
+    report = render_text(values.advice(kernel), sources=values.SOURCES)
+    assert report.count("| acc += load(in, j) * 0.5;") == 1
+
+
+def test_nothing_analysed() -> None:
+    assert "No kernel was analysed." in render_text(values.advice())
+
+
+def test_many_kernels_cost_linear_time() -> None:
+    advice: Advice = values.advice(*[values.kernel() for _ in range(50)])
+    assert render_text(advice).count("Verdict") == 50
