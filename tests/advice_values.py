@@ -531,7 +531,7 @@ def suppressed() -> Advice:
 
 def _replace(suggestion: Suggestion, **changes: object) -> Suggestion:
     names = Suggestion.__dataclass_fields__
-    return Suggestion(**{**{n: getattr(suggestion, n) for n in names}, **changes})  # type: ignore[arg-type]
+    return Suggestion(**{**{n: getattr(suggestion, n) for n in names}, **changes})  # type: ignore[arg-type]  # keywords by name
 
 
 def without_lines() -> Advice:

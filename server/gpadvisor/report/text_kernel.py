@@ -17,7 +17,6 @@ from gpadvisor.report.page import Page
 from gpadvisor.report.text_stalls import hot_lines, stall_lines
 from gpadvisor.report.text_suggestion import group_lines, suggestion_lines
 from gpadvisor.report.words import (
-    Keep,
     duration,
     percent,
     plural,
@@ -51,7 +50,7 @@ def _header(page: Page, kernel: KernelAdvice, number: int, kernels: int) -> list
     name = short_name(kernel.name, page.width - len(lead))
     lines = [page.rule("="), page.style.heading(lead + name), page.rule("=")]
     if name != kernel.name:
-        full = shorten(kernel.name, _NAME_LINES * (page.width - 12), Keep.BOTH)
+        full = shorten(kernel.name, _NAME_LINES * (page.width - 12))
         lines += page.fact("Full name", full)
     return lines
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from gpadvisor.model.advice import KernelAdvice, ScopeKind, StallSummary
@@ -14,6 +15,7 @@ SHOWN_STALL_SHARE: Final = 0.01
 """Stall reasons below one sample in a hundred share a line, as suggestions below it are not shown."""
 _BAR: Final = 8
 _HOT_LINES: Final = 5
+_SGR: Final = re.compile(r"\x1b\[\d+m")
 _NUMBERS: Final = 76
 """Columns that the numbers of a stall take; its plain words stand beside them where the page has room."""
 
@@ -49,10 +51,11 @@ def stall_lines(page: Page, kernel: KernelAdvice) -> list[str]:
 
     table = format_table(columns, rows, width=page.width, indent=1, gap=1, style=style)
     lines.append(table[0])
+    margin = " " * (_SGR.sub("", table[0]).index(columns[2].title) + 1)
     for row, stall in zip(table[1:], shown, strict=True):
         lines.append(row)
         if not wide:
-            lines += [page.style.quiet(line) for line in wrap(stall.plain, page.width, " " * 18)]
+            lines += [page.style.quiet(line) for line in wrap(stall.plain, page.width, margin)]
     if small:
         names = ", ".join(f"{stall.reason} {count(stall.samples)}" for stall in small)
         lines += [page.style.quiet(line) for line in wrap(f"Below 1 %: {names}", page.width, "   ", " ")]
