@@ -706,7 +706,7 @@ def several() -> Advice:
 
 def hostile() -> Advice:
     """Names that try to colour the terminal, break a table, inject markup, and are not valid Unicode."""
-    name = "evil\x1b[31m<script>alert(1)</script>|[x](http://e)`` @all\u202e\ud800{0}\n# head\x9b2J"
+    name = "evil\x1b[31m<img src=x onerror=y>|[x](http://e)`` @all\u202e\ud800{0}\n# head\x9b2J"
     path = "C:\\Users\\a b\\|evil\x1b]0;t\x07.cu"
     hotspot = Hotspot(
         reason="long_scoreboard",

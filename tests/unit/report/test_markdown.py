@@ -27,12 +27,17 @@ def test_every_table_row_has_as_many_cells_as_its_header(name: str) -> None:
         assert cells == width, line
 
 
+def without_code(report: str) -> str:
+    return re.sub(r"(?<![\\`])(`+)(?!`).+?(?<!`)\1(?!`)", "", report)
+
+
 def test_hostile_names_stay_text() -> None:
-    report = render_markdown(values.hostile())
-    assert "<script>" not in re.sub(r"`[^`\n]+`|``.+?``", "", report)
-    assert not re.search(r"(?<!\\)\]\(http", re.sub(r"``.+?``", "", report))
+    report = without_code(render_markdown(values.hostile()))
+    assert "onerror" in report
+    assert "<img" not in report
+    assert not re.search(r"(?<!\\)\]\(http", report)
     assert "\x1b" not in report
-    assert not re.search(r"@(?!<!-- -->)\w", re.sub(r"``.+?``", "", report))
+    assert not re.search(r"@(?!<!-- -->)\w", report)
 
 
 @given(st.text(st.sampled_from("`a |\\*_<@#1")))

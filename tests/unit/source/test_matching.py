@@ -113,7 +113,7 @@ def test_components(path: str, parts: tuple[str, ...]) -> None:
 
 
 def test_the_most_specific_mapping_comes_first() -> None:
-    mappings = [PathMapping("/build", "x"), PathMapping("/build/gpu", "y/"), PathMapping("/bui", "z")]
+    mappings = [PathMapping("/build", "x"), PathMapping("/build/gpu", "y/"), PathMapping("/builds", "z")]
     assert mapped_paths("/build/gpu/k.cu", mappings) == ("y/k.cu", "x/gpu/k.cu")
 
 
