@@ -1,0 +1,244 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Control-flow graph of one function from its decoded instructions (GPA section III)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpadvisor.model.ids import INSTRUCTION_BYTES, BlockId
+from gpadvisor.model.instruction import Instruction, OpcodeClass
+from gpadvisor.model.program import Block, EdgeKind
+
+_TARGET: Final = re.compile(r"0x[0-9a-f]+$", re.IGNORECASE)
+_LISTED_TARGETS: Final = re.compile(r"0x[0-9a-f]+", re.IGNORECASE)
+_MAX_INDIRECT_EDGES: Final = 1 << 16
+
+
+class Flow(Enum):
+    """What an instruction does to control."""
+
+    BRANCH = auto()
+    INDIRECT = auto()
+    CALL = auto()
+    LEAVE = auto()  # returns, or ends the thread
+    CONVERGE = auto()  # BSYNC, WARPSYNC: goes on at the place that a BSSY or the operand names
+    MARK = auto()  # BSSY: names that place
+
+
+_FLOW_OF_CLASS: Final[Mapping[OpcodeClass, Flow]] = {
+    OpcodeClass.BRANCH: Flow.BRANCH,
+    OpcodeClass.INDIRECT_BRANCH: Flow.INDIRECT,
+    OpcodeClass.CALL: Flow.CALL,
+    OpcodeClass.RETURN: Flow.LEAVE,
+    OpcodeClass.EXIT: Flow.LEAVE,
+}
+_FLOW_OF_OPCODE: Final[Mapping[str, Flow]] = {
+    "BSSY": Flow.MARK,
+    "BSYNC": Flow.CONVERGE,
+    "WARPSYNC": Flow.CONVERGE,
+}
+
+Edge = tuple[int, EdgeKind]
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """Basic blocks of one function."""
+
+    blocks: tuple[Block, ...]
+    block_of: NDArray[np.int32]  # instruction index -> BlockId
+    guessed_branches: int  # indirect branches whose targets no table named
+
+
+def control_transfers(instructions: Sequence[Instruction]) -> dict[int, Flow]:
+    """What each instruction that matters to control does, by instruction index."""
+    known: dict[int, Flow | None] = {}
+    found: dict[int, Flow] = {}
+    for index, instruction in enumerate(instructions):
+        key = id(instruction.info)
+        if key not in known:
+            opclass = instruction.info.opclass
+            known[key] = Flow.CONVERGE if opclass is OpcodeClass.WARP_SYNC else _FLOW_OF_CLASS.get(opclass)
+        flow = known[key]
+        if flow is Flow.CONVERGE:
+            flow = _FLOW_OF_OPCODE.get(instruction.opcode)
+        if flow is not None:
+            found[index] = flow
+    return found
+
+
+def may_fall_through(instruction: Instruction, flow: Flow | None) -> bool:
+    """Whether the next instruction may run after this one without a jump."""
+    if flow is Flow.BRANCH:
+        # "BRA.U !UP0, 0x80" and "BRA.DIV UR4, 0x80" hold their condition in an operand.
+        return instruction.guard is not None or "," in instruction.operands
+    return flow not in {Flow.INDIRECT, Flow.LEAVE} or instruction.guard is not None
+
+
+def build_graph(instructions: Sequence[Instruction], flows: Mapping[int, Flow]) -> Graph:
+    """Split a function into basic blocks and join them.
+
+    Args:
+        instructions: of one function, in address order.
+        flows: what ``control_transfers`` says about them.
+    """
+    edges, leaders = _direct_edges(instructions, flows)
+    guessed = _add_indirect_edges(instructions, flows, edges, leaders)
+    starts = np.array(sorted(leaders), dtype=np.int64)
+    ends = np.append(starts[1:], len(instructions)).astype(np.int64)
+    block_of = np.repeat(np.arange(len(starts), dtype=np.int32), ends - starts)
+    successors: list[tuple[tuple[BlockId, EdgeKind], ...]] = []
+    predecessors: list[list[BlockId]] = [[] for _ in starts]
+    owner: list[int] = block_of.tolist()
+    for block, end in enumerate(ends.tolist()):
+        last = end - 1
+        out = edges.get(last)
+        if out is None:  # the next leader cuts a straight run
+            out = [(end, EdgeKind.FALL_THROUGH)] if end < len(instructions) else []
+        targets: dict[int, EdgeKind] = {}
+        for target, kind in out:
+            targets.setdefault(owner[target], kind)
+        successors.append(tuple((BlockId(target), kind) for target, kind in targets.items()))
+        for target in targets:
+            predecessors[target].append(BlockId(block))
+    blocks = tuple(
+        Block(BlockId(block), start, end, successors[block], tuple(predecessors[block]))
+        for block, (start, end) in enumerate(zip(starts.tolist(), ends.tolist(), strict=True))
+    )
+    return Graph(blocks, block_of, guessed)
+
+
+def _direct_edges(
+    instructions: Sequence[Instruction], flows: Mapping[int, Flow]
+) -> tuple[dict[int, list[Edge]], set[int]]:
+    """Edges by the instruction they leave from, and the first instructions of blocks."""
+    count = len(instructions)
+    base = instructions[0].pc
+    marks = _convergence_points(instructions, flows)
+    leaders = {0}
+    edges: dict[int, list[Edge]] = {}
+    for index, flow in flows.items():
+        instruction = instructions[index]
+        out: list[Edge] = []
+        following = index + 1
+        if flow is Flow.CONVERGE:
+            out = [(target, EdgeKind.BRANCH) for target in _resumes_at(instruction, base, following, marks)]
+            if not out:
+                continue
+        if flow is Flow.MARK:
+            continue
+        if flow is Flow.BRANCH and instruction.target is not None:
+            target = (instruction.target - base) // INSTRUCTION_BYTES
+            # A jump into another function is a tail call: control leaves.
+            out.append((target, EdgeKind.BRANCH))
+        if may_fall_through(instruction, flow):
+            kind = EdgeKind.CALL_RETURN if flow is Flow.CALL else EdgeKind.FALL_THROUGH
+            out.append((following, kind))
+        edges[index] = [(target, kind) for target, kind in out if 0 <= target < count]
+        leaders.update(target for target, _ in edges[index])
+        if following < count:
+            leaders.add(following)
+    return edges, leaders
+
+
+def _convergence_points(
+    instructions: Sequence[Instruction], flows: Mapping[int, Flow]
+) -> dict[str, set[int]]:
+    """Where threads go on after each convergence barrier, ``BSSY B0, 0x1d0``, as section offsets."""
+    points: dict[str, set[int]] = {}
+    for index, flow in flows.items():
+        if flow is Flow.MARK:
+            barrier, _, place = instructions[index].operands.partition(",")
+            if _TARGET.match(place.strip()):
+                points.setdefault(barrier.strip(), set()).add(int(place.strip(), 16))
+    return points
+
+
+def _resumes_at(
+    instruction: Instruction, base: int, following: int, marks: Mapping[str, set[int]]
+) -> list[int]:
+    """Instruction indices other than the next one at which a convergence may go on."""
+    operands = [operand.strip() for operand in instruction.operands.split(",")]
+    if instruction.opcode == "WARPSYNC":
+        # WARPSYNC.COLLECTIVE R1, 0x80 names where the warp resumes; WARPSYNC 0xffffffff has a mask.
+        named = {int(operands[-1], 16)} if len(operands) > 1 and _TARGET.match(operands[-1]) else set()
+    else:
+        named = marks.get(operands[0], set())
+    resumed = {(place - base) // INSTRUCTION_BYTES for place in named if place >= base}
+    return [] if following in resumed else sorted(resumed)
+
+
+def _add_indirect_edges(
+    instructions: Sequence[Instruction],
+    flows: Mapping[int, Flow],
+    edges: dict[int, list[Edge]],
+    leaders: set[int],
+) -> int:
+    """Join indirect branches to their targets; returns how many were joined by guess."""
+    branches = [index for index, flow in flows.items() if flow is Flow.INDIRECT]
+    if not branches:
+        return 0
+    guessed = []
+    for index in branches:
+        listed = _listed_targets(instructions, index)
+        if listed:
+            edges[index].extend((target, EdgeKind.INDIRECT) for target in listed)
+            leaders.update(listed)
+        else:
+            guessed.append(index)
+    if guessed:
+        orphans = _orphans(instructions, flows, edges, leaders)
+        for index in guessed:
+            taken = orphans
+            if len(guessed) * len(orphans) > _MAX_INDIRECT_EDGES:
+                after = next((other for other in guessed if other > index), len(instructions))
+                taken = [orphan for orphan in orphans if index < orphan < after]
+            edges[index].extend((orphan, EdgeKind.INDIRECT) for orphan in taken)
+    return len(guessed)
+
+
+def _listed_targets(instructions: Sequence[Instruction], index: int) -> list[int]:
+    """Targets that the disassembler lists behind an indirect branch, where it prints offsets."""
+    _, found, text = instructions[index].operands.partition("BRANCH_TARGETS")
+    if not found:
+        return []
+    base = instructions[0].pc
+    places = {(int(place, 16) - base) // INSTRUCTION_BYTES for place in _LISTED_TARGETS.findall(text)}
+    return sorted(place for place in places if 0 <= place < len(instructions))
+
+
+def _orphans(
+    instructions: Sequence[Instruction],
+    flows: Mapping[int, Flow],
+    edges: Mapping[int, list[Edge]],
+    leaders: set[int],
+) -> list[int]:
+    """Blocks that nothing else leads to: what an indirect branch can be for."""
+    reached = {0, *(target for out in edges.values() for target, _ in out)}
+    padding = padding_start(instructions, flows)
+    return sorted(
+        leader
+        for leader in leaders
+        if leader not in reached
+        and leader < padding
+        and not may_fall_through(instructions[leader - 1], flows.get(leader - 1))
+    )
+
+
+def padding_start(instructions: Sequence[Instruction], flows: Mapping[int, Flow]) -> int:
+    """Index of the filling behind the last instruction that runs: NOPs and a branch to itself."""
+    end = len(instructions)
+    while end > 1:
+        instruction = instructions[end - 1]
+        itself = flows.get(end - 1) is Flow.BRANCH and instruction.target == instruction.pc
+        if not itself and instruction.info.opclass is not OpcodeClass.NOP:
+            break
+        end -= 1
+    return end

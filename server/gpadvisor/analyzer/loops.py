@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Loop nests: natural loops merged by header, and irreducible regions (GPA section III)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from gpadvisor.analyzer.dominators import DominatorTree
+
+_MAX_MEMBERSHIPS: Final = 1 << 22
+"""Blocks of all loops together; a nest that needs more is not compiled code."""
+
+
+@dataclass(frozen=True, slots=True)
+class FoundLoop:
+    """A loop before it has a place in the nest."""
+
+    header: int
+    blocks: frozenset[int]
+    reducible: bool
+
+
+@dataclass(frozen=True, slots=True)
+class NestedLoop:
+    """A loop with its place in the nest."""
+
+    header: int
+    blocks: frozenset[int]
+    reducible: bool
+    parent: int | None
+    depth: int
+
+
+@dataclass(frozen=True, slots=True)
+class LoopNest:
+    """All loops of a function, and the innermost one of each block (-1 outside)."""
+
+    loops: tuple[NestedLoop, ...]
+    innermost: tuple[int, ...]
+    complete: bool  # False where the nest was too deep to be followed to its end
+
+
+def find_loops(
+    successors: Sequence[Sequence[int]],
+    predecessors: Sequence[Sequence[int]],
+    order: Sequence[int],
+    tree: DominatorTree,
+) -> LoopNest:
+    """The loop nest of the blocks that the entry reaches.
+
+    Args:
+        successors: of each block.
+        predecessors: of each block.
+        order: reachable blocks in reverse postorder.
+        tree: their dominators.
+    """
+    latches: dict[int, list[int]] = {}
+    for block in order:
+        for successor in successors[block]:
+            if tree.dominates(successor, block):
+                latches.setdefault(successor, []).append(block)
+    found: list[FoundLoop] = []
+    left = _MAX_MEMBERSHIPS
+    for header, ends in latches.items():
+        if left <= 0:
+            break
+        blocks = _natural_loop(header, ends, predecessors, tree)
+        left -= len(blocks)
+        found.append(FoundLoop(header, blocks, reducible=True))
+    found.extend(_irreducible_regions(successors, order, tree, found))
+    return _nest(found, len(predecessors), complete=left > 0)
+
+
+def _natural_loop(
+    header: int, latches: Sequence[int], predecessors: Sequence[Sequence[int]], tree: DominatorTree
+) -> frozenset[int]:
+    """The header and every block that reaches a latch without passing it."""
+    blocks = {header}
+    pending = list(latches)
+    while pending:
+        block = pending.pop()
+        if block not in blocks and tree.dominates(header, block):
+            blocks.add(block)
+            pending.extend(predecessors[block])
+    return frozenset(blocks)
+
+
+def _irreducible_regions(
+    successors: Sequence[Sequence[int]],
+    order: Sequence[int],
+    tree: DominatorTree,
+    natural: Sequence[FoundLoop],
+) -> list[FoundLoop]:
+    """Cycles that are left without the back edges of natural loops: they have several entries."""
+    rank = {block: position for position, block in enumerate(order)}
+    forward = {
+        block: [successor for successor in successors[block] if not tree.dominates(successor, block)]
+        for block in order
+    }
+    if not any(rank[successor] <= rank[block] for block in order for successor in forward[block]):
+        return []
+    inner = {loop.header: loop.blocks for loop in natural}
+    regions = []
+    for component in strongly_connected(order, forward):
+        if len(component) > 1:
+            blocks = set(component)
+            for block in component:
+                blocks |= inner.get(block, frozenset())
+            header = min(component, key=rank.__getitem__)
+            regions.append(FoundLoop(header, frozenset(blocks), reducible=False))
+    return regions
+
+
+def strongly_connected(nodes: Sequence[int], successors: dict[int, list[int]]) -> list[list[int]]:
+    """Tarjan's strongly connected components, without recursion."""
+    number: dict[int, int] = {}
+    low: dict[int, int] = {}
+    open_nodes: list[int] = []
+    is_open: set[int] = set()
+    components: list[list[int]] = []
+    for root in nodes:
+        if root in number:
+            continue
+        number[root] = low[root] = len(number)
+        open_nodes.append(root)
+        is_open.add(root)
+        stack = [(root, iter(successors[root]))]
+        while stack:
+            node, pending = stack[-1]
+            for successor in pending:
+                if successor not in number:
+                    number[successor] = low[successor] = len(number)
+                    open_nodes.append(successor)
+                    is_open.add(successor)
+                    stack.append((successor, iter(successors[successor])))
+                    break
+                if successor in is_open:
+                    low[node] = min(low[node], number[successor])
+            else:
+                stack.pop()
+                if stack:
+                    low[stack[-1][0]] = min(low[stack[-1][0]], low[node])
+                if low[node] == number[node]:
+                    components.append(_close(open_nodes, is_open, node))
+    return components
+
+
+def _close(open_nodes: list[int], is_open: set[int], root: int) -> list[int]:
+    component: list[int] = []
+    while True:
+        member = open_nodes.pop()
+        is_open.discard(member)
+        component.append(member)
+        if member == root:
+            return component
+
+
+def _nest(found: list[FoundLoop], block_count: int, *, complete: bool) -> LoopNest:
+    """Give each loop its parent: the smallest other loop around its header."""
+    innermost = [-1] * block_count
+    largest_first = sorted(range(len(found)), key=lambda at: (-len(found[at].blocks), found[at].reducible))
+    place = {
+        at: position for position, at in enumerate(sorted(range(len(found)), key=lambda at: _key(found[at])))
+    }
+    nested: dict[int, NestedLoop] = {}
+    for at in largest_first:
+        loop = found[at]
+        around = innermost[loop.header]
+        parent = None if around < 0 else around
+        depth = 1 if parent is None else nested[parent].depth + 1
+        nested[place[at]] = NestedLoop(loop.header, loop.blocks, loop.reducible, parent, depth)
+        for block in loop.blocks:
+            innermost[block] = place[at]
+    return LoopNest(tuple(nested[at] for at in range(len(found))), tuple(innermost), complete)
+
+
+def _key(loop: FoundLoop) -> tuple[int, int]:
+    return loop.header, -len(loop.blocks)
