@@ -9,7 +9,7 @@ import pytest
 from tests.optimizer_values import load_case
 
 from gpadvisor.estimators.context import Optimizer
-from gpadvisor.model.advice import Match, Rejection
+from gpadvisor.model.advice import Category, Match, Rejection
 from gpadvisor.optimizers import OPTIMIZERS
 
 FOLDER = Path(__file__).resolve().parents[2] / "fixtures" / "rules"
@@ -35,8 +35,9 @@ def test_fires(optimizer: Optimizer) -> None:
         assert part in found.advice
     estimate = optimizer.estimate(case.context, found)
     assert estimate.low <= estimate.expected <= estimate.high
-    assert estimate.paper is not None
-    assert estimate.paper > 1
+    if optimizer.category is not Category.NOTE:
+        assert estimate.paper is not None
+        assert estimate.paper > 1
     rows = [row for region in found.regions for row in region.rows.tolist()]
     assert len(rows) == len(set(rows))
 

@@ -31,6 +31,9 @@ _REPEATED: Final = frozenset(
 )
 
 
+_COUNTER_DEPTH: Final = 3
+"""Instructions between a loop's counter and its comparison: the end is often a difference of two values."""
+_LARGEST_UNROLL: Final = 64
 _CHAIN_LIMIT: Final = 512
 """Instructions followed in search of a loop-carried chain; longer ones are taken for none."""
 
@@ -59,18 +62,19 @@ def loop_facts(function: Function, loop: LoopId) -> LoopFacts:
     """Look at a loop."""
     indices = loop_indices(function, loop)
     instructions = [function.instructions[index] for index in indices]
-    counter = _counter(function, loop)
-    step = None if counter is None else counter[1]
-    copies, reason = _copies(function, indices, step)
+    counter = _counter(function, loop, indices)
+    step = None if counter is None else counter.step
+    has_inner = any(other.parent == loop for other in function.loops)
+    copies, reason = _copies(function, indices, step, has_inner=has_inner)
     return LoopFacts(
         indices=tuple(indices),
         step=step,
-        trips=None if counter is None else _constant_trips(function, loop, *counter),
+        trips=_constant_trips(function, loop, counter) if counter is not None and counter.direct else None,
         copies=copies,
         copies_reason=reason,
         barriers=sum(instruction.info.opclass is OpcodeClass.BARRIER for instruction in instructions),
         loads=sum(instruction.info.opclass is OpcodeClass.LOAD for instruction in instructions),
-        has_inner=any(other.parent == loop for other in function.loops),
+        has_inner=has_inner,
     )
 
 
@@ -84,28 +88,47 @@ def _latches(function: Function, loop: LoopId) -> list[int]:
     ]
 
 
-def _counter(function: Function, loop: LoopId) -> tuple[Instruction, int, Register] | None:
-    """The comparison that ends the loop, with the constant step and the register that it compares."""
-    indices = loop_indices(function, loop)
+@dataclass(frozen=True, slots=True)
+class _Counter:
+    """What ends a loop."""
+
+    compare: Instruction
+    step: int
+    register: Register
+    direct: bool  # the stepping register itself is compared
+
+
+def _counter(function: Function, loop: LoopId, indices: list[int]) -> _Counter | None:
+    """The comparison that ends the loop, with a register behind it that steps by a constant."""
     for latch in _latches(function, loop):
         guard = function.instructions[latch].guard
-        if guard is None:
+        compare = None if guard is None else _last_writer(function, indices, guard.register, latch)
+        if compare is None or function.instructions[compare].opcode not in _COMPARES:
             continue
-        compare = next(
-            (
-                function.instructions[index]
-                for index in reversed([i for i in indices if i < latch])
-                if guard.register in function.instructions[index].defs
-            ),
-            None,
-        )
-        if compare is None or compare.opcode not in _COMPARES:
-            continue
-        for register in compare.uses:
-            step = _step(function, indices, register)
-            if step is not None:
-                return compare, step, register
+        seen = {compare}
+        pending = [(compare, 0)]
+        while pending:
+            index, depth = pending.pop(0)
+            for register in function.instructions[index].uses:
+                step = _step(function, indices, register)
+                if step is not None:
+                    return _Counter(function.instructions[compare], step, register, direct=depth == 0)
+                writer = _last_writer(function, indices, register, index)
+                if writer is not None and writer not in seen and depth < _COUNTER_DEPTH:
+                    seen.add(writer)
+                    pending.append((writer, depth + 1))
     return None
+
+
+def _last_writer(function: Function, indices: list[int], register: Register, before: int) -> int | None:
+    return next(
+        (
+            index
+            for index in reversed(indices)
+            if index < before and register in function.instructions[index].defs
+        ),
+        None,
+    )
 
 
 def _step(function: Function, indices: list[int], register: Register) -> int | None:
@@ -135,16 +158,15 @@ def _immediate(instruction: Instruction) -> int | None:
     return values[0] if len(values) == 1 else None
 
 
-def _constant_trips(
-    function: Function, loop: LoopId, compare: Instruction, step: int, register: Register
-) -> int | None:
+def _constant_trips(function: Function, loop: LoopId, counter: _Counter) -> int | None:
     """Passes of a loop whose counter starts, steps and ends at constants."""
+    compare, step = counter.compare, counter.step
     if not step:
         return None
     bounds = _immediates(compare)
     names_zero = "RZ" in compare.operands
     bound = bounds[0] if bounds else (0 if names_zero else None)
-    start = _start_value(function, loop, register)
+    start = _start_value(function, loop, counter.register)
     if bound is None or start is None:
         return None
     passes, rest = divmod(bound - start, step)
@@ -179,28 +201,29 @@ def _constant(instruction: Instruction) -> int | None:
     return 0 if all(source in {"RZ", "URZ", "SRZ"} for source in sources) else None
 
 
-def _copies(function: Function, indices: list[int], step: int | None) -> tuple[int, str | None]:
+def _copies(
+    function: Function, indices: list[int], step: int | None, *, has_inner: bool
+) -> tuple[int, str | None]:
     """How often the compiler (or the author) has written the body out already."""
-    by_line: dict[tuple[str, int, object], Counter[str]] = {}
+    by_line: dict[tuple[str, int, object] | None, Counter[str]] = {}
     for index in indices:
         entry = function.lines[index]
         instruction = function.instructions[index]
-        if entry is not None and instruction.info.opclass in _REPEATED:
-            key = (entry.location.file, entry.location.line, entry.inline)
+        if instruction.info.opclass in _REPEATED:
+            key = None if entry is None else (entry.location.file, entry.location.line, entry.inline)
             by_line.setdefault(key, Counter())[instruction.opcode] += 1
-    repeated = 1
-    line = 0
-    for (_, number, _), counter in by_line.items():
+    repeated, where = 1, "its body stands"
+    for place, counter in by_line.items():
         factor = gcd(*counter.values())
-        if len(counter) > 1 and factor > repeated:  # one opcode alone may be repeated by the source itself
-            repeated, line = factor, number
-    if step is not None and 1 < abs(step) <= 64 and repeated % abs(step) == 0:
-        return repeated, f"line {line} stands {repeated} times in the loop, whose counter steps by {step}"
-    if repeated > 1:
-        return repeated, f"line {line} stands {repeated} times in the loop"
-    if step is not None and 1 < abs(step) <= 16 and not by_line:
-        return abs(step), f"the loop counter steps by {step}"
-    return 1, None
+        # One opcode alone may be repeated by the source itself; without lines nested loops would be mixed.
+        if len(counter) > 1 and factor > repeated and not (place is None and has_inner):
+            repeated = factor
+            where = "its body stands" if place is None else f"line {place[1]} stands"
+    if repeated == 1:
+        return 1, None
+    if step is not None and 1 < abs(step) <= _LARGEST_UNROLL and repeated % abs(step) == 0:
+        return repeated, f"{where} {repeated} times in the loop, whose counter steps by {step}"
+    return repeated, f"{where} {repeated} times in the loop"
 
 
 def measured_trips(function: Function, loop: LoopId, executed: Values) -> float | None:

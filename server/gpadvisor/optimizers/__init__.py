@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The performance optimizers of GPA Table II, one file each; this tuple is the registry."""
+"""The performance optimizers of GPA Table II and our notes, one file each; this tuple is the registry."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from gpadvisor.optimizers import (
     register_reuse,
     strength_reduction,
     thread_increase,
+    unmatched_stalls,
     warp_balance,
 )
 
@@ -32,4 +33,5 @@ OPTIMIZERS: Final[tuple[Optimizer, ...]] = (
     function_inlining.OPTIMIZER,
     block_increase.OPTIMIZER,
     thread_increase.OPTIMIZER,
+    unmatched_stalls.OPTIMIZER,
 )

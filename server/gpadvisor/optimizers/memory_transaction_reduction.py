@@ -71,7 +71,16 @@ from gpadvisor.blamer.queries import (
     share,
 )
 from gpadvisor.blamer.traffic import Traffic, kernel_traffic
-from gpadvisor.estimators.caps import DRAM, L1_DATA, L2, MEMORY_RESOURCES, measured_bound, utilisations
+from gpadvisor.estimators.caps import (
+    DRAM,
+    L1,
+    L1_DATA,
+    L1_REQUESTS,
+    L2,
+    MEMORY_RESOURCES,
+    measured_bound,
+    utilisations,
+)
 from gpadvisor.estimators.context import KernelContext, Optimizer
 from gpadvisor.estimators.stall_elimination import elimination_equation, stall_elimination
 from gpadvisor.model.advice import Adjustment, Category, Match, MeasuredBound, Rejection, Relief, Utilisation
@@ -120,7 +129,7 @@ def _match(context: KernelContext) -> Match | Rejection:
         return Rejection(
             code=_CODE,
             reason=f"nothing to coalesce: {_millions(traffic.sectors)} sectors, the fewest for the bytes "
-            f"accessed; the limit is {_limit(full)}, so fewer requests are needed, not other addresses",
+            f"accessed; the limit is {_limit(full)}, so only fewer {_load(full)} help",
         )
     bound, reliefs = _from_counters(blame, profile, traffic, matched)
     return Match(
@@ -164,6 +173,8 @@ def _nothing(traffic: Traffic | None) -> str:
 def _full_unit(profile: KernelProfile) -> Utilisation | None:
     """The busiest memory unit, if it is at its limit."""
     found = [entry for entry in utilisations(profile) if entry.name in MEMORY_RESOURCES]
+    if any(entry.name in {L1_DATA, L1_REQUESTS} for entry in found):
+        found = [entry for entry in found if entry.name != L1]  # its parts say more
     busiest = max(found, key=lambda entry: entry.percent, default=None)
     return busiest if busiest is not None and busiest.percent >= _FULL_PERCENT else None
 
@@ -171,6 +182,16 @@ def _full_unit(profile: KernelProfile) -> Utilisation | None:
 def _limit(unit: Utilisation) -> str:
     name = "L1 throughput" if unit.name.startswith("L1") else f"{unit.name} throughput"
     return f"{name}, at {unit.percent:.0f} % of its peak ({unit.metric})"
+
+
+def _load(unit: Utilisation) -> str:
+    return (
+        "and wider requests"
+        if unit.name == L1_REQUESTS
+        else "bytes"
+        if unit.name in {L2, DRAM}
+        else "accesses"
+    )
 
 
 def _millions(count: float) -> str:

@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Unmatched Stalls: what warps wait for and no optimizer of Table II has a cure for.
+
+## What it finds
+
+Stall reasons with at least 1 % of the samples that no optimizer covers: memory fences (`membar`),
+branches (`branch_resolving`), misses of the constant cache (`imc_miss`), sleeping warps, stores in flight
+at exit whose sectors are ideal (`drain`), busy pipes of ordinary arithmetic (`math_pipe_throttle`), a
+full queue of the shared memory pipeline without bank conflicts (`mio_throttle`), and the rest
+(`dispatch_stall`, `misc`).
+
+## Why warps stall
+
+Each for its own reason; the note names them one by one. They are listed so that no sample disappears: a
+report whose largest stall has no optimizer should say so.
+
+## What to try
+
+- `membar`: the narrowest fence that is right (`__threadfence_block()`), and fewer of them.
+- `branch_resolving`: fewer and longer blocks of code, predicated or branch-free forms of short
+  conditions.
+- `imc_miss`: constants of one place used together; tables indexed by thread belong in shared or global
+  memory.
+- `drain`: stores earlier in the kernel, or blocks that do more work before they end.
+- `math_pipe_throttle`: a busy pipe is a limit of the hardware; fewer instructions, or some on another
+  pipe.
+- `mio_throttle`: fewer shared memory, shuffle and special-function instructions, wider shared loads.
+
+## Example
+
+```cuda
+__threadfence();         // waits until all SMs can see the stores
+__threadfence_block();   // enough where only this block reads them
+```
+
+## When this advice is wrong
+
+A kernel at the limit of its arithmetic pipe is as fast as its instructions allow; the stall is no fault
+of it.
+
+## How the gain is estimated
+
+It is not: the paper has no estimate for these, and the hints are too general for one.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from gpadvisor.blamer.patterns import is_local, is_slow_arithmetic
+from gpadvisor.blamer.queries import (
+    Mask,
+    by_class,
+    by_instruction,
+    by_place,
+    by_role,
+    by_stall,
+    causes,
+    percent,
+    regions,
+    share,
+)
+from gpadvisor.blamer.traffic import kernel_traffic
+from gpadvisor.estimators.context import KernelContext, Optimizer
+from gpadvisor.model.advice import Category, Estimate, Match, Rejection
+from gpadvisor.model.blame import Blame, DependencyClass, Role
+from gpadvisor.model.stalls import StallClass
+
+_CODE: Final = "GPA401"
+_NOTABLE_SHARE: Final = 0.01
+_HINTS: Final = {
+    StallClass.MEMORY_BARRIER: "use the narrowest fence that is right, and fewer of them",
+    StallClass.BRANCH: "make blocks of code longer, and short conditions branch-free",
+    StallClass.CONSTANT_MISS: "use constants of one place together; keep tables in shared or global memory",
+    StallClass.SLEEP: "the code puts warps to sleep or yields",
+    StallClass.DRAIN: "store earlier, or let each block do more before it ends",
+    StallClass.PIPE_THROTTLE: "the arithmetic pipe is the limit: fewer instructions, or other pipes",
+    StallClass.SHARED_THROTTLE: "fewer shared memory and shuffle instructions, wider shared loads",
+    StallClass.OTHER: "the hardware gives no cause",
+}
+
+
+def _match(context: KernelContext) -> Match | Rejection:
+    blame = context.blame
+    if blame is None:
+        return Rejection(code=_CODE, reason="needs samples")
+    homeless = _homeless(context, blame)
+    parts = []
+    shown = np.zeros(len(blame.rows), dtype=bool)
+    for number, reason in enumerate(blame.reasons):
+        rows = homeless & (blame.rows.reason == number)
+        part = share(blame, rows)
+        if part >= _NOTABLE_SHARE:
+            shown |= rows
+            hint = _HINTS.get(reason.stall_class, "no general cure")
+            parts.append((part, f"{reason.name} ({percent(part)} of samples, {reason.plain}): {hint}"))
+    if not parts:
+        return Rejection(
+            code=_CODE, reason=f"each stall reason with {percent(_NOTABLE_SHARE)} of samples has an optimizer"
+        )
+    return Match(
+        title="stalls that no optimizer covers",
+        advice="No optimizer for " + "; ".join(text for _, text in sorted(parts, reverse=True)) + ".",
+        regions=regions(blame, context.program, context.kernel, np.flatnonzero(shown)),
+    )
+
+
+def _homeless(context: KernelContext, blame: Blame) -> Mask:
+    """Rows that no optimizer matches, whatever their number."""
+    at = causes(blame)
+    local = by_instruction(blame, context.program, at, is_local)
+    slow = by_instruction(blame, context.program, at, is_slow_arithmetic)
+    traffic = (
+        None if context.profile is None else kernel_traffic(context.program, context.kernel, context.profile)
+    )
+    drain = by_stall(blame, {StallClass.DRAIN}) & ~by_role(blame, Role.UNATTRIBUTED)
+    matched_drain = by_class(blame, {DependencyClass.STORE_IN_FLIGHT})
+    conflicts = np.zeros(len(blame.rows), dtype=bool)
+    if traffic is not None:
+        matched_drain &= by_place(blame, at, traffic.scattered)
+        conflicts = by_place(blame, at, traffic.conflicting)
+    always = by_stall(
+        blame,
+        {
+            StallClass.MEMORY_BARRIER,
+            StallClass.BRANCH,
+            StallClass.CONSTANT_MISS,
+            StallClass.SLEEP,
+            StallClass.OTHER,
+        },
+    )
+    pipes = by_stall(blame, {StallClass.PIPE_THROTTLE}) & ~slow
+    queue = by_stall(blame, {StallClass.SHARED_THROTTLE}) & ~slow & ~conflicts
+    return (always | pipes | queue | (drain & ~matched_drain)) & ~local
+
+
+def _no_estimate(context: KernelContext, match: Match) -> Estimate:
+    """A note promises nothing."""
+    del context, match
+    return Estimate(
+        low=1.0,
+        expected=1.0,
+        high=1.0,
+        paper=None,
+        equation="none",
+        reason="a note: the paper has no estimate for stalls without an optimizer",
+    )
+
+
+OPTIMIZER: Final = Optimizer(
+    code=_CODE,
+    slug="unmatched-stalls",
+    name="Unmatched Stalls",
+    category=Category.NOTE,
+    match=_match,
+    estimate=_no_estimate,
+    document=__doc__ or "",
+)
