@@ -7,166 +7,215 @@ elsewhere; its executed count is that of its most executed instruction.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gpadvisor.blamer.measured import executed_warps
-from gpadvisor.blamer.queries import function_scope, kernel_scope, loop_scope
+from gpadvisor.blamer.queries import causes, function_scope, kernel_scope, loop_scope
 from gpadvisor.estimators.context import KernelContext
 from gpadvisor.model.advice import Scope, ScopeKind, ScopeSummary
 from gpadvisor.model.blame import NO_INDEX, Blame, Role
 from gpadvisor.model.ids import SourceLocation
 from gpadvisor.model.profile import KernelProfile
-from gpadvisor.model.program import Function, FunctionKind, Program
+from gpadvisor.model.program import Function, FunctionKind, LineEntry, Program
 from gpadvisor.model.stalls import StallClass
 
-Place = tuple[int, int]
-"""Function and instruction index."""
-_ORDER: Final = tuple(ScopeKind)
+Counts = NDArray[np.int64]
+_ORDER: Final = {kind: position for position, kind in enumerate(ScopeKind)}
+_FUNCTION_SHIFT: Final = 32
+_INDEX_MASK: Final = 0xFFFFFFFF
 
 
 @dataclass(slots=True)
 class _Sums:
-    samples: int = 0
-    latency: int = 0
-    caused: int = 0
-    executed: int = 0
-    reasons: Counter[int] = field(default_factory=Counter)
+    """Sums by place or by scope, in columns of equal length."""
 
-    def add(self, other: _Sums) -> None:
-        self.samples += other.samples
-        self.latency += other.latency
-        self.caused += other.caused
-        self.executed = max(self.executed, other.executed)
-        self.reasons.update(other.reasons)
+    samples: Counts
+    latency: Counts
+    caused: Counts
+    executed: Counts
+    reasons: Counts  # by row and stall reason
+
+
+@dataclass(slots=True)
+class _Scopes:
+    """Scopes found so far, each with a number; the memos keep one lookup per line and block."""
+
+    program: Program
+    numbers: dict[Scope, int] = field(default_factory=dict)
+    lines: dict[SourceLocation, int] = field(default_factory=dict)
+    by_entry: dict[tuple[int, int], list[int]] = field(default_factory=dict)  # by id(): equal ones are shared
+    by_block: dict[tuple[int, int], list[int]] = field(default_factory=dict)
+
+    def around(self, function: Function, index: int) -> list[int]:
+        """Numbers of the scopes around an instruction, but for the kernel."""
+        line = function.lines[index] if index < len(function.lines) else None
+        block = int(function.block_of[index])
+        outer = self.by_block.get((function.id, block))
+        if outer is None:
+            outer = self.by_block[function.id, block] = self._of_block(function, index)
+        if line is None:
+            return outer
+        inner = self.by_entry.get((function.id, id(line)))
+        if inner is None:
+            inner = self.by_entry[function.id, id(line)] = self._of_line(function, line)
+        return inner + outer
+
+    def _number(self, scope: Scope) -> int:
+        return self.numbers.setdefault(scope, len(self.numbers))
+
+    def _of_block(self, function: Function, index: int) -> list[int]:
+        found = [self._number(loop_scope(function, loop)) for loop in function.enclosing_loops(index)]
+        if function.kind is not FunctionKind.KERNEL:
+            found.append(self._number(function_scope(self.program, function)))
+        return found
+
+    def _of_line(self, function: Function, line: LineEntry) -> list[int]:
+        at = line.location
+        number = self.lines.get(at)
+        if number is None:  # one line may be compiled into several functions; it stays one line
+            scope = Scope(kind=ScopeKind.LINE, name=function.demangled, location=at, function=function.id)
+            number = self.lines[at] = self._number(scope)
+        frames = dict.fromkeys(frame for frame in line.inline if frame.function is not None)
+        return [
+            number,
+            *(
+                self._number(
+                    Scope(
+                        kind=ScopeKind.INLINED,
+                        name=frame.function or "",
+                        location=frame.call_site,
+                        function=function.id,
+                    )
+                )
+                for frame in frames
+            ),
+        ]
 
 
 def scope_summaries(context: KernelContext) -> tuple[ScopeSummary, ...]:
     """Every place with samples, or with executed counts where there is no sample; outer kinds first."""
-    by_place = _by_instruction(context)
     executed = executed_by_place(context.program, context.profile)
-    for place, warps in executed.items():
-        if context.blame is None or place in by_place:
-            by_place[place].executed = warps
-    scopes: dict[Scope, _Sums] = defaultdict(_Sums)
-    lines: dict[SourceLocation, Scope] = {}
-    whole = _Sums()
-    for (function, index), sums in sorted(by_place.items(), key=lambda item: item[0]):
-        whole.add(sums)
-        for scope in _scopes_around(context.program, context.program.functions[function], index):
-            if scope.kind is ScopeKind.LINE and scope.location is not None:
-                # One line may be compiled into several functions; it stays one line.
-                scopes[lines.setdefault(scope.location, scope)].add(sums)
-            else:
-                scopes[scope].add(sums)
-    _add_outside(context.blame, whole)
-    if whole.samples or whole.executed:
-        scopes[kernel_scope(context.program, context.kernel)] = whole
-    rows = [_summary(context.blame, scope, sums, counted=bool(executed)) for scope, sums in scopes.items()]
-    return tuple(sorted(rows, key=_rank))
+    places, sums = _by_place(context.blame, len(context.program.functions), executed)
+    found = _Scopes(context.program)
+    flat_place: list[int] = []
+    flat_scope: list[int] = []
+    for position, key in enumerate(places.tolist()):
+        function = context.program.functions[key >> _FUNCTION_SHIFT]
+        around = found.around(function, key & _INDEX_MASK)
+        flat_scope += around
+        flat_place += [position] * len(around)
+    by_scope = _by_scope(
+        sums, np.array(flat_place, dtype=np.intp), np.array(flat_scope, dtype=np.intp), len(found.numbers)
+    )
+    rows = [
+        _summary(context.blame, scope, by_scope, number, counted=bool(executed))
+        for scope, number in found.numbers.items()
+    ]
+    kernel = _kernel(context, sums, counted=bool(executed))
+    return tuple(sorted([*rows, *kernel], key=_rank))
 
 
-def _rank(row: ScopeSummary) -> tuple[int, int, int, int, str, str, int]:
-    scope = row.scope
-    where = scope.location or SourceLocation("", 0)
-    return (
-        _ORDER.index(scope.kind), -row.samples, -row.caused, -(row.executed_warps or 0),
-        scope.name, where.file, where.line,
-    )  # fmt: skip
-
-
-def executed_by_place(program: Program, profile: KernelProfile | None) -> Mapping[Place, int]:
-    """Warp-level executions by instruction; empty where the profile has no counts."""
-    found: dict[Place, int] = {}
+def executed_by_place(program: Program, profile: KernelProfile | None) -> Mapping[tuple[int, int], int]:
+    """Warp-level executions by function and instruction index; empty where the profile has no counts."""
+    found: dict[tuple[int, int], int] = {}
     for function in program.functions:
         warps = executed_warps(profile, function)
         if warps is not None:
-            for index in np.flatnonzero(warps).tolist():
-                found[function.id, index] = int(warps[index])
+            at = np.flatnonzero(warps)
+            for index, count in zip(at.tolist(), warps[at].tolist(), strict=True):
+                found[function.id, index] = int(count)
     return found
 
 
-def _by_instruction(context: KernelContext) -> defaultdict[Place, _Sums]:
-    sums: defaultdict[Place, _Sums] = defaultdict(_Sums)
-    blame = context.blame
+def _rank(row: ScopeSummary) -> tuple[int, int, int, int, str, str, int, int]:
+    scope = row.scope
+    where = scope.location or SourceLocation("", 0)
+    return (
+        _ORDER[scope.kind], -row.samples, -row.caused, -(row.executed_warps or 0),
+        scope.name, where.file, where.line, -1 if scope.loop is None else scope.loop,
+    )  # fmt: skip
+
+
+def _by_place(
+    blame: Blame | None, functions: int, executed: Mapping[tuple[int, int], int]
+) -> tuple[Counts, _Sums]:
+    """Sums by instruction, for those with samples of their own or caused, else for executed ones."""
     if blame is None:
-        return sums
-    rows = blame.rows
-    inside = np.flatnonzero(rows.function < len(context.program.functions))
-    columns = (
-        rows.function,
-        rows.use_index,
-        rows.def_index,
-        rows.role,
-        rows.reason,
-        rows.samples,
-        rows.latency,
-    )
-    for function, use, definition, role, reason, samples, latency in zip(
-        *(column[inside].tolist() for column in columns), strict=True
-    ):
-        if use != NO_INDEX:
-            taken = sums[function, use]
-            taken.samples += samples
-            taken.latency += latency
-            taken.reasons[reason] += samples
-        cause = definition if role == Role.BLAMED.value else use if role == Role.SELF.value else NO_INDEX
-        if cause != NO_INDEX:
-            sums[function, cause].caused += samples
-    return sums
-
-
-def _add_outside(blame: Blame | None, whole: _Sums) -> None:
-    """Samples outside of every function are the kernel's all the same."""
-    if blame is None:
-        return
-    whole.samples, whole.latency = blame.total_samples, blame.latency_samples
-    rows = blame.rows
-    caused = rows.role != Role.UNATTRIBUTED.value
-    whole.caused = int(rows.samples[caused].sum())
-    for index in range(len(blame.reasons)):
-        whole.reasons[index] = int(rows.samples[rows.reason == index].sum())
-
-
-def _scopes_around(program: Program, function: Function, index: int) -> Iterator[Scope]:
-    """Line, inlined functions, loops and function around an instruction."""
-    line = function.lines[index] if index < len(function.lines) else None
-    if line is not None:
-        yield Scope(
-            kind=ScopeKind.LINE, name=function.demangled, location=line.location, function=function.id
+        keys = np.array(
+            [function << _FUNCTION_SHIFT | index for function, index in sorted(executed)], dtype=np.int64
         )
-        for frame in dict.fromkeys(line.inline):
-            if frame.function is not None:
-                yield Scope(
-                    kind=ScopeKind.INLINED,
-                    name=frame.function,
-                    location=frame.call_site,
-                    function=function.id,
-                )
-    for loop in function.enclosing_loops(index):
-        yield loop_scope(function, loop)
-    if function.kind is not FunctionKind.KERNEL:
-        yield function_scope(program, function)
+        nothing = np.zeros(len(keys), dtype=np.int64)
+        counts = np.array([executed[place] for place in sorted(executed)], dtype=np.int64)
+        return keys, _Sums(nothing, nothing, nothing, counts, np.zeros((len(keys), 0), dtype=np.int64))
+    rows = blame.rows
+    function = rows.function.astype(np.int64) << _FUNCTION_SHIFT
+    inside = rows.function < functions
+    cause = causes(blame)
+    taken = inside & (rows.use_index != NO_INDEX)
+    caused = inside & (cause != NO_INDEX) & (rows.role != Role.UNATTRIBUTED.value)
+    use_keys, cause_keys = (function + rows.use_index)[taken], (function + cause)[caused]
+    places = np.unique(np.concatenate([use_keys, cause_keys]))
+    at_use, at_cause = np.searchsorted(places, use_keys), np.searchsorted(places, cause_keys)
+    sums = _zeros(len(places), len(blame.reasons))
+    np.add.at(sums.samples, at_use, rows.samples[taken])
+    np.add.at(sums.latency, at_use, rows.latency[taken])
+    np.add.at(sums.reasons, (at_use, rows.reason[taken]), rows.samples[taken])
+    np.add.at(sums.caused, at_cause, rows.samples[caused])
+    for position, key in enumerate(places.tolist()):
+        sums.executed[position] = executed.get((key >> _FUNCTION_SHIFT, key & _INDEX_MASK), 0)
+    return places, sums
 
 
-def _summary(blame: Blame | None, scope: Scope, sums: _Sums, *, counted: bool) -> ScopeSummary:
-    dominant: str | None = None
+def _zeros(length: int, reasons: int) -> _Sums:
+    samples, latency, caused, executed = (np.zeros(length, dtype=np.int64) for _ in range(4))
+    return _Sums(samples, latency, caused, executed, np.zeros((length, reasons), dtype=np.int64))
+
+
+def _by_scope(sums: _Sums, place: NDArray[np.intp], scope: NDArray[np.intp], scopes: int) -> _Sums:
+    found = _zeros(scopes, sums.reasons.shape[1])
+    np.add.at(found.samples, scope, sums.samples[place])
+    np.add.at(found.latency, scope, sums.latency[place])
+    np.add.at(found.caused, scope, sums.caused[place])
+    np.add.at(found.reasons, scope, sums.reasons[place])
+    np.maximum.at(found.executed, scope, sums.executed[place])
+    return found
+
+
+def _kernel(context: KernelContext, sums: _Sums, *, counted: bool) -> list[ScopeSummary]:
+    """The kernel as a whole: samples outside of every function are its own all the same."""
+    blame = context.blame
+    whole = _zeros(1, 0 if blame is None else len(blame.reasons))
+    whole.executed[0] = sums.executed.max(initial=0)
     if blame is not None:
-        stalled = [
-            (count, -index)
-            for index, count in sums.reasons.items()
-            if count and blame.reasons[index].stall_class is not StallClass.ISSUED
-        ]
-        dominant = blame.reasons[-max(stalled)[1]].name if stalled else None
+        rows = blame.rows
+        whole.samples[0], whole.latency[0] = blame.total_samples, blame.latency_samples
+        whole.caused[0] = rows.samples[rows.role != Role.UNATTRIBUTED.value].sum()
+        np.add.at(whole.reasons[0], rows.reason, rows.samples)
+    if not whole.samples[0] and not whole.executed[0]:
+        return []
+    return [_summary(blame, kernel_scope(context.program, context.kernel), whole, 0, counted=counted)]
+
+
+def _summary(blame: Blame | None, scope: Scope, sums: _Sums, number: int, *, counted: bool) -> ScopeSummary:
     return ScopeSummary(
         scope=scope,
-        samples=sums.samples,
-        latency=sums.latency,
-        caused=sums.caused,
-        executed_warps=sums.executed if counted else None,
-        dominant_reason=dominant,
+        samples=int(sums.samples[number]),
+        latency=int(sums.latency[number]),
+        caused=int(sums.caused[number]),
+        executed_warps=int(sums.executed[number]) if counted else None,
+        dominant_reason=None if blame is None else _dominant(blame, sums.reasons[number]),
     )
+
+
+def _dominant(blame: Blame, by_reason: Counts) -> str | None:
+    """The reason to wait with the most samples; the first of equals."""
+    best, name = 0, None
+    for count, reason in zip(by_reason.tolist(), blame.reasons, strict=True):
+        if count > best and reason.stall_class is not StallClass.ISSUED:
+            best, name = count, reason.name
+    return name
