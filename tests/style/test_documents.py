@@ -46,10 +46,10 @@ def test_the_readme_names_only_commands_that_exist() -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     known = {name for action in build_parser()._subparsers._group_actions for name in action.choices or ()}  # type: ignore[union-attr] # the parser has subcommands
     assert len(known) == len(COMMANDS)
-    assert set(re.findall(r"\bgpadvisor (advise|[a-z]+)\b(?= )", "\n".join(_blocks(text)))) <= known
+    assert {line.removeprefix("$ ").split()[1] for line in _commands(text)} <= known
 
 
-def _blocks(text: str) -> list[str]:
+def _commands(text: str) -> list[str]:
     return [
         line.strip()
         for block in re.findall(r"```[a-z]*\n(.*?)```", text, re.DOTALL)
