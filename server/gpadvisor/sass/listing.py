@@ -47,6 +47,11 @@ _FUNCTION = re.compile(r"^\s*Function\s*:\s*(?P<name>\S+)")
 _LABEL = re.compile(r"^(?P<name>[^\s:/]+):")
 _REFERENCE = re.compile(r"(?P<tick>`\()?(?P<name>\.[A-Za-z_][\w.$]*)(?:@srel)?(?(tick)\))")
 _SYMBOL = re.compile(r"`\(([^()]*)\)")
+_DESCRIPTOR = re.compile(r"([A-Z0-9]*)desc,\[")
+"""On sm_80 to sm_89 the JSON form of 13.5 prints the comma before a descriptor behind its name."""
+
+_TWO_PLACES = re.compile(r"(?<=^\[)([^\]]*)\]\[")
+
 _TARGETS = re.compile(r'\s*\(\*".*?"\*\)')
 
 
@@ -91,6 +96,12 @@ def _json_line(item: object) -> SassLine:
         raise SassError("the disassembler's JSON output has an instruction without an opcode")
     if "?" in operands or "&" in operands:
         operands = _ANNOTATION.sub("", operands)
+    if "desc,[" in operands:
+        operands = _DESCRIPTOR.sub(r"\1,desc[", operands).lstrip(",")
+    if opcode.startswith("LDGSTS"):
+        operands = _TWO_PLACES.sub(r"\1],[", operands, count=1)
+    if opcode.startswith("P2R") and ",PR" not in operands:
+        operands = operands.replace(",", ",PR,", 1)
     return SassLine(predicate if isinstance(predicate, str) and predicate else None, opcode, operands)
 
 

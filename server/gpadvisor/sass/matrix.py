@@ -27,15 +27,16 @@ def fragments(base: str, modifiers: Sequence[str]) -> Fragments | None:
     """Fragment sizes of a warp-wide matrix instruction; None for a shape that is not understood."""
     if base == "HMMA" and modifiers and modifiers[0] == "884":
         return _volta(modifiers)
-    match = next((found for found in map(_SHAPE.match, modifiers[:1]) if found), None)
+    match = next((found for found in map(_SHAPE.match, modifiers) if found), None)
     if match is None:
         return None
     m, n, k = (int(match[name]) for name in ("m", "n", "k"))
     bits = _input_bits(base, modifiers)
     result = 64 if base == "DMMA" else 16 if _half_result(base, modifiers) else 32
+    dense = 2 if "SP" in modifiers else 1  # half of a sparse A is stored
     size = [
         max(1, count * width // 32 // _LANES)
-        for count, width in ((m * n, result), (m * k, bits), (k * n, bits))
+        for count, width in ((m * n, result), (m * k // dense, bits), (k * n, bits))
     ]
     return Fragments(d=size[0], a=size[1], b=size[2], c=size[0])
 
@@ -58,3 +59,16 @@ def _volta(modifiers: Sequence[str]) -> Fragments:
     if "F32" in modifiers and any(modifier.startswith("STEP") for modifier in modifiers):
         result = 2
     return Fragments(d=result, a=2, b=2, c=result)
+
+
+_WARPGROUP_SHAPE = re.compile(r"64x(?P<n>[0-9]{1,3})x[0-9]{1,3}$")
+
+
+def warpgroup_fragments(base: str, modifiers: Sequence[str]) -> Fragments | None:
+    """Fragment sizes of HGMMA and its kin, whose 64 rows are spread over four warps; B is never in registers."""
+    match = next((found for found in map(_WARPGROUP_SHAPE.match, modifiers) if found), None)
+    if match is None:
+        return None
+    half = "F16" in modifiers and "F32" not in modifiers and base in ("HGMMA", "QGMMA")
+    result = max(1, int(match["n"]) // (4 if half else 2))
+    return Fragments(d=result, a=4, b=4, c=result)

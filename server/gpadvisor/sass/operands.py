@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from gpadvisor.model.instruction import MemorySpace, OpcodeInfo, Register, RegisterFile
-from gpadvisor.sass.matrix import Fragments, fragments
+from gpadvisor.sass.matrix import Fragments, fragments, warpgroup_fragments
+from gpadvisor.sass.texture import FETCHES, fetch_registers
 from gpadvisor.sass.tokens import Address, Operand, OperandKind, span
 from gpadvisor.sass.widths import data_registers, operand_widths
 
@@ -55,8 +56,9 @@ _CARRY_OUT: Final = frozenset(
         "UIMAD", "UIMNMX", "UVIMNMX", "UVIADD", "B2R",
     }
 )  # fmt: skip
+_TWO_RESULTS: Final = FETCHES | {"LDG", "LD"}  # a second register before the address belongs to 256-bit loads
 _VOTES: Final = frozenset({"VOTE", "VOTEU", "VOTE_VTG"})
-_TEXTURE_FETCHES: Final = frozenset({"TEX", "TLD", "TLD4", "TXD", "TMML", "TXQ", "FOOTPRINT", "TXA"})
+_WARPGROUP_MATRIX: Final = frozenset({"HGMMA", "QGMMA", "IGMMA", "BGMMA"})
 _MATRIX: Final = frozenset({"HMMA", "IMMA", "BMMA", "DMMA", "QMMA", "OMMA", "MXQMMA"})
 
 
@@ -79,6 +81,11 @@ def _special(form: Form, operands: Sequence[Operand]) -> Accesses | None:
     if base in _MATRIX:
         sizes = fragments(base, form.modifiers)
         return None if sizes is None else _matrix(sizes, operands)
+    if base in _WARPGROUP_MATRIX:
+        sizes = warpgroup_fragments(base, form.modifiers)
+        return None if sizes is None else _warpgroup_matrix(sizes, form, operands)
+    if base in FETCHES:
+        return _accesses(*fetch_registers(base, form.modifiers, operands, len(destinations(base, operands))))
     if base in ("R2P", "P2R", "UR2UP", "UP2UR"):
         return _predicate_pack(form, operands)
     return None
@@ -116,6 +123,8 @@ def destinations(base: str, operands: Sequence[Operand]) -> tuple[int, ...]:
         leading += 1
     if base in _TWO_PREDICATES:
         return tuple(range(min(leading, 2)))
+    if base == "FCHK":
+        return (0,)
     if base in _VOTES:
         return (0,) if leading else (0, 1)
     if leading >= len(operands) or not operands[leading].is_register:
@@ -124,7 +133,7 @@ def destinations(base: str, operands: Sequence[Operand]) -> tuple[int, ...]:
     if base in _CARRY_OUT:
         while end < len(operands) and operands[end].is_predicate:
             end += 1
-    elif base in _TEXTURE_FETCHES and end < len(operands) and operands[end].is_register:
+    elif base in _TWO_RESULTS and end < len(operands) and operands[end].is_register:
         end += 1
     return tuple(range(end))
 
@@ -144,7 +153,8 @@ def _regular(form: Form, operands: Sequence[Operand]) -> Accesses:
             uses.extend(_memory(form, operand, i))
             data += operand.kind is OperandKind.CONSTANT
         elif operand.is_register:
-            uses.extend(operand.registers(_at(from_widths, data)))
+            single = operand.file is RegisterFile.UNIFORM and form.base in _SURFACE_ACCESSES
+            uses.extend(operand.registers(1 if single else _at(from_widths, data)))
             data += 1
         elif operand.is_predicate:
             uses.extend(operand.registers())
@@ -183,13 +193,15 @@ def _address_width(form: Form, operand: Operand, address: Address, position: int
     uniform = address.file is RegisterFile.UNIFORM
     if address.role == "desc":
         return 2
+    if form.base == "LDGSTS" and position == 0 and address.group == 0:
+        return 1  # the place in shared memory
     if operand.kind is OperandKind.CONSTANT:
         return 2 if address.role == "cx" and uniform else 1
     if operand.kind is OperandKind.DESCRIPTOR:
         return _descriptor_width(form, operand, address)
-    if form.base == "UTMALDG":
-        return _tensor_map_coordinates(form) if position == 0 else 2
-    if form.base in ("SULD", "SUST", "SUATOM", "SURED"):
+    if form.base in _BULK:
+        return _bulk_width(form, position)
+    if form.base in _SURFACE_ACCESSES:
         return _surface_coordinates(form)
     if address.wide:
         return 2
@@ -204,16 +216,32 @@ def _descriptor_width(form: Form, operand: Operand, address: Address) -> int:
     return 1
 
 
-def _tensor_map_coordinates(form: Form) -> int:
-    return 2 + next(
-        (int(modifier[0]) for modifier in form.modifiers if modifier in ("1D", "2D", "3D", "4D", "5D")), 1
-    )
+_SURFACE_ACCESSES: Final = frozenset({"SULD", "SUST", "SUATOM", "SURED", "SUQUERY"})
+_BULK: Final = frozenset(
+    {"UTMALDG", "UTMASTG", "UTMAREDG", "UTMAPF", "UTMACCTL", "UBLKCP", "UBLKRED", "UBLKPF"}
+)
+_PLACES: Final = {"UTMALDG": 2, "UTMASTG": 1, "UTMAREDG": 1, "UTMAPF": 0}
+"""Uniform registers before the coordinates: the place in shared memory, and the barrier of loads."""
+
+
+def _bulk_width(form: Form, position: int) -> int:
+    """Registers of one address of a bulk copy; shared memory takes one, global memory a pair."""
+    if form.base in _PLACES:
+        return _PLACES[form.base] + _dimensions(form) if position == 0 else 2
+    if position == 0 or form.base in ("UBLKPF", "UTMACCTL"):
+        return 2  # global, or shared with its barrier
+    return 1 if form.modifiers[:2] == ("G", "S") else 2
+
+
+def _dimensions(form: Form) -> int:
+    return next((int(modifier[0]) for modifier in form.modifiers if modifier in ("1D", "2D", "3D", "4D", "5D")), 1)
+
+
+_SURFACES: Final = {"1D": 1, "2D": 2, "3D": 3, "1D_ARRAY": 2, "2D_ARRAY": 3, "ARRAY_1D": 2, "ARRAY_2D": 3}
 
 
 def _surface_coordinates(form: Form) -> int:
-    if "3D" in form.modifiers or "A2D" in form.modifiers:
-        return 3
-    return 2 if "2D" in form.modifiers or "A1D" in form.modifiers else 1
+    return next((count for name, count in _SURFACES.items() if name in form.modifiers), 1)
 
 
 # ---- irregular opcodes -----------------------------------------------------------------------------------------
@@ -223,6 +251,22 @@ def _matrix(sizes: Fragments, operands: Sequence[Operand]) -> Accesses:
     widths = (sizes.d, sizes.a, sizes.b, sizes.c)
     registers = [operand.registers(widths[i] if i < len(widths) else 1) for i, operand in enumerate(operands)]
     return _accesses(registers[0] if registers else (), (r for group in registers[1:] for r in group))
+
+
+def _warpgroup_matrix(sizes: Fragments, form: Form, operands: Sequence[Operand]) -> Accesses:
+    """D, then A in registers or in the descriptor, then C where it is printed."""
+    defs = operands[0].registers(sizes.d) if operands else ()
+    uses: list[Register] = []
+    descriptor = False
+    for position, operand in enumerate(operands[1:], start=1):
+        if operand.kind is OperandKind.DESCRIPTOR:
+            uses.extend(_memory(form, operand, position))
+            descriptor = True
+        elif operand.kind is OperandKind.GPR:
+            uses.extend(operand.registers(sizes.c if descriptor else sizes.a))
+        else:
+            uses.extend(operand.registers())
+    return _accesses(defs, uses)
 
 
 def _predicate_pack(form: Form, operands: Sequence[Operand]) -> Accesses:

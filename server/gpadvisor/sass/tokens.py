@@ -61,6 +61,7 @@ class Address:
     wide: bool  # printed with ".64"
     narrow: bool  # printed with ".U32"
     role: str  # name before the bracket: "", "desc", "gdesc", "tmem", "c", ...
+    group: int  # which bracket of the operand
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +172,7 @@ def _bracket_operand(text: str) -> Operand:
                     wide="64" in modifiers,
                     narrow="U32" in modifiers or "S32" in modifiers,
                     role=group["name"],
+                    group=len(names) - 1,
                 )
             )
     return Operand(_bracket_kind(names), text, addresses=tuple(addresses))

@@ -9,10 +9,10 @@ from typing import Final
 
 from gpadvisor.model.instruction import MemorySpace, OpcodeInfo
 
-_DATA_WIDTH: Final = {"64": 2, "128": 4, "256": 8, "U64": 2, "S64": 2, "F64": 2, "SPIN64": 2, "96": 3}
+_DATA_WIDTH: Final = {"64": 2, "128": 4, "256": 8, "U64": 2, "S64": 2, "F64": 2, "96": 3, "F32x2": 2, "F32x4": 4}
 _BYTES: Final = {
     "U8": 1, "S8": 1, "8": 1, "U16": 2, "S16": 2, "16": 2, "F16": 2, "BF16": 2, "32": 4, "64": 8, "96": 12,
-    "128": 16, "256": 32, "U64": 8, "S64": 8, "F64": 8,
+    "128": 16, "256": 32, "U64": 8, "S64": 8, "F64": 8, "F32x2": 8, "F32x4": 16,
 }  # fmt: skip
 _PAIR_MODIFIERS: Final = frozenset({"64", "U64", "S64"})
 
@@ -35,6 +35,8 @@ def _uniform(width: int) -> tuple[Sequence[int], Sequence[int]]:
 
 def data_registers(modifiers: Sequence[str]) -> int:
     """Registers per data operand of a memory access."""
+    if "ENL2" in modifiers:  # 256 bits in two operands of 128
+        return 4
     return max((_DATA_WIDTH.get(modifier, 1) for modifier in modifiers), default=1)
 
 
@@ -127,8 +129,25 @@ def _matrix_move(modifiers: Sequence[str], sources: int) -> tuple[Sequence[int],
 
 
 def _tensor_memory(modifiers: Sequence[str], sources: int) -> tuple[Sequence[int], Sequence[int]]:
-    counts = [int(modifier[1:]) for modifier in modifiers if re.fullmatch(r"x[0-9]{1,3}", modifier)]
-    return _uniform(min(counts[0], 255) if counts else 1)
+    repeats = [int(modifier[1:]) for modifier in modifiers if re.fullmatch(r"x[0-9]{1,3}", modifier)]
+    lanes = 4 if any("256bit" in modifier for modifier in modifiers) else 1
+    lanes = 2 if any("128bit" in modifier for modifier in modifiers) else lanes
+    return _uniform(min(lanes * (repeats[0] if repeats else 1), 255))
+
+
+def _matrix_transpose(modifiers: Sequence[str], sources: int) -> tuple[Sequence[int], Sequence[int]]:
+    expands = any("TO8" in modifier for modifier in modifiers)
+    return (2 if expands else 1,), (1,) * max(sources, 1)
+
+
+def _mbarrier(modifiers: Sequence[str], sources: int) -> tuple[Sequence[int], Sequence[int]]:
+    exchange = "64" in modifiers
+    return (2 if exchange or "TRANS64" in modifiers else 1,), (2 if exchange else 1,) * max(sources, 1)
+
+
+def _surface(modifiers: Sequence[str], sources: int) -> tuple[Sequence[int], Sequence[int]]:
+    data = data_registers(modifiers)
+    return (data,), (data,)
 
 
 _BY_OPCODE: Final[dict[str, Width]] = {
@@ -147,4 +166,6 @@ _BY_OPCODE: Final[dict[str, Width]] = {
     "STSM": _matrix_move,
     "LDTM": _tensor_memory,
     "STTM": _tensor_memory,
+    "MOVM": _matrix_transpose,
+    "SYNCS": _mbarrier,
 }
