@@ -3,8 +3,19 @@
 
 from __future__ import annotations
 
+from gpadvisor.toolchain.compile import Compiled, CompileSettings, compile_source
 from gpadvisor.toolchain.disassembly import Disassembly, disassemble
 from gpadvisor.toolchain.discovery import Tool, find_tools
 from gpadvisor.toolchain.process import ToolOutput, run_tool
 
-__all__ = ["Disassembly", "Tool", "ToolOutput", "disassemble", "find_tools", "run_tool"]
+__all__ = [
+    "CompileSettings",
+    "Compiled",
+    "Disassembly",
+    "Tool",
+    "ToolOutput",
+    "compile_source",
+    "disassemble",
+    "find_tools",
+    "run_tool",
+]

@@ -116,14 +116,14 @@ def _candidates(name: str, explicit: Path | None) -> Iterator[tuple[Path, str]]:
         yield explicit, "setting"
     if setting:
         yield Path(setting), "setting"
-    places = [*((folder, "toolkit") for folder in _toolkit_folders()), *_package_folders()]
+    places = [*((folder, "toolkit") for folder in toolkit_folders()), *_package_folders()]
     for folder, origin in places:
         path = folder / name
         if path.is_file() and os.access(path, os.X_OK):
             yield path, origin
 
 
-def _toolkit_folders() -> Iterator[Path]:
+def toolkit_folders() -> Iterator[Path]:
     """Folders of programs of installed CUDA toolkits, the user's choice first."""
     for variable in ("CUDA_HOME", "CUDA_PATH"):
         if os.environ.get(variable):

@@ -1,0 +1,271 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One CUDA source to one cubin with line information, by nvcc or, for device-only code, by NVRTC."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from gpadvisor.errors import SourceError, ToolFailedError, ToolNotFoundError
+from gpadvisor.model.problem import Problem, ProblemCode
+from gpadvisor.toolchain.compile_database import find_command
+from gpadvisor.toolchain.compile_options import CompileCommand, is_shell_safe, reduce_command
+from gpadvisor.toolchain.discovery import Tool, find_tools
+from gpadvisor.toolchain.nvrtc import Nvrtc, NvrtcResult, compile_by_nvrtc, find_nvrtc
+from gpadvisor.toolchain.process import DEFAULT_MEMORY_BYTES, run_tool
+
+DEFAULT_ARCH: Final = "sm_80"
+_ARCH: Final = re.compile(r"sm_\d+[af]?")
+_ERROR_LINE: Final = re.compile(r"\berror\b|\bfatal\b", re.IGNORECASE)
+# nvcc cannot do without a C++ compiler of the host; NVRTC can.
+_NO_HOST_COMPILER: Final = re.compile(
+    r"cannot find compiler|no such file or directory.*(gcc|g\+\+|cc1plus)|(gcc|g\+\+).*not found"
+    r"|failed to preprocess host compiler|unsupported gnu version|host compiler",
+    re.IGNORECASE,
+)
+_ERRORS_SHOWN: Final = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompileSettings:
+    """What a user may set about the compile step."""
+
+    nvcc: Path | None = None  # a compiler of the user's choice
+    arch: str | None = None  # instead of the command's own
+    flags: tuple[str, ...] = ()  # for sources that no compile database names
+    include_directories: tuple[Path, ...] = ()  # in addition to the command's
+    defines: tuple[str, ...] = ()  # "NAME" or "NAME=VALUE", in addition to the command's
+    timeout_seconds: float = 120.0
+    memory_bytes: int = DEFAULT_MEMORY_BYTES
+    trusted: bool = False  # pass on options that name a host compiler or options for one
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compiled:
+    """A compiled source."""
+
+    cubin: bytes
+    arch: str
+    command: tuple[str, ...]  # as it was run, or NVRTC's options
+    compiler: str  # "nvcc 13.5.37", "NVRTC 13.5"
+    problems: tuple[Problem, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """What the compilers have in common."""
+
+    source: Path
+    arch: str
+    options: tuple[str, ...]
+    directory: Path
+    folder: Path  # for what they write
+    settings: CompileSettings
+    deadline: float
+    cancelled: Callable[[], bool] | None
+
+    @property
+    def remaining(self) -> float:
+        """Seconds left of the time limit."""
+        return max(self.deadline - time.monotonic(), 0.1)
+
+
+def compile_source(
+    path: Path,
+    *,
+    arch: str | None = None,
+    settings: CompileSettings | None = None,
+    cancelled: Callable[[], bool] | None = None,
+) -> Compiled:
+    """Compile a ``.cu`` to the one cubin of an architecture.
+
+    The command is that of the nearest ``compile_commands.json`` that names the source, else the
+    settings' flags.
+
+    Raises:
+        SourceError: the source is missing or does not compile; the message carries the first errors.
+        ToolNotFoundError: no compiler for the architecture is here; the message names what to install.
+        ToolTimeoutError: the time limit passed.
+    """
+    settings = settings or CompileSettings()
+    source = path.resolve()
+    if not source.is_file():
+        raise SourceError(f"{path} is no file; give the path of a CUDA source")
+    command, wrong = find_command(source, trusted=settings.trusted)
+    problems: list[Problem] = []
+    if wrong is not None:
+        problems.append(_assumption(f"{wrong}; {path.name} was compiled with the flags of the settings"))
+    if command is None:
+        command = reduce_command(settings.flags, source.parent, trusted=settings.trusted)
+    if command.refused:
+        left_out = ", ".join(command.refused)
+        problems.append(
+            _assumption(f"left out {left_out} of the command: such options may run code of the project")
+        )
+    target = _target(arch or settings.arch, command, problems)
+    with tempfile.TemporaryDirectory(prefix="gpadvisor-") as folder:
+        job = _Job(
+            source=source,
+            arch=target,
+            options=(*command.options, *_own_options(settings)),
+            directory=command.directory if command.directory.is_dir() else source.parent,
+            folder=Path(folder),
+            settings=settings,
+            deadline=time.monotonic() + settings.timeout_seconds,
+            cancelled=cancelled,
+        )
+        return _compile(job, problems)
+
+
+def _assumption(message: str) -> Problem:
+    return Problem(ProblemCode.COMPILE_ASSUMPTION, message)
+
+
+def _own_options(settings: CompileSettings) -> tuple[str, ...]:
+    """Options that the settings add to every command."""
+    return (
+        *(f"--include-path={place}" for place in settings.include_directories),
+        *(f"--define-macro={define}" for define in settings.defines),
+    )
+
+
+def _target(asked: str | None, command: CompileCommand, problems: list[Problem]) -> str:
+    """The one architecture to compile for."""
+    if asked is not None:
+        if _ARCH.fullmatch(asked) is None:
+            raise SourceError(f"{asked} is no architecture; write it like sm_90")
+        return asked
+    if not command.architectures:
+        problems.append(
+            _assumption(f"no architecture was given; compiled for {DEFAULT_ARCH}, choose one with --arch")
+        )
+        return DEFAULT_ARCH
+    first, *others = command.architectures
+    if others:
+        problems.append(
+            _assumption(
+                f"compiled for {first} of the command's architectures, not for {', '.join(others)}; "
+                "--arch chooses"
+            )
+        )
+    return first
+
+
+def _compile(job: _Job, problems: list[Problem]) -> Compiled:
+    """By the first compiler that can."""
+    lacks: str | None = None
+    if not job.settings.trusted and not all(map(is_shell_safe, (str(job.source), *job.options))):
+        lacks = "nvcc would hand part of the source's path or of an option to a shell"
+        return _by_any_nvrtc(job, problems, lacks)
+    for tool in find_tools("nvcc", explicit=job.settings.nvcc):
+        if not tool.knows(job.arch):
+            continue
+        compiled, lacks = _by_nvcc(tool, job, problems)
+        if compiled is not None:
+            return compiled
+        # Without a host compiler no other nvcc does better.
+        break
+    return _by_any_nvrtc(job, problems, lacks)
+
+
+def _by_nvcc(tool: Tool, job: _Job, problems: list[Problem]) -> tuple[Compiled | None, str | None]:
+    """The cubin, or what nvcc lacks to make one."""
+    output = job.folder / "nvcc.cubin"
+    language = () if job.source.suffix == ".cu" else ("-x", "cu")
+    lines = () if "--device-debug" in job.options else ("-lineinfo",)
+    command = (
+        *(str(tool.path), "-cubin", *lines, f"-arch={job.arch}", *job.options, *language),
+        *("-o", str(output), str(job.source)),
+    )
+    result = run_tool(
+        command,
+        timeout_seconds=job.remaining,
+        memory_bytes=job.settings.memory_bytes,
+        cancelled=job.cancelled,
+        directory=job.directory,
+        check=False,
+    )
+    log = f"{result.stderr}\n{result.stdout[: 1 << 16].decode('utf-8', 'replace')}"
+    if result.status != 0 or not output.exists():
+        missing = _NO_HOST_COMPILER.search(log)
+        if missing is not None:
+            return None, f"{tool} found no usable host compiler"
+        raise _does_not_compile(job, str(tool), log)
+    return Compiled(
+        cubin=output.read_bytes(),
+        arch=job.arch,
+        command=command,
+        compiler=str(tool),
+        problems=tuple(problems),
+    ), None
+
+
+def _by_any_nvrtc(job: _Job, problems: list[Problem], lacks: str | None) -> Compiled:
+    """The cubin by the newest NVRTC that knows the architecture."""
+    number = int(re.sub(r"\D", "", job.arch))
+    unusable: list[str] = []
+    for copy in find_nvrtc():
+        try:
+            result = _by_nvrtc(copy, job)
+        except ToolFailedError as error:
+            unusable.append(str(error))
+            continue
+        if number not in result.architectures:
+            unusable.append(f"NVRTC {result.version} does not know {job.arch}")
+            continue
+        if not result.cubin:
+            raise _does_not_compile(job, f"NVRTC {result.version}", result.log)
+        if lacks is not None:
+            problems = [
+                *problems,
+                Problem(ProblemCode.TOOL_FALLBACK, f"{lacks}; used NVRTC {result.version} instead"),
+            ]
+        return Compiled(
+            cubin=result.cubin,
+            arch=job.arch,
+            command=result.options,
+            compiler=f"NVRTC {result.version}",
+            problems=tuple(problems),
+        )
+    known = [*([lacks] if lacks else []), *unusable]
+    reasons = f": {'; '.join(known)}" if known else ""
+    raise ToolNotFoundError(f"no compiler for {job.arch} was found{reasons}; install {_package(number)}")
+
+
+def _by_nvrtc(copy: Nvrtc, job: _Job) -> NvrtcResult:
+    return compile_by_nvrtc(
+        copy,
+        job.source,
+        job.arch,
+        job.options,
+        directory=job.directory,
+        folder=job.folder,
+        timeout_seconds=job.remaining,
+        memory_bytes=job.settings.memory_bytes,
+        cancelled=job.cancelled,
+    )
+
+
+def _package(number: int) -> str:
+    """What brings a compiler for an architecture."""
+    if number < 75:
+        return "a CUDA toolkit up to 12.9, or the package nvidia-cuda-nvrtc-cu12 for device-only code"
+    return "the package nvidia-cuda-nvcc and a C++ compiler, or nvidia-cuda-nvrtc for device-only code"
+
+
+def _does_not_compile(job: _Job, compiler: str, log: str) -> SourceError:
+    """An error with the compiler's first complaints."""
+    lines = [line.strip() for line in log.splitlines() if line.strip()]
+    errors = [line for line in lines if _ERROR_LINE.search(line)] or lines or ["it gave no reason"]
+    shown = "; ".join(errors[:_ERRORS_SHOWN])
+    device_only = ""
+    if compiler.startswith("NVRTC") and "cannot open source file" in shown:
+        device_only = ", which takes device code only: install the package nvidia-cuda-nvcc for host headers"
+    return SourceError(
+        f"{job.source.name} does not compile for {job.arch} by {compiler}{device_only}: {shown}"
+    )

@@ -1,0 +1,265 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A compile command reduced to the options that shape device code and cannot run foreign code.
+
+Commands come with projects that may be hostile, so options are kept by a list of known ones: what names
+another compiler, a plugin, an output or a file to write is left out. nvcc hands values to a shell that would
+run what stands in ``$(...)`` or backquotes even inside its quotes, so such values are left out, too.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+_RESPONSE_BYTES_MAX: Final = 1 << 20
+_SHELL: Final = re.compile(r"[$`\\\n\r\0]")
+
+# Options with a value, by every spelling, and the spelling that both nvcc and NVRTC take.
+_VALUE_OPTIONS: Final = {
+    "-I": "--include-path",
+    "--include-path": "--include-path",
+    "-isystem": "--system-include",
+    "--system-include": "--system-include",
+    "-include": "--pre-include",
+    "--pre-include": "--pre-include",
+    "-D": "--define-macro",
+    "--define-macro": "--define-macro",
+    "-U": "--undefine-macro",
+    "--undefine-macro": "--undefine-macro",
+    "-std": "--std",
+    "--std": "--std",
+    "-O": "--optimize",
+    "--optimize": "--optimize",
+    "-maxrregcount": "--maxrregcount",
+    "--maxrregcount": "--maxrregcount",
+    "-Xptxas": "--ptxas-options",
+    "--ptxas-options": "--ptxas-options",
+    "-ftz": "--ftz",
+    "--ftz": "--ftz",
+    "-prec-div": "--prec-div",
+    "--prec-div": "--prec-div",
+    "-prec-sqrt": "--prec-sqrt",
+    "--prec-sqrt": "--prec-sqrt",
+    "-fmad": "--fmad",
+    "--fmad": "--fmad",
+    "-rdc": "--relocatable-device-code",
+    "--relocatable-device-code": "--relocatable-device-code",
+    "-diag-suppress": "--diag-suppress",
+    "--diag-suppress": "--diag-suppress",
+    "-ftemplate-depth": "--ftemplate-depth",
+    "--ftemplate-depth": "--ftemplate-depth",
+}
+_SWITCHES: Final = {
+    "-use_fast_math": "--use_fast_math",
+    "--use_fast_math": "--use_fast_math",
+    "-expt-relaxed-constexpr": "--expt-relaxed-constexpr",
+    "--expt-relaxed-constexpr": "--expt-relaxed-constexpr",
+    "-expt-extended-lambda": "--extended-lambda",
+    "--expt-extended-lambda": "--extended-lambda",
+    "-extended-lambda": "--extended-lambda",
+    "--extended-lambda": "--extended-lambda",
+    "-restrict": "--restrict",
+    "--restrict": "--restrict",
+    "-extra-device-vectorization": "--extra-device-vectorization",
+    "--extra-device-vectorization": "--extra-device-vectorization",
+    "-G": "--device-debug",
+    "--device-debug": "--device-debug",
+    "-dc": "--relocatable-device-code=true",
+    "--device-c": "--relocatable-device-code=true",
+    "-w": "--disable-warnings",
+    "--disable-warnings": "--disable-warnings",
+}
+# Options that may hide a path to code of the project; passed on only where the caller trusts it.
+_TRUSTED_OPTIONS: Final = {
+    "-ccbin": "--compiler-bindir",
+    "--compiler-bindir": "--compiler-bindir",
+    "-Xcompiler": "--compiler-options",
+    "--compiler-options": "--compiler-options",
+}
+# Options whose value is a word of its own and is dropped with them.
+_DROPPED_WITH_VALUE: Final = frozenset(
+    (
+        "-o",
+        "--output-file",
+        "-MF",
+        "-MT",
+        "-MQ",
+        "-x",
+        "--x",
+        "-Xlinker",
+        "--linker-options",
+        "-Xnvlink",
+        "--nvlink-options",
+        "-Xarchive",
+        "--archive-options",
+        "-Xcudafe",
+        "-Xfatbin",
+        "-Xlibrary",
+        "-odir",
+        "--output-directory",
+        "-keep-dir",
+        "--keep-dir",
+        "-L",
+        "--library-path",
+        "-l",
+        "--library",
+        "-idp",
+        "--input-drive-prefix",
+        "-ddp",
+        "--dependency-drive-prefix",
+        "-dp",
+        "--drive-prefix",
+        "-ldir",
+        "--libdevice-directory",
+        "-t",
+        "--threads",
+        "-split-compile",
+        "--split-compile",
+        "-time",
+        "--time",
+        "-m",
+        "--machine",
+        "-cudart",
+        "--cudart",
+        "-cudadevrt",
+        "--cudadevrt",
+        "-default-stream",
+        "--default-stream",
+        "-iquote",
+        "-idirafter",
+        "-target",
+    )
+)
+_ARCH_OPTIONS: Final = frozenset(
+    (
+        "-arch",
+        "--gpu-architecture",
+        "-code",
+        "--gpu-code",
+        "-gencode",
+        "--generate-code",
+        "--cuda-gpu-arch",
+        "--offload-arch",
+    )
+)
+_RESPONSE_OPTIONS: Final = frozenset(("-optf", "--options-file"))
+# Longest first, so that "-isystemX" is not read as "-I".
+_JOINED: Final = ("-isystem", "-I", "-D", "-U", "-O")
+_PTXAS: Final = re.compile(
+    r"-{1,2}(O[0-3]|opt-level=[0-3]|[df]?lcm=\w+|def-load-cache=\w+|dscm=\w+|def-store-cache=\w+|fmad=\w+|v|verbose|"
+    r"allow-expensive-optimizations=\w+|maxrregcount=\d+|warn-[\w-]+|disable-optimizer-constants)"
+)
+_SM: Final = re.compile(r"\bsm_(\d+[af]?)\b")
+_COMPUTE: Final = re.compile(r"\bcompute_(\d+[af]?)\b")
+
+
+@dataclass(frozen=True, slots=True)
+class CompileCommand:
+    """The device side of a compile command."""
+
+    options: tuple[str, ...]  # "--name" or "--name=value"
+    architectures: tuple[str, ...]  # "sm_80", in the order given
+    directory: Path  # what relative paths are relative to
+    refused: tuple[str, ...]  # options left out because they may run code of the project
+    database: Path | None  # the file it comes from
+
+
+def is_shell_safe(text: str) -> bool:
+    """Whether nvcc can be given a word without its shell running part of it."""
+    return _SHELL.search(text) is None
+
+
+def reduce_command(
+    words: Iterable[str], directory: Path, *, trusted: bool = False, database: Path | None = None
+) -> CompileCommand:
+    """The device options of a command line without its program."""
+    options: list[str] = []
+    architectures: list[str] = []
+    refused: list[str] = []
+    for name, value in _split_options(_expanded(words, directory)):
+        if name in _ARCH_OPTIONS:
+            architectures += _architectures(name, value)
+        elif name in _SWITCHES:
+            options.append(_SWITCHES[name])
+        elif name in _TRUSTED_OPTIONS:
+            if trusted:
+                options.append(f"{_TRUSTED_OPTIONS[name]}={value}")
+            else:
+                refused.append(name)
+        elif name in _VALUE_OPTIONS and value:
+            canonical = _VALUE_OPTIONS[name]
+            if canonical == "--ptxas-options":
+                value = ",".join(part for part in value.split(",") if _PTXAS.fullmatch(part))  # noqa: PLW2901  # reduced
+            if value and not trusted and not is_shell_safe(value):
+                refused.append(f"{name} {value!r}")
+            elif value:
+                options.append(f"{canonical}={value}")
+    return CompileCommand(
+        options=tuple(options),
+        architectures=tuple(dict.fromkeys(architectures)),
+        directory=directory,
+        refused=tuple(dict.fromkeys(refused)),
+        database=database,
+    )
+
+
+def _expanded(words: Iterable[str], directory: Path) -> Iterator[str]:
+    """The words, with those of response files in their place: build systems put include paths there."""
+    pending = iter(words)
+    for word in pending:
+        name, _, joined = word.partition("=")
+        if name in _RESPONSE_OPTIONS:
+            for part in (joined or next(pending, "")).split(","):
+                yield from _response(directory / part)
+        elif word.startswith("@") and len(word) > 1:
+            yield from _response(directory / word[1:])
+        else:
+            yield word
+
+
+def _response(path: Path) -> list[str]:
+    """The words of a response file; they pass the same list of known options as all others."""
+    try:
+        if not path.is_file() or path.stat().st_size > _RESPONSE_BYTES_MAX:
+            return []
+        return shlex.split(path.read_text(encoding="utf-8", errors="replace"))
+    except (OSError, ValueError):
+        return []
+
+
+def _split_options(words: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Name and value of each option; unknown ones come without a value, plain words not at all."""
+    pending = iter(words)
+    for word in pending:
+        if not word.startswith("-") or word == "-":
+            continue
+        if word in _SWITCHES:
+            yield word, ""
+        elif word in _VALUE_OPTIONS or word in _ARCH_OPTIONS or word in _TRUSTED_OPTIONS:
+            yield word, next(pending, "")
+        elif word in _DROPPED_WITH_VALUE:
+            next(pending, None)
+        else:
+            name, equals, value = word.partition("=")
+            joined = next((prefix for prefix in _JOINED if word.startswith(prefix)), None)
+            if equals and (name in _VALUE_OPTIONS or name in _ARCH_OPTIONS or name in _TRUSTED_OPTIONS):
+                yield name, value
+            elif joined is not None:
+                yield joined, word[len(joined) :]
+            else:
+                yield name, ""
+
+
+def _architectures(name: str, value: str) -> list[str]:
+    """The real architectures that an option asks for; of a virtual one its own."""
+    # "-gencode arch=compute_80,code=[sm_80,compute_80]" makes code for the sm_ part only.
+    found = _SM.findall(value)
+    if not found and name not in ("-code", "--gpu-code"):
+        found = _COMPUTE.findall(value)
+    if not found and re.fullmatch(r"\d+[af]?", value):
+        found = [value]
+    return [f"sm_{number}" for number in found]

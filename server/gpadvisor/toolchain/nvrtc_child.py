@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The child process that calls NVRTC: a compiler that crashes or never ends must not take its caller along.
+
+It reads a request (JSON) from the file that its only argument names, writes the cubin to the file that the
+request names, and prints the answer (JSON).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+
+class Nvrtc:
+    """The few functions of the NVRTC library that are needed; the same in every version since 11.2."""
+
+    def __init__(self, library: str) -> None:
+        """Load a library."""
+        self._library = ctypes.CDLL(library)
+
+    def version(self) -> tuple[int, int]:
+        """Major and minor version."""
+        major, minor = ctypes.c_int(), ctypes.c_int()
+        self._library.nvrtcVersion(ctypes.byref(major), ctypes.byref(minor))
+        return major.value, minor.value
+
+    def architectures(self) -> list[int]:
+        """The numbers of the architectures that it makes code for."""
+        count = ctypes.c_int()
+        self._library.nvrtcGetNumSupportedArchs(ctypes.byref(count))
+        numbers = (ctypes.c_int * max(count.value, 1))()
+        self._library.nvrtcGetSupportedArchs(numbers)
+        return list(numbers)[: count.value]
+
+    def compile(self, source: bytes, name: bytes, options: list[bytes]) -> tuple[int, str, bytes]:
+        """Status, log and cubin of one compilation."""
+        program = ctypes.c_void_p()
+        status = self._library.nvrtcCreateProgram(ctypes.byref(program), source, name, 0, None, None)
+        if status:
+            return int(status), "the program cannot be created", b""
+        try:
+            words = (ctypes.c_char_p * len(options))(*options)
+            status = int(self._library.nvrtcCompileProgram(program, len(options), words))
+            log = self._take("nvrtcGetProgramLog", program).rstrip(b"\0").decode("utf-8", "replace")
+            return status, log, self._take("nvrtcGetCUBIN", program) if not status else b""
+        finally:
+            self._library.nvrtcDestroyProgram(ctypes.byref(program))
+
+    def _take(self, function: str, program: ctypes.c_void_p) -> bytes:
+        """What a pair of functions, one for the size and one for the bytes, gives."""
+        size = ctypes.c_size_t()
+        self._library[f"{function}Size"](program, ctypes.byref(size))
+        text = ctypes.create_string_buffer(max(size.value, 1))
+        self._library[function](program, text)
+        return text.raw[: size.value]
+
+
+def answer(request: dict[str, Any]) -> dict[str, Any]:
+    """Do what a request asks for."""
+    nvrtc = Nvrtc(request["library"])
+    facts = {"version": nvrtc.version(), "architectures": nvrtc.architectures()}
+    if "source" not in request:
+        return facts
+    source = Path(request["source"]).read_bytes()
+    options = [str(option).encode() for option in request["options"]]
+    status, log, cubin = nvrtc.compile(source, request["name"].encode(), options)
+    if cubin:
+        Path(request["output"]).write_bytes(cubin)
+    return {**facts, "status": status, "log": log[: 1 << 16]}
+
+
+def main() -> None:
+    """Answer the request of the command line."""
+    request = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
+    sys.stdout.write(json.dumps(answer(request)))
+
+
+if __name__ == "__main__":
+    main()
