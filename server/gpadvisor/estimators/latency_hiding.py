@@ -9,7 +9,7 @@ from typing import Final
 
 from gpadvisor.estimators.context import KernelContext
 from gpadvisor.estimators.ranges import sampled_range, speedup
-from gpadvisor.model.advice import Estimate, Match, Region, Scope, ScopeKind
+from gpadvisor.model.advice import Estimate, Match, Region, Scope
 from gpadvisor.model.program import Program
 
 _SHOWN_SCOPES: Final = 4
@@ -63,7 +63,7 @@ def latency_hiding(context: KernelContext, match: Match) -> Estimate:
     blame = context.blame
     total = blame.total_samples
     active = total - blame.latency_samples
-    parents = scope_parents(context.program, [region.scope for region in match.regions])
+    parents = scope_parents(context.program, match.regions)
     latencies = [int(blame.rows.latency[region.rows].sum()) for region in match.regions]
 
     def hidden(factor: float) -> float:
@@ -81,18 +81,24 @@ def latency_hiding(context: KernelContext, match: Match) -> Estimate:
     return sampled_range(context, match, total, hidden).ordered(paper, text)
 
 
-def scope_parents(program: Program, scopes: Sequence[Scope]) -> list[int | None]:
-    """For each scope the index of the smallest other one around it."""
-    kernel = next((index for index, scope in enumerate(scopes) if scope.kind is ScopeKind.KERNEL), None)
+def scope_parents(program: Program, regions: Sequence[Region]) -> list[int | None]:
+    """For each region the index of the smallest other one around it, in the same function.
+
+    A called function is no part of its caller here: its work cannot move there.
+    """
     places: dict[tuple[int, int | None], int] = {}
-    for index, scope in enumerate(scopes):
-        if scope.function is not None and scope.kind is not ScopeKind.KERNEL:
-            places.setdefault((scope.function, scope.loop), index)
+    for index, region in enumerate(regions):
+        scope = region.scope
+        if scope.function is None:
+            continue
+        known = places.get((scope.function, scope.loop))
+        # Samples outside of every function stand under the kernel's name, with no work of their own.
+        if known is None or region.active_samples > regions[known].active_samples:
+            places[scope.function, scope.loop] = index
     parents: list[int | None] = []
-    for index, scope in enumerate(scopes):
-        around = (places.get(place) for place in _places_around(program, scope))
-        inner = next((other for other in around if other is not None and other != index), kernel)
-        parents.append(None if inner == index else inner)
+    for region in regions:
+        around = (places.get(place) for place in _places_around(program, region.scope))
+        parents.append(next((other for other in around if other is not None), None))
     return parents
 
 

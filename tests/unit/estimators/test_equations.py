@@ -95,6 +95,29 @@ def test_latency_hiding_finds_nested_scopes_in_the_program() -> None:
     assert "min(100, 300), min(120, 300)" in estimate.equation
 
 
+def test_a_called_function_is_not_nested_in_its_caller() -> None:
+    blamed = made.blame(
+        made.Row(samples=300, latency=300, function=1, use=9),
+        made.Row(samples=300, latency=300, use=5),
+        made.selected(400),
+    )
+    functions = made.program(made.function(), made.function(number=1, name="_Z1f"))
+    regions = match(made.region([0], active=200, loop=0, function=1), made.region([1], active=50))
+    estimate = latency_hiding(made.context(blamed, of=functions), regions)
+    assert estimate.paper == pytest.approx(1000 / 750)
+
+
+def test_samples_outside_of_the_program_hide_nothing_and_hinder_nothing() -> None:
+    blamed = made.blame(
+        made.Row(samples=300, latency=300, use=9), made.external(300, latency=300), made.selected(400)
+    )
+    regions = match(
+        made.region([1], active=0), made.region([0], active=100, loop=1), made.region([], active=300)
+    )
+    estimate = latency_hiding(made.context(blamed), regions)
+    assert estimate.paper == pytest.approx(1000 / 900)
+
+
 def test_eqs_6_to_10_by_hand() -> None:
     terms = parallel_equation(warps_now=4, warps_new=1, issue_ratio=0.05, factor=1 / 0.9)
     assert terms.warp_change == 0.25
