@@ -12,6 +12,7 @@ from gpadvisor.source.matching import (
     parse_mapping,
     path_parts,
 )
+from gpadvisor.source.naming import name_source_tokens
 from gpadvisor.source.suppression import apply_suppressions
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "apply_suppressions",
     "mapped_paths",
     "match_sources",
+    "name_source_tokens",
     "parse_mapping",
     "path_parts",
     "suppression_comments",

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Advice that names what the source says."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tests import advice_values as values
+
+from gpadvisor.model.advice import Suggestion
+from gpadvisor.source import name_source_tokens
+
+
+def added(suggestion: Suggestion, texts: dict[str, str] | None = None) -> str:
+    kernel = values.kernel(suggestions=(suggestion,))
+    (named,) = name_source_tokens([kernel], values.SOURCES if texts is None else texts)
+    (only,) = named.suggestions
+    assert only.advice.startswith(suggestion.advice)
+    return only.advice.removeprefix(suggestion.advice).strip()
+
+
+def test_the_double_literal() -> None:
+    assert added(values.STRENGTH_REDUCTION) == "The source has the double literal 0.5 (line 10)."
+
+
+def test_no_literal_is_named_for_integer_arithmetic() -> None:
+    hotspot = replace(
+        values.CONVERSION_HOTSPOT,
+        definition=values.code(0x150, "MUFU.RCP R4, R2", values.at(9)),
+        use=values.code(0x170, "F2I.U32 R4, R4", values.at(10)),
+    )
+    division = replace(values.STRENGTH_REDUCTION, hotspots=(hotspot,))
+    assert added(division) == ""
+    text = values.GATHER_SOURCE.replace("idx[k];", "idx[k % n] / blockDim.x;")
+    assert "divisions idx[k % n] / blockDim.x (line 9), k % n (line 9)." in added(
+        division, {values.GATHER_FILE: text}
+    )
+
+
+def test_the_pragma_that_is_there() -> None:
+    assert added(values.LOOP_UNROLLING) == ""
+    text = values.GATHER_SOURCE.replace(
+        "    float acc = 0.0f;", "    float acc = 0.0f;\n    #pragma unroll 2"
+    )
+    text = text.replace('#include "load.cuh"\n', "", 1)
+    assert (
+        added(values.LOOP_UNROLLING, {values.GATHER_FILE: text}) == "The loop has #pragma unroll 2 already."
+    )
+
+
+def test_pointers_that_may_overlap() -> None:
+    assert added(values.CODE_REORDERING) == "Pointers without __restrict__: out, in, idx."
+    text = values.GATHER_SOURCE.replace("*in", "*__restrict__ in").replace("*idx", "*__restrict__ idx")
+    assert added(values.CODE_REORDERING, {values.GATHER_FILE: text}) == ""
+
+
+def test_launch_bounds_that_are_there() -> None:
+    assert added(values.THREAD_INCREASE) == ""
+    text = values.GATHER_SOURCE.replace("void gather", "void __launch_bounds__(512) gather")
+    assert added(values.THREAD_INCREASE, {values.GATHER_FILE: text}).endswith(
+        "__launch_bounds__(512) already."
+    )
+
+
+def test_other_rules_other_languages_and_missing_sources_stay_as_they_are() -> None:
+    other = replace(values.STRENGTH_REDUCTION, code="GPA105")
+    assert added(other) == ""
+    assert added(values.STRENGTH_REDUCTION, {}) == ""
+    python = replace(
+        values.CONVERSION_HOTSPOT,
+        use=values.code(0, "DADD R1, R2, R3", values.at(1, "k.py")),
+        definition=None,
+    )
+    assert added(replace(values.STRENGTH_REDUCTION, hotspots=(python,)), {"k.py": "x = y * 0.5"}) == ""
