@@ -56,14 +56,14 @@ def _finding(context: KernelContext, optimizer: Optimizer, match: Match) -> Find
     parallel = optimizer.category is Category.PARALLEL
     if not samples and not parallel and match.measured_bound is None:
         return None
+    # A note promises nothing, and a launch without a target cannot be estimated.
+    estimated = blame.total_samples and optimizer.category is not Category.NOTE
     if parallel and match.parallel is None:
-        return Finding(
-            optimizer=optimizer, match=match, estimate=None, matched_samples=samples, matched_latency=latency
-        )
+        estimated = False
     return Finding(
         optimizer=optimizer,
         match=match,
-        estimate=optimizer.estimate(context, match) if blame.total_samples else None,
+        estimate=optimizer.estimate(context, match) if estimated else None,
         matched_samples=samples,
         matched_latency=latency,
     )

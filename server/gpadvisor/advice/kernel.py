@@ -123,15 +123,14 @@ def advise_kernel(
 
 
 def _passes(context: KernelContext, finding: Finding, limits: Thresholds) -> bool:
-    """Whether a finding is worth showing; one without an estimate has nothing to be measured by."""
-    if finding.estimate is None:
+    """Whether a finding is worth showing; without samples there is nothing to measure it by."""
+    total = 0 if context.blame is None else context.blame.total_samples
+    if not total:
         return True
-    category = finding.optimizer.category
-    if category is not Category.PARALLEL and finding.match.measured_bound is None:
-        total = context.blame.total_samples if context.blame is not None else 0
-        if not total or finding.matched_samples / total < limits.importance:
-            return False
-    return category is Category.NOTE or finding.estimate.expected >= limits.speedup
+    exempt = finding.optimizer.category is Category.PARALLEL or finding.match.measured_bound is not None
+    if not exempt and finding.matched_samples / total < limits.importance:
+        return False
+    return finding.estimate is None or finding.estimate.expected >= limits.speedup
 
 
 def _rank(suggestion: Suggestion) -> tuple[bool, bool, float, float, str]:

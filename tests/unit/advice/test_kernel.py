@@ -86,6 +86,7 @@ def test_suggestions_are_ranked_by_what_they_are_expected_to_give() -> None:
     )
     assert [one.code for one in found.suggestions] == ["GPA106", "GPA102", "GPA901"]
     assert found.rejected == (Rejection(code="GPA105", reason="no barrier"),)
+    assert found.suggestions[-1].speedup is None  # a note promises nothing
     first = found.suggestions[0]
     assert first.speedup is not None
     assert first.speedup.paper == pytest.approx(1000 / 600)
@@ -268,7 +269,7 @@ def test_the_verdict_names_the_wait_and_the_best_cure() -> None:
     found = advice(optimizer("GPA106", match(0)))
     assert "Limited by latency: schedulers issue in 28% of all samples" in found.verdict
     assert "GPA106 Name of GPA106 is expected to give 1.67x" in found.verdict
-    nothing_left = advice()
+    nothing_left = advice(optimizer("GPA901", match(0), Category.NOTE))
     assert "no optimizer helps (0 rejected), each for the reason listed" in nothing_left.verdict
 
 
