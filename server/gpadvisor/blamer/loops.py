@@ -14,7 +14,7 @@ import numpy as np
 from gpadvisor.blamer.measured import Values
 from gpadvisor.blamer.queries import loop_indices
 from gpadvisor.model.ids import INSTRUCTION_BYTES, LoopId
-from gpadvisor.model.instruction import Instruction, OpcodeClass, Register
+from gpadvisor.model.instruction import Instruction, MemorySpace, OpcodeClass, Register
 from gpadvisor.model.program import Function
 
 _ADDITIONS: Final = frozenset({"IADD3", "IADD", "UIADD3", "VIADD", "UIADD", "VIADDMNMX"})
@@ -204,26 +204,31 @@ def _constant(instruction: Instruction) -> int | None:
 def _copies(
     function: Function, indices: list[int], step: int | None, *, has_inner: bool
 ) -> tuple[int, str | None]:
-    """How often the compiler (or the author) has written the body out already."""
+    """How often the compiler (or the author) has written the body out already.
+
+    Told by what stands several times: everything, if the body was copied; a line, if a loop inside it was.
+    """
     by_line: dict[tuple[str, int, object] | None, Counter[str]] = {}
     for index in indices:
         entry = function.lines[index]
         instruction = function.instructions[index]
-        if instruction.info.opclass in _REPEATED:
+        info = instruction.info
+        if info.opclass in _REPEATED and info.space is not MemorySpace.CONSTANT:
             key = None if entry is None else (entry.location.file, entry.location.line, entry.inline)
             by_line.setdefault(key, Counter())[instruction.opcode] += 1
-    repeated, where = 1, "its body stands"
+    counts = [count for counter in by_line.values() for count in counter.values()]
+    whole = gcd(*counts) if len(counts) > 1 and not has_inner else 1
+    steps = abs(step) if step is not None and 1 < abs(step) <= _LARGEST_UNROLL else 1
+    if steps > 1 and counts and not has_inner and all(count % steps == 0 for count in counts):
+        return steps, f"its body stands {steps} times in it, and its counter steps by {step}"
+    if whole > 1:
+        return whole, f"its body stands {whole} times in it"
+    repeated, line = 1, 0
     for place, counter in by_line.items():
         factor = gcd(*counter.values())
-        # One opcode alone may be repeated by the source itself; without lines nested loops would be mixed.
-        if len(counter) > 1 and factor > repeated and not (place is None and has_inner):
-            repeated = factor
-            where = "its body stands" if place is None else f"line {place[1]} stands"
-    if repeated == 1:
-        return 1, None
-    if step is not None and 1 < abs(step) <= _LARGEST_UNROLL and repeated % abs(step) == 0:
-        return repeated, f"{where} {repeated} times in the loop, whose counter steps by {step}"
-    return repeated, f"{where} {repeated} times in the loop"
+        if place is not None and len(counter) > 1 and factor > repeated:  # one opcode may repeat by itself
+            repeated, line = factor, place[1]
+    return (repeated, f"line {line} stands {repeated} times in it") if repeated > 1 else (1, None)
 
 
 def measured_trips(function: Function, loop: LoopId, executed: Values) -> float | None:

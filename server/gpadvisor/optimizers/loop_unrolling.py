@@ -52,6 +52,7 @@ import numpy as np
 from gpadvisor.analyzer.occupancy import occupancy
 from gpadvisor.blamer.loops import LoopFacts, divergence, is_recurrence, loop_facts, measured_trips
 from gpadvisor.blamer.measured import executed_threads, executed_warps, registers_per_thread, shared_bytes
+from gpadvisor.blamer.patterns import math_sequences
 from gpadvisor.blamer.queries import (
     Rows,
     by_class,
@@ -70,7 +71,7 @@ from gpadvisor.model.advice import Adjustment, Category, Match, Region, Rejectio
 from gpadvisor.model.blame import NO_INDEX, Blame, DependencyClass, Role
 from gpadvisor.model.ids import LoopId
 from gpadvisor.model.instruction import OpcodeClass
-from gpadvisor.model.program import Function
+from gpadvisor.model.program import Function, FunctionKind, Loop
 from gpadvisor.model.stalls import StallClass
 
 _CODE: Final = "GPA201"
@@ -162,13 +163,25 @@ def _loop_count(context: KernelContext) -> int:
 def _rolled_loops(context: KernelContext) -> tuple[StaticSite, ...]:
     found = []
     for function in kernel_functions(context.program, context.kernel):
-        for loop in function.loops:
+        library = {index for sequence in math_sequences(function) for index in sequence.indices}
+        for loop in function.loops if function.kind is not FunctionKind.MATH_HELPER else ():
             facts = loop_facts(function, loop.id)
-            if not facts.has_inner and facts.loads and facts.copies == 1 and not facts.barriers:
+            rolled = facts.copies == 1 and not _remainder(function, loop)
+            rolled &= function.blocks[loop.header].start not in library
+            if rolled and facts.loads and not facts.has_inner and not facts.barriers:
                 detail = f"loop of {len(facts.indices)} instructions with {facts.loads} loads, not unrolled"
                 start = function.blocks[loop.header].start
                 found.append(StaticSite(function=function.id, index=start, detail=detail))
     return tuple(found)
+
+
+def _remainder(function: Function, loop: Loop) -> bool:
+    """Whether a loop does the last passes of an unrolled one: the compiler gives both the same line."""
+    return loop.location is not None and any(
+        other.location == loop.location and loop_facts(function, other.id).copies > 1
+        for other in function.loops
+        if other.id != loop.id
+    )
 
 
 def _outlook(context: KernelContext, blame: Blame, region: Region) -> _Outlook:

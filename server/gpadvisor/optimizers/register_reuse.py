@@ -59,6 +59,7 @@ from gpadvisor.blamer.queries import (
     Mask,
     by_class,
     by_instruction,
+    by_place,
     by_stall,
     causes,
     kernel_functions,
@@ -71,6 +72,7 @@ from gpadvisor.estimators.context import KernelContext, Optimizer
 from gpadvisor.estimators.stall_elimination import stall_elimination
 from gpadvisor.model.advice import Adjustment, Category, Match, Rejection, StaticSite
 from gpadvisor.model.blame import Blame, DependencyClass
+from gpadvisor.model.ids import FunctionId
 from gpadvisor.model.instruction import OpcodeClass
 from gpadvisor.model.stalls import StallClass
 
@@ -92,7 +94,7 @@ def _match(context: KernelContext) -> Match | Rejection:
     sites = _sites(context)
     frame = _frame_bytes(context)
     if context.blame is None:
-        spills = [site for site in sites if _is_spill(context, site)]
+        spills = _spills(context, sites)
         return static_match(
             _CODE,
             title=_SPILLS if spills else _ARRAYS,
@@ -105,7 +107,7 @@ def _match(context: KernelContext) -> Match | Rejection:
     if not samples(blame, local):
         where = f"{len(sites)} in the code, none with samples" if sites else "none in the code"
         return Rejection(code=_CODE, reason=f"no stall due to local memory accesses: {where}")
-    spilled = local & by_instruction(blame, context.program, causes(blame), is_stack_slot)
+    spilled = local & by_place(blame, causes(blame), _spills(context, sites))
     indexed = local & ~spilled
     most_spilled = samples(blame, spilled) >= samples(blame, indexed)
     return Match(
@@ -128,14 +130,49 @@ def _sites(context: KernelContext) -> tuple[StaticSite, ...]:
     for function in kernel_functions(context.program, context.kernel):
         for index, instruction in enumerate(function.instructions):
             if is_local(instruction):
-                what = "spill" if is_stack_slot(instruction) else "element of an indexed array"
-                verb = "stores" if instruction.info.opclass is OpcodeClass.STORE else "loads"
-                found.append(StaticSite(function=function.id, index=index, detail=f"{verb} a {what}"))
+                what = "a place of the stack frame" if is_stack_slot(instruction) else "an indexed array"
+                verb = "stores to" if instruction.info.opclass is OpcodeClass.STORE else "loads from"
+                found.append(StaticSite(function=function.id, index=index, detail=f"{verb} {what}"))
     return tuple(found)
 
 
-def _is_spill(context: KernelContext, site: StaticSite) -> bool:
-    return is_stack_slot(context.program.functions[site.function].instructions[site.index])
+def _spills(context: KernelContext, sites: tuple[StaticSite, ...]) -> frozenset[tuple[FunctionId, int]]:
+    """Accesses to fixed places of the frame that keep registers rather than elements of an array.
+
+    A function that also indexes its frame at run time has arrays in it; there, fixed places are spills only
+    if the compiler had no registers left.
+    """
+    instructions = {
+        (site.function, site.index): context.program.functions[site.function].instructions[site.index]
+        for site in sites
+    }
+    indexed = {place[0] for place, instruction in instructions.items() if not is_stack_slot(instruction)}
+    full = _registers_full(context)
+    return frozenset(
+        place
+        for place, instruction in instructions.items()
+        if is_stack_slot(instruction) and (full or place[0] not in indexed)
+    )
+
+
+def _allowed_registers(context: KernelContext) -> int:
+    """Registers that __launch_bounds__ leaves for each thread, else what the hardware has."""
+    sm = context.machine.sm
+    facts = context.program.facts.get(context.kernel)
+    cap = sm.max_registers_per_thread.value
+    if facts is None or not facts.max_threads_per_block:
+        return cap
+    warps = -(-facts.max_threads_per_block // sm.warp_size.value) * (facts.min_blocks_per_sm or 1)
+    each = sm.registers.value // (warps * sm.warp_size.value)
+    return min(cap, max(_REGISTER_STEP, each // _REGISTER_STEP * _REGISTER_STEP))
+
+
+def _registers_full(context: KernelContext) -> bool:
+    """Whether the compiler used all registers it may have: a limit is a multiple of the allocation step."""
+    registers = registers_per_thread(context.program, context.kernel, context.profile)
+    if registers is None:
+        return True
+    return registers % _REGISTER_STEP == 0 or registers >= _allowed_registers(context) - 2
 
 
 def _frame_bytes(context: KernelContext) -> int:
@@ -186,18 +223,19 @@ def _cap_advice(context: KernelContext) -> str:
         return f"All {cap} registers of a thread are in use: there is no limit to raise."
     facts = context.program.facts.get(context.kernel)
     threads = None if facts is None else facts.max_threads_per_block
-    source = f"__launch_bounds__({threads}) or -maxrregcount" if threads else "-maxrregcount or maxnreg"
+    bounded = threads is not None and registers >= _allowed_registers(context) - 2
+    source = f"__launch_bounds__({threads})" if bounded else "-maxrregcount or maxnreg"
     room = _registers_at_same_occupancy(context, registers)
     if room is None:
-        return f"The compiler stopped at {registers} of {cap} registers: see whether {source} holds it there."
+        return f"The compiler stopped at {registers} of {cap} registers, held there by {source}: raise it."
     now = context.occupancy.warps_per_sm
     if room > registers:
         return (
-            f"The compiler stopped at {registers} registers because of {source}; up to {room} keep the "
+            f"The compiler stopped at {registers} registers, held there by {source}; up to {room} keep the "
             f"{now} warps per SM of today."
         )
     return (
-        f"The compiler stopped at {registers} registers because of {source}; more would cost some of the "
+        f"The compiler stopped at {registers} registers, held there by {source}; more would cost some of the "
         f"{now} warps per SM."
     )
 
