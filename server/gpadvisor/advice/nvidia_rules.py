@@ -25,6 +25,7 @@ NOT_COMPARABLE: Final = "not comparable"
 
 _SILENT_KINDS: Final = frozenset({"ok", "none"})
 _HIGH_PERCENT: Final = 80.0
+_ARITHMETIC: Final = frozenset({"ALU pipe", "FMA pipe", "FP16 pipe", "FP64 pipe", "tensor pipe", "XU pipe"})
 _MEMORY: Final = frozenset({*MEMORY_RESOURCES, MEMORY, "LSU pipe"})
 _LEADING_STALLS: Final = 2
 
@@ -174,7 +175,7 @@ def _stall(rule: RuleResult, ours: OurSide) -> RuleComparison:
         return _result(rule, DISAGREES, (), f"no sample has the reason {reason}")
     share = waiting[rank - 1].samples / ours.samples.total
     codes = [one.code for one in ours.suggestions if any(spot.reason == reason for spot in one.hotspots)]
-    about = f"{reason} has {share:.1%} of our samples, number {rank} of the reasons to wait"
+    about = f"{reason} has {100 * share:.1f} % of our samples, number {rank} of the reasons to wait"
     if codes:
         about += f"; {', '.join(codes)} would lessen it"
     return _result(rule, AGREES if rank <= _LEADING_STALLS else DISAGREES, codes, about)
@@ -218,7 +219,7 @@ def _bottleneck(rule: RuleResult, ours: OurSide) -> RuleComparison:
 
 
 def _pipes(rule: RuleResult, ours: OurSide) -> RuleComparison:
-    pipes = [entry for entry in ours.utilisations if entry.name.endswith(" pipe")]
+    pipes = [entry for entry in ours.utilisations if entry.name in _ARITHMETIC]
     if not pipes:
         return _result(rule, NOT_COMPARABLE, (), "the report has no pipe metric that is known here")
     busiest = max(pipes, key=lambda entry: entry.percent)

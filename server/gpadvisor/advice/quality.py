@@ -38,7 +38,7 @@ def evidence_reason(context: KernelContext, samples: SampleSummary) -> str:
     interval = None if profile is None else profile.sampling.interval_cycles
     every = "" if interval is None else f", one per SM every {interval} cycles"
     kind = "PC samples of a simulated run" if context.evidence is Evidence.MODELLED else "PC samples"
-    return f"{samples.total} {kind}{every}"
+    return f"{samples.total:,} {kind}{every}"
 
 
 def problems(context: KernelContext, samples: SampleSummary, more: Iterable[Problem]) -> tuple[Problem, ...]:
@@ -62,7 +62,7 @@ def _own(profile: KernelProfile | None, samples: SampleSummary) -> Sequence[Prob
         found.append(
             Problem(
                 ProblemCode.FEW_SAMPLES,
-                f"only {samples.total} samples: a share of 10 % is known to about +-{half:.1%}; sample more "
+                f"only {samples.total:,} samples: a share of 10 % is known to about +-{100 * half:.1f} %; sample more "
                 "often (ncu --sampling-interval) or add launches up (--merge)",
             )
         )
@@ -70,7 +70,7 @@ def _own(profile: KernelProfile | None, samples: SampleSummary) -> Sequence[Prob
         found.append(
             Problem(
                 ProblemCode.EXTERNAL_SAMPLES,
-                f"{samples.external} of {samples.total} samples lie in code outside the cubin, such as the "
+                f"{samples.external:,} of {samples.total:,} samples lie in code outside the cubin, such as the "
                 "driver's printf or heap functions",
             )
         )

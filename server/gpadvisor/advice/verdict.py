@@ -72,8 +72,8 @@ def _stall_words(samples: SampleSummary, stalls: Sequence[StallSummary]) -> str:
     first = waiting[0]
     busy = samples.active / samples.total
     return (
-        f"Limited by latency: schedulers issue in {busy:.0%} of all samples, and "
-        f"{first.samples / samples.total:.0%} of samples are {first.plain} ({first.reason})"
+        f"Limited by latency: schedulers issue in {100 * busy:.0f} % of all samples, and "
+        f"{100 * first.samples / samples.total:.0f} % of samples are {first.plain} ({first.reason})"
     )
 
 

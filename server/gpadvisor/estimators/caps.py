@@ -83,6 +83,9 @@ FROM_SAMPLES: Final = "samples taken while the scheduler issued"
 _PARTS: Final = {L1: (L1_DATA, L1_REQUESTS), MEMORY: MEMORY_RESOURCES}
 _WHOLES: Final = (MEMORY, SM)
 _WHOLE_MARGIN_PERCENT: Final = 1.0
+_ALWAYS: Final = frozenset({DRAM, L2, L1, L1_DATA, L1_REQUESTS, ISSUE})
+_NOTABLE_PERCENT: Final = 1.0
+"""A pipe used less than this is not in use."""
 
 BUSY_PERCENT: Final = 60.0
 """Nsight Compute's own line between a unit that limits a kernel and one that does not."""
@@ -101,6 +104,7 @@ def utilisations(profile: KernelProfile) -> tuple[Utilisation, ...]:
     found = list(_measured(profile))
     parts = [entry.percent for entry in found if entry.name not in _WHOLES]
     busiest = max(parts, default=0.0)
+    found = [entry for entry in found if entry.name in _ALWAYS or entry.percent >= _NOTABLE_PERCENT]
     # A whole is the largest of its parts: it says something new only where that part is not known here.
     kept = [
         entry
@@ -162,7 +166,7 @@ def cap_speedup(measured: Sequence[Utilisation], relieves: Sequence[Relief], *, 
     load, entry, left = worst
     text = f"{entry.name} is at {entry.percent:.0f} % of its peak ({entry.metric})"
     if left < 1:
-        text += f", of which {left:.0%} would be left"
+        text += f", of which {100 * left:.0f} % would be left"
     return Cap(1 / load, text)
 
 

@@ -266,7 +266,7 @@ def test_matched_instructions_take_their_issue_slots_with_them() -> None:
     with_issue = stall_elimination(made.context(busy), match(made.region([0, 1])))
     assert with_issue.paper == pytest.approx(5.0)
     assert with_issue.expected == pytest.approx(1 / (0.9 * (1 - 500 / 700)))
-    assert "of which 29% would be left" in with_issue.reason
+    assert "of which 29 % would be left" in with_issue.reason
 
 
 def test_a_full_sample_buffer_is_said() -> None:
