@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from gpadvisor.cubin.image import CodeSection, CodeSymbol, Cubin, LineTable
 from gpadvisor.cubin.lines import section_lines
+from gpadvisor.cubin.names import demangle
 from gpadvisor.cubin.read import read_cubin
 
-__all__ = ["CodeSection", "CodeSymbol", "Cubin", "LineTable", "read_cubin", "section_lines"]
+__all__ = ["CodeSection", "CodeSymbol", "Cubin", "LineTable", "demangle", "read_cubin", "section_lines"]
