@@ -4,8 +4,17 @@
 from __future__ import annotations
 
 from gpadvisor.cubin.image import CodeSection, CodeSymbol, Cubin, LineTable
-from gpadvisor.cubin.lines import section_lines
+from gpadvisor.cubin.lines import line_table_damage, section_lines
 from gpadvisor.cubin.names import demangle
 from gpadvisor.cubin.read import read_cubin
 
-__all__ = ["CodeSection", "CodeSymbol", "Cubin", "LineTable", "demangle", "read_cubin", "section_lines"]
+__all__ = [
+    "CodeSection",
+    "CodeSymbol",
+    "Cubin",
+    "LineTable",
+    "demangle",
+    "line_table_damage",
+    "read_cubin",
+    "section_lines",
+]

@@ -29,7 +29,7 @@ def section_lines(cubin: Cubin, section: CodeSection) -> tuple[LineEntry | None,
     if not table.program or not count:
         return tuple(entries)
     budget = _COVER_MAX * count
-    for sequence in _decoded(table):
+    for sequence in _decoded(table)[0]:
         base = _base(cubin, section, sequence)
         if base is None or budget < 0:
             continue
@@ -42,15 +42,14 @@ def section_lines(cubin: Cubin, section: CodeSection) -> tuple[LineEntry | None,
 
 
 @functools.lru_cache(maxsize=4)
-def _decoded(table: LineTable) -> Series[Sequence]:
-    """All sequences of a line table, decoded once for all sections of a cubin."""
-    return sequences(table.program, table.line_strings, table.strings, table.relocations)[0]
+def _decoded(table: LineTable) -> tuple[Series[Sequence], str | None]:
+    """All sequences of a line table and its damage, decoded once for all sections of a cubin."""
+    return sequences(table.program, table.line_strings, table.strings, table.relocations)
 
 
 def line_table_damage(cubin: Cubin) -> str | None:
-    """What is wrong with the line table, or None."""
-    table = cubin.line_table
-    return sequences(table.program, table.line_strings, table.strings, table.relocations)[1]
+    """What is wrong with the line table, or None; what stands before the damage is used all the same."""
+    return _decoded(cubin.line_table)[1]
 
 
 def _base(cubin: Cubin, section: CodeSection, sequence: Sequence) -> int | None:

@@ -10,7 +10,7 @@ import functools
 def demangle(name: str) -> str:
     """The C++ spelling of a symbol, or the name itself where it is no mangled name.
 
-    A helper that lives in a kernel's section is called ``$<kernel>$<function>``; its own name is the last part.
+    A helper in the section of a kernel is called ``$<kernel>$<function>``; its own name is the last part.
     """
     # Reading its tables costs more than a tenth of a second of start-up, which most commands need not pay.
     import demangle as itanium  # noqa: PLC0415
