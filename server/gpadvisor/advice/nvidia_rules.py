@@ -28,6 +28,8 @@ _HIGH_PERCENT: Final = 80.0
 _ARITHMETIC: Final = frozenset({"ALU pipe", "FMA pipe", "FP16 pipe", "FP64 pipe", "tensor pipe", "XU pipe"})
 _MEMORY: Final = frozenset({*MEMORY_RESOURCES, MEMORY, "LSU pipe"})
 _LEADING_STALLS: Final = 2
+_EVEN: Final = 0.9
+"""Achieved occupancy of nine tenths of the theoretical one is what even work gives."""
 
 # What our rules say about the same thing. Identifiers as tool versions 2019 to 2026 write them.
 _SAME_SUBJECT: Final[Mapping[str, tuple[str, ...]]] = {
@@ -39,9 +41,6 @@ _SAME_SUBJECT: Final[Mapping[str, tuple[str, ...]]] = {
     "LocalMemoryUsage": ("GPA101",),
     "RegisterSpilling": ("GPA101",),
     "SlowPipeLimiter": ("GPA102", "GPA104"),
-    "Occupancy": ("GPA302",),
-    "TheoreticalOccupancy": ("GPA302",),
-    "AchievedOccupancy": ("GPA302", "GPA105"),
     "LaunchConfiguration": ("GPA301", "GPA302"),
     "WorkloadImbalance": ("GPA301", "GPA105"),
 }
@@ -112,6 +111,8 @@ def _compare(rule: RuleResult, ours: OurSide) -> RuleComparison:
         return _bottleneck(rule, ours)
     if name == "HighPipeUtilization":
         return _pipes(rule, ours)
+    if name.endswith("Occupancy"):
+        return _occupancy(rule, ours)
     codes = _SAME_SUBJECT.get(name)
     if codes:
         return _same_subject(rule, ours, codes)
@@ -174,11 +175,31 @@ def _stall(rule: RuleResult, ours: OurSide) -> RuleComparison:
     if rank is None:
         return _result(rule, DISAGREES, (), f"no sample has the reason {reason}")
     share = waiting[rank - 1].samples / ours.samples.total
-    codes = [one.code for one in ours.suggestions if any(spot.reason == reason for spot in one.hotspots)]
+    cures = [one for one in ours.suggestions if any(spot.reason == reason for spot in one.hotspots)]
+    codes = [one.code for one in cures if one.speedup is not None]
     about = f"{reason} has {100 * share:.1f} % of our samples, number {rank} of the reasons to wait"
     if codes:
         about += f"; {', '.join(codes)} would lessen it"
     return _result(rule, AGREES if rank <= _LEADING_STALLS else DISAGREES, codes, about)
+
+
+def _occupancy(rule: RuleResult, ours: OurSide) -> RuleComparison:
+    """Both state facts: what an SM could hold, and what it held on average."""
+    known = ours.occupancy
+    if known.theoretical is None:
+        return _result(rule, NOT_COMPARABLE, (), "block size or registers are not known here")
+    limited = known.limiter is not None
+    uneven = known.achieved is not None and known.achieved < _EVEN * known.theoretical
+    text = f"ours: {100 * known.theoretical:.0f} % in theory"
+    if known.limiter is not None:
+        text += f", limited by {known.limiter}"
+    if known.achieved is not None:
+        text += f", {100 * known.achieved:.0f} % achieved"
+    codes = [one.code for one in ours.suggestions if one.code == "GPA302"]
+    if limited and not codes:
+        text += f"; {_why_not(ours, ('GPA302',))}"
+    raised = rule.kind not in _SILENT_KINDS
+    return _result(rule, AGREES if raised == (limited or uneven) else DISAGREES, codes, text)
 
 
 def _issue_slots(rule: RuleResult, ours: OurSide) -> RuleComparison:

@@ -62,16 +62,16 @@ def _own(profile: KernelProfile | None, samples: SampleSummary) -> Sequence[Prob
         found.append(
             Problem(
                 ProblemCode.FEW_SAMPLES,
-                f"only {samples.total:,} samples: a share of 10 % is known to about +-{100 * half:.1f} %; sample more "
-                "often (ncu --sampling-interval) or add launches up (--merge)",
+                f"only {samples.total:,} samples: a share of 10 % is known to about "
+                f"+-{100 * half:.1f} %; sample more often (ncu --sampling-interval) or add launches up (--merge)",
             )
         )
     if samples.external > _EXTERNAL_SHARE * samples.total:
         found.append(
             Problem(
                 ProblemCode.EXTERNAL_SAMPLES,
-                f"{samples.external:,} of {samples.total:,} samples lie in code outside the cubin, such as the "
-                "driver's printf or heap functions",
+                f"{samples.external:,} of {samples.total:,} samples lie in code outside the cubin, such as "
+                "the driver's printf or heap functions",
             )
         )
     if profile is not None and profile.sampling.truncated:

@@ -18,6 +18,7 @@ from gpadvisor.model.profile import Evidence
 
 LIMIT_PERCENT: Final = 80.0
 """From here on a unit counts as the limit (Nsight Compute's line for high throughput)."""
+_ISSUE_BOUND: Final = 0.6
 _WORKING: Final = frozenset({"selected", "not_selected"})
 
 
@@ -71,9 +72,10 @@ def _stall_words(samples: SampleSummary, stalls: Sequence[StallSummary]) -> str:
         return "Warps issue or are ready in every sample"
     first = waiting[0]
     busy = samples.active / samples.total
+    head = "Limited by latency" if busy < _ISSUE_BOUND else "No unit is at its limit"
     return (
-        f"Limited by latency: schedulers issue in {100 * busy:.0f} % of all samples, and "
-        f"{100 * first.samples / samples.total:.0f} % of samples are {first.plain} ({first.reason})"
+        f"{head}: schedulers issue in {100 * busy:.0f} % of all samples, and the commonest wait is "
+        f"{first.reason} with {100 * first.samples / samples.total:.0f} % ({first.plain})"
     )
 
 

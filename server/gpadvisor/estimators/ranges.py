@@ -113,8 +113,8 @@ def _say_chance(result: Range, total: int, removed: float) -> None:
     chance = wilson(abs(removed), total)
     if (chance.high - chance.low) * total > NOTABLE * total:
         result.reasons.append(
-            f"{total} samples put the share removed between {100 * chance.low:.1f} and {100 * chance.high:.1f} % "
-            "(95 % Wilson interval)"
+            f"{total} samples put the share removed between {100 * chance.low:.1f} and "
+            f"{100 * chance.high:.1f} % (95 % Wilson interval)"
         )
 
 

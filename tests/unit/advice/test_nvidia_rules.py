@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from tests import hand_made as made
 
@@ -27,7 +29,7 @@ OURS = OurSide(
         total=1000, latency=600, active=400, blamed=0, self=1000, unattributed=0, external=0, after_exit=0,
         truncated=False, expected=None,
     ),
-    occupancy=made.NO_OCCUPANCY,
+    occupancy=replace(made.NO_OCCUPANCY, theoretical=0.5, achieved=0.45, limiter="registers"),
     utilisations=(
         Utilisation(name="L1", percent=98.0, metric="l1"),
         Utilisation(name="ALU pipe", percent=40.0, metric="alu"),
@@ -52,7 +54,9 @@ def compared(
         ("UncoalescedGlobalAccess", "uncoalesced", "warning", None, DISAGREES),
         ("UncoalescedGlobalAccess", "fine", "ok", None, AGREES),
         ("MemoryCacheAccessPattern", "not optimal", "warning", None, DISAGREES),
-        ("Occupancy", "limited by registers", "optimization", None, DISAGREES),
+        ("Occupancy", "limited by registers", "optimization", None, AGREES),
+        ("Occupancy", "not impacted by any block limit", "ok", None, DISAGREES),
+        ("LaunchConfiguration", "small grid", "warning", None, DISAGREES),
         ("CPIStall", "each warp spends 11.6 cycles", "warning", "lg_throttle", AGREES),
         ("CPIStall", "stalled waiting for sibling warps at a CTA barrier", "optimization", None, DISAGREES),
         ("CPIStallLgThrottle", "spends many cycles", "warning", None, AGREES),
@@ -84,7 +88,28 @@ def test_agreement(identifier: str, message: str, kind: str, title: str | None, 
 
 def test_disagreement_says_why_ours_does_not() -> None:
     assert "GPA106: sectors are ideal" in compared("UncoalescedGlobalAccess", "uncoalesced").explanation
-    assert "GPA302 stays below the thresholds" in compared("TheoreticalOccupancy", "50 %").explanation
+    told = compared("TheoreticalOccupancy", "50 %").explanation
+    assert (
+        told == "ours: 50 % in theory, limited by registers, 45 % achieved; GPA302 stays below the thresholds"
+    )
+
+
+def test_occupancy_of_uneven_work_and_of_what_is_not_known() -> None:
+    rule = RuleResult(
+        identifier="AchievedOccupancy",
+        name="n",
+        section=None,
+        kind="warning",
+        message="m",
+        estimated_speedup=None,
+    )
+    uneven = replace(made.NO_OCCUPANCY, theoretical=1.0, achieved=0.7)
+    (found,) = compare_rules([rule], replace(OURS, occupancy=uneven))
+    assert found.agreement == AGREES
+    (even,) = compare_rules([rule], replace(OURS, occupancy=replace(uneven, achieved=0.95)))
+    assert even.agreement == DISAGREES
+    (unknown,) = compare_rules([rule], replace(OURS, occupancy=made.NO_OCCUPANCY))
+    assert unknown.agreement == NOT_COMPARABLE
 
 
 def test_a_rule_that_says_nothing_is_left_out() -> None:
