@@ -33,7 +33,11 @@ def tiny_cubin(
     rows = []
     for name, kind, content, link in bodies:
         entry = 24 if kind == 2 else 0
-        rows.append(struct.pack("<IIQQQQIIQQ", name, kind, 6 if kind == 1 else 0, 0, len(out), len(content), link, 0, 8, entry))
+        rows.append(
+            struct.pack(
+                "<IIQQQQIIQQ", name, kind, 6 if kind == 1 else 0, 0, len(out), len(content), link, 0, 8, entry
+            )
+        )
         out += content
     table = len(out)
     flags = sm if abi == 7 else sm << 8

@@ -31,21 +31,22 @@ def metric_of(metric: Any) -> dict[str, Any]:
     return found
 
 
+def action_of(action: Any) -> dict[str, Any]:
+    return {
+        "mangled": action.name(ncu_report.IAction.NameBase_MANGLED),
+        "function": action.name(ncu_report.IAction.NameBase_FUNCTION),
+        "demangled": action.name(ncu_report.IAction.NameBase_DEMANGLED),
+        "metrics": {name: metric_of(action.metric_by_name(name)) for name in action.metric_names()},
+        "rules": action.rule_results_as_dicts(),
+        "files": dict(action.source_files().items()),
+    }
+
+
 def main(path: str) -> None:
     context = ncu_report.load_report(path)
-    actions = []
-    for index in range(context.num_ranges()):
-        for action in context.range_by_idx(index):
-            actions.append(
-                {
-                    "mangled": action.name(ncu_report.IAction.NameBase_MANGLED),
-                    "function": action.name(ncu_report.IAction.NameBase_FUNCTION),
-                    "demangled": action.name(ncu_report.IAction.NameBase_DEMANGLED),
-                    "metrics": {name: metric_of(action.metric_by_name(name)) for name in action.metric_names()},
-                    "rules": action.rule_results_as_dicts(),
-                    "files": dict(action.source_files().items()),
-                }
-            )
+    actions = [
+        action_of(action) for index in range(context.num_ranges()) for action in context.range_by_idx(index)
+    ]
     json.dump(actions, sys.stdout, default=int)
 
 

@@ -111,7 +111,9 @@ def test_the_profile_holds_all_samples_that_nvidia_counts(path: Path) -> None:
         for part, suffix in ((kernel.samples.total, ""), (kernel.samples.latency, "_not_issued")):
             for index, reason in enumerate(kernel.reasons):
                 name = f"smsp__pcsamp_warps_issue_stalled_{reason.name}{suffix}"
-                name = name if name in action["metrics"] else name.replace("warps_issue_stalled", "warp_stall")
+                name = (
+                    name if name in action["metrics"] else name.replace("warps_issue_stalled", "warp_stall")
+                )
                 mine = int(part[kernel.samples.reason == index].sum())
                 theirs = action["metrics"].get(name)
                 assert mine == (0 if theirs is None else round(float(theirs["value"]))), name

@@ -59,7 +59,9 @@ def flat(draw: st.DrawFn, kind: type[Any], **fixed: Any) -> Any:
 
 
 @st.composite
-def rows(draw: st.DrawFn, sections: int, **columns: tuple[type[np.generic], st.SearchStrategy[Any]]) -> dict[str, Any]:
+def rows(
+    draw: st.DrawFn, sections: int, **columns: tuple[type[np.generic], st.SearchStrategy[Any]]
+) -> dict[str, Any]:
     count = draw(st.integers(0, 5))
     choices = st.sampled_from([*range(sections), EXTERNAL])
     found = {
@@ -100,7 +102,9 @@ def kernels(draw: st.DrawFn, index: int, binaries: list[str]) -> KernelProfile:
         samples=PcSamples(**samples),
         counts=None if counts is None else PcCounts(**counts),
         pc_metrics=metrics,
-        metrics=draw(st.dictionaries(TEXT, st.floats() | st.integers(-(1 << 70), 1 << 70) | TEXT, max_size=4)),
+        metrics=draw(
+            st.dictionaries(TEXT, st.floats() | st.integers(-(1 << 70), 1 << 70) | TEXT, max_size=4)
+        ),
         sampling=draw(flat(Sampling)),
         rules=tuple(draw(st.lists(flat(RuleResult), max_size=2))),
         call_stack=tuple(draw(st.lists(flat(CallFrame), max_size=2))),
@@ -110,7 +114,9 @@ def kernels(draw: st.DrawFn, index: int, binaries: list[str]) -> KernelProfile:
 
 @st.composite
 def profiles(draw: st.DrawFn) -> Profile:
-    binaries = {hashlib.sha256(data).hexdigest(): data for data in draw(st.lists(st.binary(max_size=9), max_size=2))}
+    binaries = {
+        hashlib.sha256(data).hexdigest(): data for data in draw(st.lists(st.binary(max_size=9), max_size=2))
+    }
     launches = draw(st.integers(0, 3))
     return Profile(
         sha256=draw(TEXT),
@@ -124,7 +130,9 @@ def profiles(draw: st.DrawFn) -> Profile:
         disassemblies={key: draw(st.binary(max_size=9)) for key in binaries},
         sources=draw(
             st.dictionaries(
-                TEXT, st.builds(SourceText, path=TEXT, sha256=st.none() | TEXT, text=st.none() | TEXT), max_size=2
+                TEXT,
+                st.builds(SourceText, path=TEXT, sha256=st.none() | TEXT, text=st.none() | TEXT),
+                max_size=2,
             )
         ),
         problems=draw(PROBLEMS),

@@ -19,6 +19,7 @@ from tests.ncu_writer import (
 )
 from tests.tiny_cubin import tiny_cubin
 
+from gpadvisor.errors import ProfileFormatError
 from gpadvisor.model.problem import ProblemCode
 from gpadvisor.model.profile import EXTERNAL, Evidence, KernelProfile
 from gpadvisor.model.stalls import StallClass
@@ -78,9 +79,14 @@ def test_stated_samples_come_back(layout: str, numbers: str, family: str, compre
     assert kernel.evidence is Evidence.MEASURED
     assert kernel.total_samples == 401
     assert kernel.latency_samples == 286
-    assert kernel.binary == hashlib.sha256(
-        CUBIN if layout == "relocation" else load_bytes(write_report([SPEC], layout="loaded")).binaries[kernel.binary or ""]
-    ).hexdigest()
+    assert (
+        kernel.binary
+        == hashlib.sha256(
+            CUBIN
+            if layout == "relocation"
+            else load_bytes(write_report([SPEC], layout="loaded")).binaries[kernel.binary or ""]
+        ).hexdigest()
+    )
     assert kernel.counts is not None
     assert kernel.counts.warps.tolist() == [64, 64]
     assert kernel.counts.threads.tolist() == [2048, 1000]
@@ -160,7 +166,11 @@ def test_launch_and_device_facts() -> None:
     (kernel,) = read(spec, device=DeviceSpec(name="GPU X", sms=84, capability=(8, 9)))
     launch, device = kernel.launch, kernel.device
     assert (launch.grid, launch.block, launch.cluster) == ((7, 5, 3), (32, 8, 2), (2, 1, 1))
-    assert (launch.registers_per_thread, launch.static_shared_bytes, launch.dynamic_shared_bytes) == (77, 1024, 2048)
+    assert (launch.registers_per_thread, launch.static_shared_bytes, launch.dynamic_shared_bytes) == (
+        77,
+        1024,
+        2048,
+    )
     assert (launch.duration_ns, launch.failed, launch.context, launch.stream) == (123456.0, False, 1, 7)
     assert (device.name, device.arch, device.sms, device.clock_hz) == ("GPU X", "sm_89", 84, 1.5e9)
     assert (device.max_warps_per_sm, device.schedulers_per_sm) == (48, 4)
@@ -170,7 +180,9 @@ def test_launch_and_device_facts() -> None:
 
 
 def test_session_facts() -> None:
-    profile = load_bytes(write_report([SPEC], host="node7", command="ncu ./a b", version="2021.3.0.0 (build 9)"))
+    profile = load_bytes(
+        write_report([SPEC], host="node7", command="ncu ./a b", version="2021.3.0.0 (build 9)")
+    )
     assert (profile.collector, profile.collector_version) == ("ncu", "2021.3.0.0")
     assert (profile.host, profile.command) == ("node7", "ncu ./a b")
     assert profile.created == "2023-11-14T22:13:20+00:00"
@@ -200,7 +212,9 @@ def test_without_a_cubin() -> None:
 
 
 def test_a_cubin_too_old_to_read_is_a_problem_of_the_profile() -> None:
-    profile = load_bytes(write_report([dataclasses.replace(SPEC, cubin=tiny_cubin({"second": [], "first": []}, sm=61))]))
+    profile = load_bytes(
+        write_report([dataclasses.replace(SPEC, cubin=tiny_cubin({"second": [], "first": []}, sm=61))])
+    )
     assert [problem.code for problem in profile.problems] == [ProblemCode.NO_BINARY]
     assert profile.kernels[0].total_samples == 401
 
@@ -254,3 +268,22 @@ def test_loaded_cubins_keep_their_bytes_but_the_addresses() -> None:
     patched = as_loaded(CUBIN, {"first": 0x7F00_0000_0000})
     assert len(patched) == len(CUBIN)
     assert sum(a != b for a, b in zip(CUBIN, patched, strict=True)) <= 8
+
+
+def test_without_attributes_the_module_tells_the_architecture() -> None:
+    absent = {
+        f"device__attribute_{name}": None
+        for name in ("compute_capability_major", "compute_capability_minor", "multiprocessor_count")
+    }
+    (kernel,) = read(dataclasses.replace(SPEC, metrics=absent))
+    assert kernel.device.arch == "sm_86"
+    assert kernel.device.sms is None
+
+
+def test_a_newer_file_format_is_named() -> None:
+    data = bytearray(write_report([SPEC]))
+    assert data[8:10] == b"\x08\x07"
+    data[9] = 9
+    assert load_bytes(bytes(data)).kernels[0].total_samples == 401
+    with pytest.raises(ProfileFormatError, match="version 9 of the file format"):
+        load_bytes(bytes(data[:-20]))

@@ -4,15 +4,27 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 from tests.tiny_cubin import tiny_cubin
 
-from gpadvisor.cubin import read_cubin
-from gpadvisor.store.ncu.placement import NOWHERE, place
+from gpadvisor.cubin import Cubin, read_cubin
+from gpadvisor.store.ncu.placement import NOWHERE, Placement, candidates_of
+from gpadvisor.store.ncu.placement import place as decide
 from gpadvisor.store.ncu.report import LoadedFunction
 
 CUBIN = read_cubin(tiny_cubin({"a": [("same", 32)], "b": [("same", 64)]}))
 INDEX = {(s.name, y.name): y.elf_index for s in CUBIN.sections for y in s.symbols}
 NO_SAMPLES = np.zeros(0, np.uint64)
+
+
+def place(
+    cubin: Cubin,
+    functions: list[LoadedFunction],
+    addresses: list[int],
+    kernel: str,
+    sampled: NDArray[np.uint64],
+) -> Placement:
+    return decide(candidates_of(cubin, functions), addresses, kernel, sampled)
 
 
 def _loaded(section: str, name: str, address: int, *, indexed: bool = True) -> LoadedFunction:
@@ -68,3 +80,11 @@ def test_nowhere() -> None:
 def test_hostile_addresses_do_not_wrap() -> None:
     rows = [_loaded("a", "a", (1 << 64) - 16), _loaded("b", "same", 8)]
     assert place(CUBIN, rows, [(1 << 64) - 1], "a", NO_SAMPLES).names == ()
+
+
+def test_only_a_module_without_choices_is_settled() -> None:
+    one, two = _loaded("a", "a", 0x1000), _loaded("a", "a", 0x5000)
+    settled = candidates_of(CUBIN, [one]).settled()
+    assert settled is not None
+    assert settled.names == ("a",)
+    assert candidates_of(CUBIN, [one, two]).settled() is None

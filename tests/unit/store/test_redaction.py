@@ -25,8 +25,13 @@ SPEC = LaunchSpec(
     kernel="k",
     cubin=tiny_cubin({"k": []}),
     samples={("k", 16, "wait"): (5, 4)},
-    sources={"/home/secretuser/secretproject/a.cu": "// secret text", "/home/secretuser/lib/a.cu": "// secret text"},
-    call_stack=[FrameSpec(module="/home/secretuser/app", address=16, function="main", file="/home/secretuser/m.cc")],
+    sources={
+        "/home/secretuser/secretproject/a.cu": "// secret text",
+        "/home/secretuser/lib/a.cu": "// secret text",
+    },
+    call_stack=[
+        FrameSpec(module="/home/secretuser/app", address=16, function="main", file="/home/secretuser/m.cc")
+    ],
 )
 
 
@@ -38,7 +43,10 @@ def unpacked(data: bytes, profile: Profile) -> bytes:
 
 def test_nothing_secret_is_left_in_the_bytes(tmp_path: Path) -> None:
     report = write_report(
-        [SPEC], host="secrethost", command="ncu /home/secretuser/app --secretflag", executable="/home/secretuser/app"
+        [SPEC],
+        host="secrethost",
+        command="ncu /home/secretuser/app --secretflag",
+        executable="/home/secretuser/app",
     )
     path = tmp_path / "run.gpadvisor"
     write_snapshot(load_bytes(report), path, redact=True)
@@ -69,7 +77,12 @@ def test_redaction_is_stable() -> None:
 
 @pytest.mark.parametrize(
     ("path", "shape"),
-    [("/home/me/a.cu", "/????/??/a.cu"), (r"C:\Users\me\a.cu", r"??\?????\??\a.cu"), ("a.cu", "a.cu"), ("", "")],
+    [
+        ("/home/me/a.cu", "/????/??/a.cu"),
+        (r"C:\Users\me\a.cu", r"??\?????\??\a.cu"),
+        ("a.cu", "a.cu"),
+        ("", ""),
+    ],
 )
 def test_placeholders_keep_length_and_last_part(path: str, shape: str) -> None:
     found = Placeholders().text(path)
@@ -96,5 +109,7 @@ def test_line_tables_keep_their_lines() -> None:
     for old, new in zip(before.sections, after.sections, strict=True):
         assert old.code == new.code
         old_lines, new_lines = section_lines(before, old), section_lines(after, new)
-        assert [line and line.location.line for line in old_lines] == [line and line.location.line for line in new_lines]
+        assert [line and line.location.line for line in old_lines] == [
+            line and line.location.line for line in new_lines
+        ]
         assert any(new_lines)

@@ -108,3 +108,11 @@ def test_strange_scalars_are_not_believed(strange: Value) -> None:
     kernel = read(metrics={P + name: strange for name in names} | {"sm__cycles_active.avg": strange})
     assert kernel.total_samples == 6000
     assert not kernel.sampling.truncated
+
+
+def test_the_default_buffer_is_assumed_only_where_it_fits() -> None:
+    full = dataclasses.replace(SPEC, samples={("k", 16, "wait"): (3_669_980, 0)})
+    more = dataclasses.replace(SPEC, samples={("k", 16, "wait"): (9_000_000, 0)})
+    unstated = {P + "buffer_size_bytes": None}
+    assert "default buffer" in (read(full, unstated).sampling.truncation_evidence or "")
+    assert not read(more, unstated).sampling.truncated

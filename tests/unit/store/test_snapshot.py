@@ -32,7 +32,9 @@ SPEC = LaunchSpec(
     metrics={"big": (1 << 62) + 1, "text": "words", "nan": float("nan"), "exact": 0.1},
     sources={"/home/someone/a.cu": "text ü\n"},
     rules=[RuleSpec(identifier="A", message="say", speedup_percent=20.0)],
-    call_stack=[FrameSpec(module="/home/someone/app", address=(1 << 64) - 1, function="main", file="/home/x.cc")],
+    call_stack=[
+        FrameSpec(module="/home/someone/app", address=(1 << 64) - 1, function="main", file="/home/x.cc")
+    ],
 )
 
 
@@ -93,7 +95,7 @@ def test_members_open_in_other_tools(packed: bytes, tmp_path: Path) -> None:
         ("k", 16, "wait", 5),
         ("k", 32, "strange", 7),
     ]
-    assert duckdb.sql(f"SELECT sum(samples) FROM '{samples}'").fetchone() == (15,)
+    assert duckdb.sql(f"SELECT sum(samples) FROM '{samples}'").fetchall() == [(15,)]
 
 
 def test_export_keeps_what_is_there(packed: bytes, tmp_path: Path) -> None:
@@ -114,7 +116,8 @@ def test_a_newer_schema_is_named(packed: bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["../../etc/passwd", "/etc/passwd", "binaries/../x.cubin", "binaries/AB.cubin", "notes.txt", "sources/"]
+    "name",
+    ["../../etc/passwd", "/etc/passwd", "binaries/../x.cubin", "binaries/AB.cubin", "notes.txt", "sources/"],
 )
 def test_members_of_other_names_are_refused(packed: bytes, name: str, tmp_path: Path) -> None:
     data = repacked(packed, lambda content: content.update({name: b"x"}))
@@ -190,6 +193,6 @@ def test_a_folder_that_is_not_there(profile: Profile, tmp_path: Path) -> None:
 
 
 def test_the_digest_does_not_depend_on_the_archive(profile: Profile, packed: bytes) -> None:
-    again = repacked(packed, lambda content: None)
+    again = repacked(packed, lambda _: None)
     assert again != packed
     assert_same_profile(load_bytes(again), profile)

@@ -17,6 +17,7 @@ from gpadvisor.store.ncu import wire
 MAGIC: Final = b"NVR\x00"
 ZSTD_MAGIC: Final = b"\x28\xb5\x2f\xfd"
 MAX_REPORT_BYTES: Final = 4 << 30  # a payload size is a 32-bit number, and larger reports were not seen
+KNOWN_VERSION: Final = 7  # of the file format, the same from 2019 to 2026
 _SKIPPABLE: Final = range(0x184D2A50, 0x184D2A60)
 _CHUNK: Final = 1 << 20
 
@@ -83,13 +84,20 @@ def _frame(data: bytes, at: int, room: int) -> tuple[int, list[bytes]]:
     return at - len(decoder.unused_data), pieces
 
 
+def format_version(data: bytes) -> int | None:
+    """The version that the file header states, or None where there is no readable header."""
+    try:
+        return wire.integer(wire.parse(_sized(data, 4, "file header")[0]), 1)
+    except (ProfileFormatError, wire.WireError):
+        return None
+
+
 def blocks(data: bytes) -> Iterator[Block]:
     """The blocks of a report in file order."""
     if data[:4] != MAGIC:
         raise damaged("it does not start with the report's magic number")
-    header, at = _sized(data, 4, "file header")
-    version = wire.integer(wire.parse(header), 1)
-    if version is None:
+    _, at = _sized(data, 4, "file header")
+    if format_version(data) is None:
         raise damaged("its file header states no version")
     while at < len(data):
         encoded, at = _sized(data, at, "block header")

@@ -40,14 +40,20 @@ def whole(metrics: Mapping[str, MetricValue], name: str) -> int | None:
     return round(value) if value is not None and 0 <= value <= MAX_WHOLE else None
 
 
-def read_device(metrics: Mapping[str, MetricValue], sm: tuple[int, int] | None) -> Device:
-    """The GPU of a launch; ``sm`` is the architecture of its module, for reports without attributes."""
+def read_device(
+    metrics: Mapping[str, MetricValue],
+    devices: Mapping[int, Mapping[str, MetricValue]],
+    sm: tuple[int, int] | None,
+) -> Device:
+    """The GPU of a launch: from its own metrics, else from the session's devices, else from its module."""
+    clock = next((value for key in _CLOCKS if (value := number(metrics, key))), None)
+    session = devices.get(whole(metrics, "launch__device_id") or 0, {})
+    metrics = {**session, **metrics}
     major = whole(metrics, _ATTRIBUTE + "compute_capability_major")
     minor = whole(metrics, _ATTRIBUTE + "compute_capability_minor")
     if major is None or minor is None:
         major, minor = sm or (0, 0)
     name = metrics.get(_ATTRIBUTE + "display_name")
-    clock = next((value for key in _CLOCKS if (value := number(metrics, key))), None)
     attribute_khz = number(metrics, _ATTRIBUTE + "clock_rate")
     if clock is None and attribute_khz:
         clock = attribute_khz * 1000
@@ -82,9 +88,8 @@ def read_launch(
     block = result.block or _dimensions(metrics, "launch__block_dim")
     duration_metric = next((key for key in _DURATIONS if key in metrics), None)
     duration = None if duration_metric is None else number(metrics, duration_metric)
-    failed = (duration_metric is not None and duration is None) or not any(
-        name.startswith("launch__") or name in _DURATIONS for name in metrics
-    )
+    measured = any(not name.startswith("device__") for name in metrics)
+    failed = not measured or (duration_metric is not None and duration is None)
     if failed:
         problems.append(
             Problem(

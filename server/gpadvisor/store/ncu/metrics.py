@@ -112,20 +112,21 @@ def _instance_bounds(data: bytes) -> tuple[list[int], list[int]]:
     starts: list[int] = []
     ends: list[int] = []
     at, end = 0, len(data)
+    last = end - 1
     while at < end:
-        if data[at] == _INSTANCE_TAG and at + 1 < end and data[at + 1] < 0x80:
-            start = at + 2
-            at = start + data[at + 1]
-            if at > end:
-                raise wire.WireError("an instance of a metric runs past the end of the metric")
-            starts.append(start)
+        # The loop that counts: an instance shorter than 128 bytes, as all numbers by address are.
+        while at < last and data[at] == _INSTANCE_TAG and data[at + 1] < 0x80:
+            starts.append(at + 2)
+            at += 2 + data[at + 1]
             ends.append(at)
-            continue
-        number, content, behind = _one_field(data, at)
-        if number == 3 and isinstance(content, bytes):
-            starts.append(behind - len(content))
-            ends.append(behind)
-        at = behind
+        if at > end:
+            raise wire.WireError("an instance of a metric runs past the end of the metric")
+        if at < end:
+            number, content, behind = _one_field(data, at)
+            if number == 3 and isinstance(content, bytes):
+                starts.append(behind - len(content))
+                ends.append(behind)
+            at = behind
     return starts, ends
 
 

@@ -8,7 +8,7 @@ the addresses already in its symbol table; both may state the addresses of the l
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -43,20 +43,37 @@ class Placement:
 NOWHERE: Final = Placement((), np.zeros(0, np.uint64), np.zeros(0, np.uint64))
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Candidates:
+    """Start addresses that a module's own data implies, by ELF section index."""
+
+    cubin: Cubin
+    starts: Mapping[int, tuple[int, ...]]
+
+    def settled(self) -> Placement | None:
+        """The placement if no section has a choice of addresses; most modules are launched many times."""
+        if any(len(starts) > 1 for starts in self.starts.values()):
+            return None
+        return place(self, [], "", np.zeros(0, np.uint64))
+
+
+def candidates_of(cubin: Cubin, functions: Iterable[LoadedFunction]) -> Candidates:
+    """Gather what relocation data and the symbol table say, in this order of trust."""
+    related = _from_relocation_data(cubin, functions)
+    starts: dict[int, tuple[int, ...]] = {}
+    for section in cubin.sections:
+        loaded = [section.load_address] if section.load_address else []
+        starts[section.index] = tuple(dict.fromkeys([*related.get(section.index, ()), *loaded]))
+    return Candidates(cubin, starts)
+
+
 def place(
-    cubin: Cubin,
-    functions: Sequence[LoadedFunction],
-    function_addresses: Sequence[int],
-    kernel: str,
-    sampled: NDArray[np.uint64],
+    module: Candidates, function_addresses: Sequence[int], kernel: str, sampled: NDArray[np.uint64]
 ) -> Placement:
     """Decide the start address of each section; where sources differ, the sampled addresses decide."""
-    related = _from_relocation_data(cubin, functions)
     rows: list[tuple[int, int, str]] = []
-    for section in cubin.sections:
-        candidates = list(related.get(section.index, ()))
-        if section.load_address:
-            candidates.append(section.load_address)
+    for section in module.cubin.sections:
+        candidates = list(module.starts.get(section.index, ()))
         entry = _entry_offset(section, kernel)
         if entry is not None:
             candidates += [address - entry for address in function_addresses if address >= entry]
@@ -108,6 +125,8 @@ _MAX: Final = (1 << 64) - 1
 
 def _most_hit(candidates: list[int], size: int, sampled: NDArray[np.uint64]) -> int | None:
     usable = [start for start in dict.fromkeys(candidates) if 0 < start <= _MAX - size]
+    if len(usable) == 1:
+        return usable[0]
     return max(usable, key=lambda start: _hits(start, size, sampled), default=None)
 
 

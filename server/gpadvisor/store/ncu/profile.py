@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpadvisor.cubin import Cubin, read_cubin
-from gpadvisor.errors import CubinError
+from gpadvisor.errors import CubinError, ProfileFormatError
 from gpadvisor.model.problem import Problem, ProblemCode
 from gpadvisor.model.profile import (
     EXTERNAL,
@@ -25,9 +25,9 @@ from gpadvisor.model.profile import (
     Profile,
     SourceText,
 )
-from gpadvisor.store.ncu import container, launch, rules, sampling
+from gpadvisor.store.ncu import container, launch, rules, sampling, wire
 from gpadvisor.store.ncu.metrics import Metric
-from gpadvisor.store.ncu.placement import NOWHERE, Placement, place
+from gpadvisor.store.ncu.placement import NOWHERE, Candidates, Placement, candidates_of, place
 from gpadvisor.store.ncu.report import Report, Result, Session, Source, parse_report
 
 COLLECT_COMMAND: Final = "ncu --set full --import-source yes -o report ./app"
@@ -47,6 +47,7 @@ class _Modules:
     digests: dict[int, str] = field(default_factory=dict)  # id of a source -> sha256
     binaries: dict[str, bytes] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
+    placements: dict[int, tuple[Candidates, Placement | None]] = field(default_factory=dict)
 
     def digest(self, source: Source | None) -> str | None:
         if source is None or source.cubin is None:
@@ -64,13 +65,35 @@ class _Modules:
                 )
         return known
 
+    def placement(self, source: Source, cubin: Cubin) -> tuple[Candidates, Placement | None]:
+        """What is known of a module's addresses, and its placement where that leaves no choice."""
+        if id(source) not in self.placements:
+            candidates = candidates_of(cubin, source.functions)
+            self.placements[id(source)] = (candidates, candidates.settled())
+        return self.placements[id(source)]
+
 
 def read_report(data: bytes) -> Profile:
     """Read a report (``.ncu-rep``, ``.ncu-repz``, ``.nsight-cuprof-report``) with all its launches."""
     digest = hashlib.sha256(data).hexdigest()
     if container.is_compressed(data):
         data = container.decompress(data)
-    report = parse_report(data)
+    try:
+        return _profile(digest, parse_report(data))
+    except (wire.WireError, ProfileFormatError) as error:
+        version = container.format_version(data)
+        if version is not None and version > container.KNOWN_VERSION:
+            raise ProfileFormatError(
+                f"the report has version {version} of the file format, and up to {container.KNOWN_VERSION} is"
+                " known here; upgrade gpadvisor, or collect with an older ncu"
+            ) from error
+        if isinstance(error, ProfileFormatError):
+            raise
+        # Instances are decoded only where they are needed, so that damage may come to light late.
+        raise container.damaged(str(error)) from error
+
+
+def _profile(digest: str, report: Report) -> Profile:
     modules = _Modules()
     kernels = tuple(
         _kernel(index, result, report.session, modules) for index, result in enumerate(report.results)
@@ -96,13 +119,14 @@ def _kernel(index: int, result: Result, session: Session, modules: _Modules) -> 
         if metric.value is not None and not name.startswith(_NO_SCALARS)
     }
     digest = modules.digest(result.source)
-    device = launch.read_device(scalars, None if result.source is None else result.source.sm)
+    cubin = None if digest is None else modules.cubins.get(digest)
+    device = launch.read_device(scalars, session.devices, _module_sm(result.source, cubin))
     configuration, problems = launch.read_launch(index, result, scalars)
     raw = sampling.read_samples(result.metrics)
     how, sampling_problems = sampling.read_sampling(
         result.metrics, int(raw.total.sum()), device.sms, session.sampling_buffer_bytes
     )
-    placement = _placement(result, None if digest is None else modules.cubins.get(digest), raw.address)
+    placement = _placement(result, cubin, raw.address, modules)
     sections = _Sections(result.mangled, placement)
     samples = _samples(raw, sections)
     counts, count_problems = _counts(result.metrics, sections)
@@ -137,16 +161,29 @@ def _kernel(index: int, result: Result, session: Session, modules: _Modules) -> 
     )
 
 
-def _placement(result: Result, cubin: Cubin | None, sampled: NDArray[np.uint64]) -> Placement:
+def _module_sm(source: Source | None, cubin: Cubin | None) -> tuple[int, int] | None:
+    if source is not None and source.sm is not None:
+        return source.sm
+    if cubin is None:
+        return None
+    return divmod(int(cubin.arch.removeprefix("sm_").rstrip("af")), 10)
+
+
+def _placement(
+    result: Result, cubin: Cubin | None, sampled: NDArray[np.uint64], modules: _Modules
+) -> Placement:
     if cubin is None or result.source is None:
         return NOWHERE
+    candidates, settled = modules.placement(result.source, cubin)
+    if settled is not None and result.mangled in settled.names:
+        return settled
     addresses: list[int] = []
     functions = sampling.addressed(result.metrics.get("launch__function_pcs"))
     if functions is not None:
         addresses = [int(value) for value in sampling.whole_numbers(np.asarray(functions[1].values))[0]]
     counted = sampling.addressed(result.metrics.get(_WARPS))
     seen = sampled if counted is None else np.concatenate([sampled, counted[0]])
-    return place(cubin, result.source.functions, addresses, result.mangled, np.unique(seen))
+    return place(candidates, addresses, result.mangled, np.unique(seen))
 
 
 class _Sections:

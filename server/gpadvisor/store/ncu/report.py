@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from gpadvisor.model.profile import CallFrame
+from gpadvisor.model.profile import CallFrame, MetricValue
 from gpadvisor.store.ncu import container, rules, wire
-from gpadvisor.store.ncu.metrics import Metric, decode_metric
+from gpadvisor.store.ncu.metrics import Metric, decode_metric, decode_value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +28,7 @@ class Source:
     sm: tuple[int, int] | None = None
     cubin: bytes | None = None
     files: dict[str, str] = field(default_factory=dict)  # path -> embedded text
-    functions: list[LoadedFunction] = field(default_factory=list)
+    functions: dict[LoadedFunction, None] = field(default_factory=dict)  # in file order, each once
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -60,7 +60,7 @@ class Session:
     executable: str | None = None
     versions: dict[str, str] = field(default_factory=dict)
     sampling_buffer_bytes: int | None = None
-    devices: list[dict[str, int | float | str]] = field(default_factory=list)
+    devices: dict[int, dict[str, MetricValue]] = field(default_factory=dict)  # attributes by device id
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -74,11 +74,8 @@ class Report:
 
 
 def parse_report(data: bytes) -> Report:
-    """Read an uncompressed report; raise ProfileFormatError where its bytes contradict each other."""
-    try:
-        return _Parser().read(data)
-    except wire.WireError as error:
-        raise container.damaged(str(error)) from error
+    """Read an uncompressed report; raise ProfileFormatError or WireError where its bytes are damaged."""
+    return _Parser().read(data)
 
 
 class _Parser:
@@ -134,7 +131,7 @@ class _Parser:
         for collection in wire.blobs(fields, 8):
             known.files.update(_source_files(collection))
         for table in wire.blobs(fields, 9):
-            known.functions += _functions(table)
+            known.functions.update(dict.fromkeys(_functions(table)))
 
     def result(self, encoded: bytes) -> Result:
         fields = wire.parse(encoded)
@@ -188,6 +185,20 @@ def _add_session(session: Session, encoded: bytes) -> None:
     for settings in wire.blobs(fields, 10):
         for options in wire.blobs(wire.parse(settings), 9):
             session.sampling_buffer_bytes = wire.integer(wire.parse(options), 4)
+    for device in wire.blobs(fields, 6):
+        entry = wire.parse(device)
+        session.devices[wire.integer(entry, 1) or 0] = _device_attributes(entry)
+
+
+def _device_attributes(entry: wire.Fields) -> dict[str, MetricValue]:
+    found: dict[str, MetricValue] = {}
+    for attribute in wire.blobs(entry, 3):
+        fields = wire.parse(attribute)
+        value = decode_value(wire.blob(fields, 2) or b"")
+        if value is not None:
+            found[wire.text(fields, 1) or ""] = value
+    name = wire.text(entry, 2)
+    return found | ({"device__attribute_display_name": name} if name else {})
 
 
 def _host_name(fields: wire.Fields, number: int) -> str | None:

@@ -26,6 +26,7 @@ SAMPLING_PREFIX: Final = "smsp__pcsamp_"
 # The device writes records of 64 bytes with 7 samples each: of 32 MiB, full buffers held 3,669,964 to
 # 3,670,008 samples where 3,670,016 fit.
 _SAMPLES_PER_RECORD, _RECORD_BYTES = 7, 64
+_DEFAULT_CAPACITY: Final = (32 << 20) // _RECORD_BYTES * _SAMPLES_PER_RECORD
 _FULL: Final = 0.997
 _FAR_BELOW: Final = 0.5
 _ENOUGH_EXPECTED: Final = 1000
@@ -262,6 +263,8 @@ def _truncation(
     if overflow:
         said.append("the report says that the buffer overflowed")
     capacity = 0.0 if buffer is None else buffer * _SAMPLES_PER_RECORD / _RECORD_BYTES
+    if not capacity and _FULL * _DEFAULT_CAPACITY <= total <= _DEFAULT_CAPACITY:
+        said.append(f"{total} samples are what the default buffer of 32 MiB holds")
     if capacity and total >= _FULL * capacity:
         said.append(f"{total} samples fill the buffer of {buffer:.0f} bytes, which holds {capacity:.0f}")
     if expected is not None and expected > _ENOUGH_EXPECTED and total < _FAR_BELOW * expected:
