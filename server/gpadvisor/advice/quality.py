@@ -63,7 +63,8 @@ def _own(profile: KernelProfile | None, samples: SampleSummary) -> Sequence[Prob
             Problem(
                 ProblemCode.FEW_SAMPLES,
                 f"only {samples.total:,} samples: a share of 10 % is known to about "
-                f"+-{100 * half:.1f} %; sample more often (ncu --sampling-interval) or add launches up (--merge)",
+                f"+-{100 * half:.1f} %; sample more often (ncu --sampling-interval) or add launches up "
+                "(--merge)",
             )
         )
     if samples.external > _EXTERNAL_SHARE * samples.total:
