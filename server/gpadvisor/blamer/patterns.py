@@ -313,21 +313,42 @@ _DOUBLE_KINDS: Final = {"RCP64H": "double division", "RSQ64H": "double square ro
 
 
 def _reductions(function: Function) -> list[CodeSequence]:
-    """The Payne-Hanek reduction of large arguments: a table, a loop and a double multiplication."""
-    found = []
+    """The Payne-Hanek reduction of large arguments: a table, a loop and a double multiplication.
+
+    A branch skips it for ordinary arguments; behind the branch stands a test for infinity, and at its end the
+    conversion of a 64-bit fraction to double.
+    """
+    found: dict[int, CodeSequence] = {}
     for check in opcode_index(function).get("FSETP", ()):
-        if not _marked(function.instructions[check], ("105615", "0x47ce4780")):
+        if "INF" not in function.instructions[check].operands:
             continue
-        for index in range(check + 1, min(check + _WINDOW, len(function.instructions))):
-            instruction = function.instructions[index]
-            if instruction.info.opclass is OpcodeClass.BRANCH and instruction.target is not None:
-                end = function.index_of(instruction.target)
-                if end is not None and index < end <= index + 4 * _WINDOW:
-                    found.append(
-                        CodeSequence("sinf/cosf slow path", index + 1, frozenset(range(index + 1, end)))
-                    )
+        for index in range(check - 1, max(check - _BEHIND_BRANCH, 0) - 1, -1):
+            end = _skips_to(function, index)
+            if end is not None and _holds_fraction(function, check, end):
+                kind = "sinf/cosf slow path"
+                found[end] = CodeSequence(kind, index + 1, frozenset(range(index + 1, end)))
                 break
-    return found
+    return list(found.values())
+
+
+_BEHIND_BRANCH: Final = 4
+_LONGEST_PATH: Final = 256
+
+
+def _skips_to(function: Function, index: int) -> int | None:
+    """Where a conditional forward branch goes; None for everything else."""
+    instruction = function.instructions[index]
+    if instruction.info.opclass is not OpcodeClass.BRANCH or instruction.target is None:
+        return None
+    end = function.index_of(instruction.target)
+    return end if end is not None and index < end <= index + _LONGEST_PATH else None
+
+
+def _holds_fraction(function: Function, start: int, end: int) -> bool:
+    return any(
+        start < index < end and {"F64", "S64"} <= set(function.instructions[index].modifiers)
+        for index in opcode_index(function).get("I2F", ())
+    )
 
 
 def _is(instruction: Instruction, opcode: str, modifier: str) -> bool:

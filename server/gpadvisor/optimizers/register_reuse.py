@@ -54,7 +54,7 @@ import numpy as np
 
 from gpadvisor.analyzer.occupancy import occupancy
 from gpadvisor.blamer.measured import registers_per_thread, shared_bytes
-from gpadvisor.blamer.patterns import is_local, is_stack_slot
+from gpadvisor.blamer.patterns import is_local, is_stack_slot, math_sequences
 from gpadvisor.blamer.queries import (
     Mask,
     by_class,
@@ -100,10 +100,10 @@ def _match(context: KernelContext) -> Match | Rejection:
             title=_SPILLS if spills else _ARRAYS,
             advice=_advice(context, spilled=bool(spills), indexed=len(spills) < len(sites)),
             sites=sites,
-            missing=f"no local memory access in the machine code (stack frame: {frame} bytes)",
+            missing=f"no local memory access outside of library math (stack frame: {frame} bytes)",
         )
     blame = context.blame
-    local = _local_rows(context, blame)
+    local = _local_rows(context, blame, sites)
     if not samples(blame, local):
         where = f"{len(sites)} in the code, none with samples" if sites else "none in the code"
         return Rejection(code=_CODE, reason=f"no stall due to local memory accesses: {where}")
@@ -119,17 +119,21 @@ def _match(context: KernelContext) -> Match | Rejection:
     )
 
 
-def _local_rows(context: KernelContext, blame: Blame) -> Mask:
+def _local_rows(context: KernelContext, blame: Blame, sites: tuple[StaticSite, ...]) -> Mask:
     """Stalls for local data, and stalls that a local load or store has or causes in other ways."""
-    touched = by_instruction(blame, context.program, causes(blame), is_local)
-    return by_class(blame, {DependencyClass.LOCAL_MEMORY}) | (touched & ~by_stall(blame, _NOT_STALLS))
+    own = by_place(blame, causes(blame), {(site.function, site.index) for site in sites})
+    elsewhere = by_instruction(blame, context.program, causes(blame), is_local) & ~own
+    local = by_class(blame, {DependencyClass.LOCAL_MEMORY}) & ~elsewhere
+    return local | (own & ~by_stall(blame, _NOT_STALLS))
 
 
 def _sites(context: KernelContext) -> tuple[StaticSite, ...]:
+    """Local accesses of the program's own code; the library keeps an array of its own (see Fast Math)."""
     found = []
     for function in kernel_functions(context.program, context.kernel):
+        library = {index for sequence in math_sequences(function) for index in sequence.indices}
         for index, instruction in enumerate(function.instructions):
-            if is_local(instruction):
+            if is_local(instruction) and index not in library:
                 what = "a place of the stack frame" if is_stack_slot(instruction) else "an indexed array"
                 verb = "stores to" if instruction.info.opclass is OpcodeClass.STORE else "loads from"
                 found.append(StaticSite(function=function.id, index=index, detail=f"{verb} {what}"))
