@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import math
 import re
-import textwrap
 import unicodedata
 from dataclasses import fields, is_dataclass, replace
 from enum import Enum
@@ -21,6 +20,7 @@ MAX_TEXT: Final = 16_384
 
 ELLIPSIS: Final = "..."
 _EQUATION_NAME: Final = 20
+_LEAST_ROOM: Final = 8
 _UNSAFE: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 _LINK: Final = re.compile(r"@[a-z]{1,16}:([^:@\n]{1,200}):[^@\n]{0,500}@")
 
@@ -131,16 +131,24 @@ def pad(text: str, width: int, *, right: bool = False) -> str:
 def wrap(text: str, width: int, indent: str = "", first: str | None = None) -> list[str]:
     """Lines of at most ``width`` cells, each behind ``indent``, the first behind ``first``."""
     lead = indent if first is None else first
-    if not text.isascii():  # textwrap counts letters, a terminal counts cells
-        width = width * len(text) // max(cells(text), 1)
-    lines = textwrap.wrap(
-        text,
-        max(width, len(indent) + 8),
-        initial_indent=lead,
-        subsequent_indent=indent,
-        break_on_hyphens=False,
-    )
-    return lines or [lead.rstrip()]
+    width = max(width, cells(lead) + _LEAST_ROOM, cells(indent) + _LEAST_ROOM)
+    lines: list[str] = []
+    line, used, fresh = lead, cells(lead), True
+    for word in text.split():
+        wanted = cells(word)
+        if not fresh and used + 1 + wanted > width:
+            lines.append(line)
+            line, used, fresh = indent, cells(indent), True
+        if not fresh:
+            line, used = line + " ", used + 1
+        rest = word
+        while used + cells(rest) > width:  # only a word that is longer than a line
+            piece = _take(rest, width - used)
+            lines.append(line + piece)
+            rest = rest[len(piece) :]
+            line, used = indent, cells(indent)
+        line, used, fresh = line + rest, used + cells(rest), False
+    return [*lines, line.rstrip()] if line.strip() or not lines else lines
 
 
 def count(number: int) -> str:
@@ -180,6 +188,8 @@ def figure(value: float) -> str:
     """A speedup's digits, as many as mean something."""
     if not math.isfinite(value):
         return "unbounded"
+    if abs(value) >= 1e4:
+        return f"{value:.2g}"
     return f"{value:.2f}" if value < 10 else f"{value:.1f}" if value < 100 else f"{value:.0f}"
 
 

@@ -66,6 +66,7 @@ def test_durations(nanoseconds: float | None, text: str) -> None:
         (1.001, 1.004, "1.00x"),
         (8.2, 12.34, "8.20-12.3x"),
         (1.5, float("inf"), "1.50-unbounded"),
+        (0.5, 2.5e57, "0.50-2.5e+57x"),
     ],
 )
 def test_ranges(low: float, high: float, text: str) -> None:
