@@ -13,7 +13,7 @@ from gpadvisor.analyzer.flow import Flow, Graph, build_graph, control_transfers
 from gpadvisor.analyzer.loops import LoopNest, find_loops
 from gpadvisor.analyzer.partition import Part, split_section
 from gpadvisor.analyzer.places import loop_location
-from gpadvisor.cubin import CodeSection, Cubin, section_lines
+from gpadvisor.cubin import CodeSection, Cubin, demangle, section_lines
 from gpadvisor.model.ids import INSTRUCTION_BYTES, BlockId, FunctionId, LoopId, Pc
 from gpadvisor.model.instruction import Instruction
 from gpadvisor.model.problem import Problem, ProblemCode
@@ -153,8 +153,8 @@ def build_function(
 
 
 def _demangled(part: Part) -> str:
-    """The last part of ``$kernel$helper`` names the function."""
-    return part.name if part.kind is FunctionKind.KERNEL else part.name.rsplit("$", 1)[-1]
+    """``$_Z6kernelPf$_Z6helperfi`` is ``helper(float, int)``."""
+    return demangle(part.name if part.kind is FunctionKind.KERNEL else part.name.rsplit("$", 1)[-1])
 
 
 def _loops(nest: LoopNest, graph: Graph, lines: Sequence[LineEntry | None]) -> tuple[Loop, ...]:
