@@ -66,6 +66,8 @@ class MachineModel:
         have = set(modifiers)
         best: Latency | None = None
         for row in self.latencies:
+            if not row.pattern.startswith(opcode):
+                continue
             base, *wanted = row.pattern.split(".")
             if base == opcode and have.issuperset(wanted) and (
                 best is None or row.pattern.count(".") > best.pattern.count(".")
