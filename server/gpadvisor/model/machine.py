@@ -48,7 +48,7 @@ class SmLimits:
     shared_carveouts_bytes: Sourced[tuple[int, ...]]
     instruction_cache_l0_bytes: Sourced[int]
     instruction_cache_l1_bytes: Sourced[int]
-    block_barriers: Sourced[int] | None = None  # barriers of all blocks of an SM; None where they do not limit
+    block_barriers: Sourced[int] | None = None  # of all blocks of an SM; None: no limit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
