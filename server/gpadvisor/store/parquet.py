@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping
-from contextlib import closing
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -24,6 +25,25 @@ _NUMPY: Final[Mapping[str, type[np.generic]]] = {
     "DOUBLE": np.float64,
     "BOOLEAN": np.bool_,
 }
+
+
+@contextmanager
+def session() -> Iterator[Session]:
+    """An engine and a folder for its files; opening one takes longer than reading a small table."""
+    with tempfile.TemporaryDirectory(prefix="gpadvisor-") as folder, closing(_connect()) as connection:
+        yield Session(connection, Path(folder))
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A database in memory, and the folder of the files through which it takes and gives Parquet."""
+
+    connection: Any  # duckdb has no types
+    folder: Path
+
+    def path(self, name: str) -> Path:
+        """A file of its own for each table, since duckdb may remember what a path held."""
+        return self.folder / f"{name}.parquet"
 
 
 def _connect() -> Any:
@@ -51,20 +71,21 @@ def column(values: list[Any], sql_type: str) -> NDArray[Any]:
     return found
 
 
-def encode(columns: Mapping[str, NDArray[Any]], schema: Schema) -> bytes:
+def encode(engine: Session, name: str, columns: Mapping[str, NDArray[Any]], schema: Schema) -> bytes:
     """One Parquet file; the same columns and versions give the same bytes."""
+    path = engine.path(name)
     rows = len(next(iter(columns.values())))
-    with tempfile.TemporaryDirectory(prefix="gpadvisor-") as folder, closing(_connect()) as connection:
-        path = Path(folder) / "table.parquet"
-        if rows:
-            connection.register("rows_in", {name: columns[name] for name in schema})
-        listed = ", ".join(_cast(name, sql_type, empty=not rows) for name, sql_type in schema.items())
-        origin = "FROM rows_in" if rows else "WHERE false"
-        connection.execute(
-            f"COPY (SELECT {listed} {origin}) TO '{_quoted(path)}'"
-            " (FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 15)"
-        )
-        return path.read_bytes()
+    if rows:
+        engine.connection.register("rows_in", {column: columns[column] for column in schema})
+    listed = ", ".join(_cast(item, sql_type, empty=not rows) for item, sql_type in schema.items())
+    origin = "FROM rows_in" if rows else "WHERE false"
+    engine.connection.execute(
+        f"COPY (SELECT {listed} {origin}) TO '{_quoted(path)}'"
+        " (FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 15)"
+    )
+    if rows:
+        engine.connection.unregister("rows_in")
+    return path.read_bytes()
 
 
 def _cast(name: str, sql_type: str, *, empty: bool) -> str:
@@ -79,22 +100,21 @@ def _quoted(path: Path) -> str:
     return str(path).replace("'", "''")
 
 
-def decode(data: bytes, schema: Schema, what: str) -> dict[str, NDArray[Any]]:
+def decode(engine: Session, name: str, data: bytes, schema: Schema) -> dict[str, NDArray[Any]]:
     """The columns of a schema; masked arrays where values are absent."""
     import duckdb  # noqa: PLC0415 as above
 
-    with tempfile.TemporaryDirectory(prefix="gpadvisor-") as folder, closing(_connect()) as connection:
-        path = Path(folder) / "table.parquet"
-        path.write_bytes(data)
-        origin = f"FROM read_parquet('{_quoted(path)}')"
-        try:
-            (rows,) = connection.execute(f"SELECT count(*) {origin}").fetchone()
-            if rows > MAX_ROWS:
-                raise ProfileFormatError(f"the snapshot's {what} claims {rows} rows, more than {MAX_ROWS}")
-            listed = ", ".join(_cast(name, sql_type, empty=False) for name, sql_type in schema.items())
-            found: dict[str, NDArray[Any]] = connection.execute(f"SELECT {listed} {origin}").fetchnumpy()
-        except duckdb.Error as error:
-            raise ProfileFormatError(
-                f"the snapshot's {what} is damaged or no Parquet of a snapshot; import the report again"
-            ) from error
+    path = engine.path(name)
+    path.write_bytes(data)
+    origin = f"FROM read_parquet('{_quoted(path)}')"
+    try:
+        (rows,) = engine.connection.execute(f"SELECT count(*) {origin}").fetchone()
+        if rows > MAX_ROWS:
+            raise ProfileFormatError(f"the snapshot's {path.name} claims {rows} rows, more than {MAX_ROWS}")
+        listed = ", ".join(_cast(item, sql_type, empty=False) for item, sql_type in schema.items())
+        found: dict[str, NDArray[Any]] = engine.connection.execute(f"SELECT {listed} {origin}").fetchnumpy()
+    except duckdb.Error as error:
+        raise ProfileFormatError(
+            f"the snapshot's {path.name} is damaged or no Parquet of a snapshot; import the report again"
+        ) from error
     return found

@@ -111,12 +111,14 @@ def encode_tables(kernels: Sequence[Document], tables: Mapping[str, Columns]) ->
     }
     for name, columns in tables.items():
         found[name] = _named(kernels, name, columns)
-    return {name: parquet.encode(found[name], schema) for name, schema in SCHEMAS.items()}
+    with parquet.session() as engine:
+        return {name: parquet.encode(engine, name, found[name], schema) for name, schema in SCHEMAS.items()}
 
 
 def decode_tables(files: Mapping[str, bytes]) -> tuple[list[Document], dict[str, Columns]]:
     """Kernel documents and number columns from the Parquet files."""
-    read = {name: parquet.decode(files[name], schema, f"{name}.parquet") for name, schema in SCHEMAS.items()}
+    with parquet.session() as engine:
+        read = {name: parquet.decode(engine, name, files[name], schema) for name, schema in SCHEMAS.items()}
     kernels = [_kernel_document(row) for row in _rows(read["launches"])]
     for row in _rows(read["metrics"]):
         kernels[row["launch"]]["metrics"][row["name"]] = _metric_value(row)

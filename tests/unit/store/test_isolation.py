@@ -122,8 +122,10 @@ def test_cancelling(report: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         "import sys; sys.exit(5)",
         "import sys, pathlib; pathlib.Path(sys.argv[3], 'answer.json').write_text('{\"blobs\": [], ')",
         "import sys, pathlib; pathlib.Path(sys.argv[3], 'answer.json').write_text('[]')",
-        "import sys, pathlib;"  # an answer without columns
-        'pathlib.Path(sys.argv[3], "answer.json").write_text(\'{"document": {}, "blobs": []}\')',
+        (
+            "import sys, pathlib;"
+            'pathlib.Path(sys.argv[3], "answer.json").write_text(\'{"document": {}, "blobs": []}\')'
+        ),
     ],
 )
 def test_an_unfinished_or_wrong_answer_is_not_believed(
