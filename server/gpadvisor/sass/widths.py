@@ -146,8 +146,8 @@ def _mbarrier(modifiers: Sequence[str], sources: int) -> tuple[Sequence[int], Se
 
 
 def _surface(modifiers: Sequence[str], sources: int) -> tuple[Sequence[int], Sequence[int]]:
-    data = data_registers(modifiers)
-    return (data,), (data,)
+    data = 4 if "P" in modifiers else data_registers(modifiers)  # formatted: all four components
+    return (data,) * 4, (data,) * 4
 
 
 _BY_OPCODE: Final[dict[str, Width]] = {
@@ -168,4 +168,6 @@ _BY_OPCODE: Final[dict[str, Width]] = {
     "STTM": _tensor_memory,
     "MOVM": _matrix_transpose,
     "SYNCS": _mbarrier,
+    "SULD": _surface,
+    "SUST": _surface,
 }

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -22,7 +24,15 @@ from gpadvisor.sass import decode, parse_json
 from gpadvisor.sass.texture import FETCHES
 from gpadvisor.sass.tokens import parse_operand, split_operands
 from tests.oracle.operands import life_ranges
-from tests.oracle.operands.corpus import disassembly
+from tests.oracle.operands.corpus import (
+    ARCHITECTURES,
+    compile_cubin,
+    cub_sources,
+    disassembly,
+    fixture_sources,
+    own_sources,
+    sensible,
+)
 
 SHOWN_PER_FORM = 2
 
@@ -122,7 +132,8 @@ def oracle_fault(instruction: Instruction, arch: str) -> tuple[str, frozenset[Re
             r for r in instruction.uses if register_file(r) is RegisterFile.PREDICATE
         ) - _guard(instruction)
     if instruction.opcode in FETCHES and int(arch[3:].rstrip("af")) >= 100 and len(instruction.defs) >= 4:
-        return "fourth component of a fetch", frozenset({max(r for r in instruction.defs if r < 256)})
+        later = next(o for o in map(parse_operand, split_operands(instruction.operands)) if o.is_register)
+        return "fourth component of a fetch", frozenset(later.registers(2)[1:])
     return None
 
 
@@ -155,3 +166,25 @@ def _count(score: Score, place: str, arch: str, instruction: Instruction, marks:
 
 def _names(registers: frozenset[Register] | tuple[Register, ...]) -> str:
     return " ".join(register_name(r) for r in sorted(registers)) or "-"
+
+
+WORKERS = 2
+
+
+def everything(folder: Path) -> Score:
+    """All sources for all architectures."""
+    sources = (*own_sources(), *fixture_sources(), *cub_sources())
+    return score_all(((source, arch) for arch in ARCHITECTURES for source in sources if sensible(source, arch)), folder)
+
+
+def score_all(jobs: Iterable[tuple[Path, str]], folder: Path) -> Score:
+    """Compiles and compares every (source, architecture)."""
+
+    def one(job: tuple[Path, str]) -> Score:
+        return compare(compile_cubin(*job, folder), job[1])
+
+    total = Score()
+    with ThreadPoolExecutor(WORKERS) as pool:
+        for score in pool.map(one, jobs):
+            total.add(score)
+    return total

@@ -56,3 +56,46 @@ __global__ void surfaces(cudaSurfaceObject_t s, int* o, float4* v, short* h, dou
     surf1DLayeredwrite(v[i + 4], s, x, y);
     surf2Dwrite((signed char)x, s, y, x);
 }
+__constant__ cudaTextureObject_t handles[16];
+__global__ void indexed(const cudaTextureObject_t* t, const cudaSurfaceObject_t* s, const int* n, float4* o, float* f, int2* p) {
+    int i = threadIdx.x;
+    float u = f[i], v = f[i + 32], w = f[i + 64];
+    o[i] = tex2D<float4>(t[n[i]], u, v);
+    o[i + 32] = tex2DLod<float4>(handles[n[i + 32] & 15], u, v, w);
+    o[i + 64] = tex3D<float4>(t[n[i + 64]], u, v, w);
+    f[i + 96] = tex1Dfetch<float>(t[n[i + 96]], n[i]);
+    o[i + 96] = tex2DGrad<float4>(t[n[i + 3]], u, v, make_float2(w, v), make_float2(v, w));
+    o[i + 128] = tex2Dgather<float4>(t[n[i + 4]], u, v, 1);
+    o[i + 160] = texCubemapLayered<float4>(t[n[i + 5]], u, v, w, 3);
+    f[i + 128] = tex2DLayered<float>(t[n[i + 6]], u, v, n[i + 7]);
+    p[i] = surf2Dread<int2>(s[n[i + 8]], i, 3);
+    surf2Dwrite(p[i + 32], s[n[i + 9]], i, 5);
+}
+__global__ void offsets(cudaTextureObject_t t, float* f, int n) {
+    int i = threadIdx.x;
+    float a, b, c, d, u = f[i], v = f[i + 1];
+    asm volatile("tex.2d.v4.f32.f32 {%0,%1,%2,%3}, [%4, {%5,%6}], {%7,%8};" : "=f"(a), "=f"(b), "=f"(c), "=f"(d) : "l"(t), "f"(u), "f"(v), "r"(n), "r"(n + 1));
+    f[i + 64] = a + b * c - d;
+    asm volatile("tex.2d.v4.f32.f32 {%0,%1,%2,%3}, [%4, {%5,%6}], {%7,%8}, %9;" : "=f"(a), "=f"(b), "=f"(c), "=f"(d) : "l"(t), "f"(u), "f"(v), "r"(n), "r"(n + 1), "f"(f[i + 2]));
+    f[i + 96] = a;
+    asm volatile("tex.level.2d.v4.f32.f32 {%0,%1,%2,%3}, [%4, {%5,%6}], %7, {%8,%9};" : "=f"(a), "=f"(b), "=f"(c), "=f"(d) : "l"(t), "f"(u), "f"(v), "f"(a), "r"(n), "r"(2));
+    f[i + 128] = a + b * c - d;
+    asm volatile("tex.3d.v4.f32.f32 {%0,%1,%2,%3}, [%4, {%5,%6,%7,%7}], {1,2,3,0};" : "=f"(a), "=f"(b), "=f"(c), "=f"(d) : "l"(t), "f"(u), "f"(v), "f"(a));
+    f[i + 160] = a + b * c - d;
+    asm volatile("tld4.r.2d.v4.f32.f32 {%0,%1,%2,%3}, [%4, {%5,%6}], {1,2};" : "=f"(a), "=f"(b), "=f"(c), "=f"(d) : "l"(t), "f"(u), "f"(v));
+    f[i + 192] = a + b * c - d;
+    asm volatile("tex.2d.v4.f32.s32 {%0,%1,%2,%3}, [%4, {%5,%6}];" : "=f"(a), "=f"(b), "=f"(c), "=f"(d) : "l"(t), "r"(n), "r"(n + 3));
+    f[i + 224] = a + b * c - d;
+    asm volatile("tex.2dms.v4.f32.s32 {%0,%1,%2,%3}, [%4, {%7,%5,%6,%6}];" : "=f"(a), "=f"(b), "=f"(c), "=f"(d) : "l"(t), "r"(n), "r"(n + 3), "r"(i));
+    f[i + 256] = a + b * c - d;
+    asm volatile("tex.grad.3d.v4.f32.f32 {%0,%1,%2,%3}, [%4, {%5,%6,%7,%7}], {%5,%6,%7,%7}, {%6,%7,%5,%5};" : "=f"(a), "=f"(b), "=f"(c), "=f"(d) : "l"(t), "f"(u), "f"(v), "f"(a));
+    f[i + 288] = a + b * c - d;
+}
+__global__ void reductions(cudaSurfaceObject_t s, int* o, int x, int y) {
+    asm volatile("sured.b.add.2d.u32.trap [%0, {%1,%2}], %3;" ::"l"(s), "r"(x), "r"(y), "r"(o[threadIdx.x]));
+    asm volatile("sured.b.or.1d.b32.clamp [%0, {%1}], %2;" ::"l"(s), "r"(x), "r"(o[threadIdx.x + 32]));
+    int w;
+    asm volatile("suq.width.b32 %0, [%1];" : "=r"(w) : "l"(s));
+    o[threadIdx.x + 64] = w;
+    asm volatile("sust.p.2d.v4.b32.trap [%0, {%1,%2}], {%1,%2,%1,%2};" ::"l"(s), "r"(x), "r"(y));
+}

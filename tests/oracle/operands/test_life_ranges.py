@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The operand model against nvdisasm's life ranges, on code compiled here."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from gpadvisor.model.instruction import RegisterFile, register
+from tests.oracle.operands import life_ranges
+from tests.oracle.operands.compare import Score, everything, score_all
+from tests.oracle.operands.corpus import cub_sources, fixture_sources, own_sources, tool
+
+EXACT = 0.9998
+FULL_SIZE = 100_000
+SMALL = ("integer", "memory", "matrix", "cub_unique")
+
+pytestmark = [
+    pytest.mark.toolkit,
+    pytest.mark.nvdisasm,
+    pytest.mark.skipif(tool("nvcc") is None or tool("nvdisasm") is None, reason="nvcc and nvdisasm are not installed"),
+]
+
+
+def meets_the_bar(score: Score) -> None:
+    print(score.table())
+    assert not score.problems, score.table()
+    assert score.share >= EXACT, score.table()
+    assert not score.weak_forms(), f"{score.weak_forms()}\n{score.table()}"
+
+
+def test_reading_a_table() -> None:
+    text = "\n".join(
+        [
+            '\t.section\t.text.k,"ax",@progbits',
+            "                                     // +----------+---------+------------+",
+            "                                     // |  GPR     |  PRED   |   UGPR     |",
+            "                                     // |          |         |            |",
+            "                                     // |       11 |         |            |",
+            "                                     // |  # 01901 | # 01    |  # 04      |",
+            "                                     // +----------+---------+------------+",
+            "        /*0000*/  MOV R1, R11 ;      // |  2  ^: v |         |            |",
+            "        /*0010*/  NOP ;",
+            "        /*0020*/  @P1 LEA R9, R9 ;   // |  2   x:  | 1  v    |  1  v      |",
+        ]
+    )
+    gpr, predicate, uniform = RegisterFile.GPR, RegisterFile.PREDICATE, RegisterFile.UNIFORM
+    rows = list(life_ranges.read(text))
+    assert [(section, offset) for section, offset, _ in rows] == [("k", 0), ("k", 0x20)]
+    assert rows[0][2].defs == {register(gpr, 1)}
+    assert rows[0][2].uses == {register(gpr, 11)}
+    assert rows[1][2].defs == {register(gpr, 9)}
+    assert rows[1][2].uses == {register(gpr, 9), register(predicate, 1), register(uniform, 4)}
+
+
+def test_a_wrong_model_is_noticed() -> None:
+    score = Score(compared=1000, exact=999)
+    score.seen["LDG.E R,M"], score.missed["LDG.E R,M"] = 12, 1
+    assert score.share < EXACT
+    assert score.weak_forms() == ["LDG.E R,M"]
+
+
+def test_selection(tmp_path: Path) -> None:
+    """A few files on an architecture with hidden descriptors and on the newest; everything else is in the full run."""
+    sources = [source for source in (*own_sources(), *cub_sources()) if source.stem in SMALL]
+    score = score_all([(source, arch) for arch in ("sm_86", "sm_120a") for source in sources], tmp_path)
+    assert len(sources) == len(SMALL)
+    assert score.compared > 10_000
+    meets_the_bar(score)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+@pytest.mark.skipif(
+    os.environ.get("GPADVISOR_VALIDATE") != "1", reason="set GPADVISOR_VALIDATE=1 to compile and compare the whole corpus"
+)
+def test_everything(tmp_path: Path) -> None:
+    """The corpus, the example kernels and CUB for every architecture."""
+    assert fixture_sources()
+    score = everything(tmp_path)
+    assert score.compared >= FULL_SIZE
+    assert {arch.rstrip("a") for arch in score.by_arch} >= {"sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120"}
+    meets_the_bar(score)
