@@ -10,6 +10,7 @@ from typing import Final
 from gpadvisor.model.advice import Advice, CodeRef, Hotspot, KernelAdvice, Suggestion
 from gpadvisor.model.problem import Problem
 from gpadvisor.model.profile import Evidence
+from gpadvisor.report.folding import folded, folded_problems, folded_words
 from gpadvisor.report.names import short_name
 from gpadvisor.report.page import Page
 from gpadvisor.report.style import Style
@@ -59,9 +60,12 @@ def render_markdown(
         blocks.append(_overview(advice))
     if not advice.kernels:
         blocks.append("No kernel was analysed.")
+    aside = folded(advice.kernels)
+    spared = {id(kernel) for kernel in aside}
     for kernel in advice.kernels:
-        blocks += _kernel(page, kernel)
-    blocks += _problems(advice.problems)
+        if id(kernel) not in spared:
+            blocks += _kernel(page, kernel)
+    blocks += [folded_words(aside), *_problems((*advice.problems, *folded_problems(aside)))]
     return "\n\n".join(block for block in blocks if block) + "\n"
 
 

@@ -10,6 +10,8 @@ from typing import Final
 
 from gpadvisor import __version__
 from gpadvisor.model.advice import Advice, KernelAdvice, LaunchSummary, SourceMatch
+from gpadvisor.model.problem import Problem
+from gpadvisor.report.folding import folded, folded_problems, folded_words
 from gpadvisor.report.names import short_name
 from gpadvisor.report.page import MAX_WIDTH, MIN_WIDTH, Page
 from gpadvisor.report.style import Style
@@ -46,9 +48,15 @@ def render_text(
         local={match.report_path: match.local_path for match in advice.sources if match.local_path},
     )
     lines = [*_title(page, advice), *_overview(page, advice), *_launches(page, advice)]
+    aside = folded(advice.kernels)
+    spared = {id(kernel) for kernel in aside}
     for number, kernel in enumerate(advice.kernels, start=1):
-        lines += ["", *kernel_lines(page, kernel, number, len(advice.kernels))]
-    lines += [*_sources(page, advice.sources), *_problems(page, advice)]
+        if id(kernel) not in spared:
+            lines += ["", *kernel_lines(page, kernel, number, len(advice.kernels))]
+    if aside:
+        lines += ["", *wrap(folded_words(aside), page.width)]
+    problems = (*advice.problems, *folded_problems(aside))
+    lines += [*_sources(page, advice.sources), *_problems(page, problems)]
     return "\n".join(line.rstrip() for line in lines) + "\n"
 
 
@@ -185,11 +193,11 @@ def _sources(page: Page, matches: Sequence[SourceMatch]) -> list[str]:
     return lines
 
 
-def _problems(page: Page, advice: Advice) -> list[str]:
-    if not advice.problems:
+def _problems(page: Page, problems: Sequence[Problem]) -> list[str]:
+    if not problems:
         return []
     lines = page.heading("Not understood, and data quality")
-    for problem in advice.problems:
+    for problem in problems:
         text = wrap(f"{problem.code.value}: {problem.message}", page.width, "    ", "  ")
         lines += [page.style.caution(line) for line in text]
     return lines

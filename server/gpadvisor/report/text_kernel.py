@@ -198,7 +198,8 @@ def _rule(page: Page, comparison: RuleComparison) -> list[str]:
     lines = wrap(f"{rule.name} ({rule.kind}{gain}): {comparison.agreement}{ours}", page.width, "   ", " ")
     if comparison.explanation:
         lines += wrap(comparison.explanation, page.width, "   ")
-    message = shorten(without_links(rule.message), _RULE_MESSAGE)
+    title = f"{rule.title}: " if rule.title else ""
+    message = shorten(without_links(title + rule.message), _RULE_MESSAGE)
     return [*lines, *(page.style.quiet(line) for line in wrap(f'"{message}"', page.width, "   "))]
 
 

@@ -10,6 +10,7 @@ import pytest
 from tests import advice_values as values
 
 from gpadvisor.model.advice import Advice
+from gpadvisor.model.problem import Problem, ProblemCode
 from gpadvisor.report import render_text
 from gpadvisor.report.words import cells
 
@@ -121,3 +122,30 @@ def test_nothing_analysed() -> None:
 def test_many_kernels_cost_linear_time() -> None:
     advice: Advice = values.advice(*[values.kernel() for _ in range(50)])
     assert render_text(advice).count("Verdict") == 50
+
+
+def test_kernels_in_which_no_gain_could_be_noticed_are_only_in_the_table() -> None:
+    big = values.kernel(time_share=0.6)
+    tiny = values.kernel(
+        name="tiny()", time_share=0.004, problems=(Problem(ProblemCode.NO_COUNTS, "no counts of it"),)
+    )
+    report = render_text(values.advice(big, tiny))
+    assert "tiny()" in report
+    assert "Kernel 2 of 2" not in report
+    assert "Only in the table above: 1 kernel with less than 1 % of the time" in report
+    assert report.count("no_counts: no counts of it") == 1
+
+
+def test_a_small_kernel_is_shown_among_its_like_and_alone() -> None:
+    tiny = values.kernel(time_share=0.004)
+    other = values.kernel(name="other()", time_share=0.003)
+    assert "Kernel 2 of 2" in render_text(values.advice(tiny, other))
+    assert "Only in the table" not in render_text(values.advice(tiny))
+
+
+def test_static_kernels_without_a_finding_are_only_in_the_table() -> None:
+    (found,) = values.static().kernels
+    empty = replace(found, name="empty()", suggestions=())
+    report = render_text(values.advice(found, empty))
+    assert "1 kernel without a finding (--kernel NAME shows one)" in " ".join(report.split())
+    assert "Kernel 2 of 2" not in report
