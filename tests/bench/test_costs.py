@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What must stay cheap: one disassembler call per cubin, cost in proportion; ratios only, with much slack."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from bench.measure import Command, interleaved, median_ratio
+from bench.sources import Size, cuda_source
+from tests.kernels import compile_text, nvdisasm_path
+from tests.ncu_writer import sections_of
+
+from gpadvisor.analyzer import build_program
+from gpadvisor.cubin import read_cubin
+from gpadvisor.toolchain import disassemble, disassembly
+
+SMALL = Size(instructions=4_000, kernels=1)
+MANY = Size(instructions=4_000, kernels=20)
+
+
+def _cubin(size: Size) -> bytes:
+    return compile_text(cuda_source(size), f"{size.name}.cu")
+
+
+@pytest.mark.toolkit
+@pytest.mark.parametrize("size", [SMALL, MANY], ids=lambda size: size.name)
+def test_generated_kernels_have_about_the_size_asked_for(size: Size) -> None:
+    sections = sections_of(_cubin(size))
+    assert len(sections) == size.kernels
+    instructions = sum(size for _, size in sections.values()) // 16
+    assert 0.6 < instructions / size.instructions < 1.7
+
+
+def test_the_same_size_gives_the_same_text() -> None:
+    assert cuda_source(MANY) == cuda_source(MANY)
+    assert cuda_source(SMALL) != cuda_source(MANY)
+
+
+@pytest.mark.toolkit
+@pytest.mark.nvdisasm
+def test_one_disassembler_call_whatever_the_number_of_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = []
+    original = disassembly.run_tool
+
+    def counted(command: list[str], **options: object) -> object:
+        calls.append(command)
+        return original(command, **options)  # type: ignore[arg-type] # handed on as they came
+
+    cubin = _cubin(MANY)
+    disassemble(cubin)  # examines the tools, once per process
+    monkeypatch.setattr(disassembly, "run_tool", counted)
+    listing = disassemble(cubin).listing
+    assert len(listing) == MANY.kernels
+    assert len(calls) == 1
+
+
+@pytest.mark.toolkit
+@pytest.mark.nvdisasm
+def test_building_a_program_costs_in_proportion_to_its_size() -> None:
+    """Four times the code must not cost sixteen times the time."""
+
+    def best_seconds(size: Size) -> float:
+        cubin = _cubin(size)
+        listing = disassemble(cubin).listing
+        times = []
+        for _ in range(3):
+            started = time.perf_counter()
+            build_program(read_cubin(cubin), listing)
+            times.append(time.perf_counter() - started)
+        return min(times)
+
+    small = best_seconds(SMALL)
+    large = best_seconds(Size(instructions=4 * SMALL.instructions, kernels=1))
+    assert large < 12 * small
+
+
+@pytest.mark.slow
+@pytest.mark.toolkit
+@pytest.mark.nvdisasm
+def test_the_structure_step_stays_near_nvdisasm(tmp_path: Path) -> None:
+    path = tmp_path / "code.cubin"
+    path.write_bytes(_cubin(SMALL))
+    commands = [
+        Command(name="nvdisasm", arguments=(str(nvdisasm_path()), "-json", str(path))),
+        Command(name="structure", arguments=(sys.executable, "-m", "bench.structure", str(path))),
+    ]
+    runs = interleaved(commands, 3)
+    assert median_ratio(runs["structure"], runs["nvdisasm"]) < 10
