@@ -60,8 +60,12 @@ _METRICS: Final[dict[str, tuple[str, ...]]] = {
         "sm__pipe_tensor_cycles_active",
         "sm__pipe_tensor_op_hmma_cycles_active",
         "sm__pipe_tensor_op_imma_cycles_active",
+        "sm__pipe_tensor_op_gmma_cycles_active",
         "sm__inst_executed_pipe_tensor",
         "sm__inst_executed_pipe_tensor_op_hmma",
+        "sm__inst_executed_pipe_tensor_op_imma",
+        "sm__inst_executed_pipe_tensor_op_dmma",
+        "sm__inst_executed_pipe_tensor_op_gmma",
     ),
     "XU pipe": ("sm__inst_executed_pipe_xu", "smsp__inst_executed_pipe_xu"),
     "LSU pipe": ("sm__inst_executed_pipe_lsu", "smsp__inst_executed_pipe_lsu"),
@@ -107,7 +111,7 @@ def utilisations(profile: KernelProfile) -> tuple[Utilisation, ...]:
     found = [entry for entry in found if entry.name in _ALWAYS or entry.percent >= _NOTABLE_PERCENT]
     # A whole is the largest of its parts: it says something new only where that part is not known here.
     kept = [
-        entry
+        entry if entry.name not in _WHOLES else _named_by_breakdown(profile, entry)
         for entry in found
         if entry.name not in _WHOLES or entry.percent > busiest + _WHOLE_MARGIN_PERCENT
     ]
@@ -116,7 +120,7 @@ def utilisations(profile: KernelProfile) -> tuple[Utilisation, ...]:
 
 def _measured(profile: KernelProfile) -> Iterator[Utilisation]:
     for name, bases in _METRICS.items():
-        entry = _first(profile, name, bases)
+        entry = (_busiest if name.endswith(" pipe") else _first)(profile, name, bases)
         if entry is None and name == ISSUE:
             per_cycle = profile.metric(_PER_CYCLE)
             if per_cycle is not None:
@@ -132,6 +136,29 @@ def _first(profile: KernelProfile, name: str, bases: Sequence[str]) -> Utilisati
             if percent is not None:
                 return Utilisation(name=name, percent=percent, metric=base + suffix)
     return None
+
+
+def _busiest(profile: KernelProfile, name: str, bases: Sequence[str]) -> Utilisation | None:
+    """A pipe has one metric per kind of operation; the largest one of equal basis says how full it is."""
+    for suffix in _SUFFIXES:
+        found = [
+            Utilisation(name=name, percent=percent, metric=base + suffix)
+            for base in bases
+            if (percent := profile.metric(base + suffix)) is not None
+        ]
+        if found:
+            return max(found, key=lambda entry: entry.percent)
+    return None
+
+
+def _named_by_breakdown(profile: KernelProfile, whole: Utilisation) -> Utilisation:
+    """A whole under the name of its busiest part, where the report lists the parts."""
+    listed = profile.metrics.get(f"breakdown:{whole.metric}")
+    parts = listed.split(",") if isinstance(listed, str) else []
+    values = [(value, part.strip()) for part in parts if (value := profile.metric(part.strip())) is not None]
+    if not values:
+        return whole
+    return Utilisation(name=whole.name, percent=whole.percent, metric=max(values)[1])
 
 
 def loads(context: KernelContext) -> tuple[Utilisation, ...]:

@@ -63,6 +63,27 @@ def test_a_whole_says_something_only_where_its_parts_do_not() -> None:
     assert utilisations(made.profile(unknown))[0].name == "memory"
 
 
+def test_a_whole_is_named_by_its_busiest_part() -> None:
+    whole = f"sm__throughput{PCT}"
+    metrics = {
+        whole: 90.0,
+        f"breakdown:{whole}": f"sm__a{PCT}, sm__b{PCT},sm__c{PCT}",
+        f"sm__a{PCT}": 5.0,
+        f"sm__b{PCT}": 90.0,
+    }
+    (found,) = utilisations(made.profile(metrics))
+    assert (found.name, found.percent, found.metric) == ("SM", 90.0, f"sm__b{PCT}")
+
+
+def test_a_pipe_is_as_busy_as_its_busiest_operation() -> None:
+    metrics = {
+        f"sm__pipe_tensor_op_hmma_cycles_active{PCT}": 0.0,
+        f"sm__pipe_tensor_op_imma_cycles_active{PCT}": 54.0,
+    }
+    (found,) = utilisations(made.profile(metrics))
+    assert (found.name, found.percent) == ("tensor pipe", 54.0)
+
+
 def test_nothing_measured_caps_nothing() -> None:
     assert (
         utilisations(made.profile({"gpu__time_duration.sum": 5.0, f"lts__throughput{PCT}": float("nan")}))
