@@ -33,6 +33,7 @@ _EVIDENCE_RANK: Final = {
     Evidence.COUNTED: 1,
     Evidence.STATIC: 0,
 }
+_NO_COUNT: Final = frozenset({"type", "avg", "ratio", "pct", "per", "max", "min", "rate"})
 KernelKey = tuple[str, str | None]
 """What makes launches belong to one kernel: mangled name and binary."""
 
@@ -255,8 +256,7 @@ def _merged_counts(profiles: Sequence[KernelProfile], sections: Sequence[str]) -
 
 def _adds_up(name: str) -> bool:
     """Whether a metric is a count; types, averages, ratios and shares are not."""
-    words = ("_type", "avg", "ratio", "pct", "per_", "max", "min", "rate")
-    return not any(word in name for word in words)
+    return _NO_COUNT.isdisjoint(name.replace(".", "_").split("_"))
 
 
 def _merged_pc_metrics(profiles: Sequence[KernelProfile], sections: Sequence[str]) -> Mapping[str, PcMetric]:
