@@ -48,6 +48,9 @@ was full. In the paper's Table III the one kernel of this kind gained half of wh
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping
+from enum import Enum
 from typing import Final
 
 import numpy as np
@@ -74,13 +77,28 @@ from gpadvisor.model.advice import Adjustment, Category, Match, Rejection, Stati
 from gpadvisor.model.blame import Blame, DependencyClass
 from gpadvisor.model.ids import FunctionId
 from gpadvisor.model.instruction import OpcodeClass
+from gpadvisor.model.program import Function, FunctionKind
 from gpadvisor.model.stalls import StallClass
 
 _CODE: Final = "GPA101"
-_SPILLS: Final = "registers spilled to local memory"
-_ARRAYS: Final = "local array indexed at run time"
 _REGISTER_STEP: Final = 8  # registers are given to a warp in units of 256, 8 for each thread
 _NOT_STALLS: Final = frozenset({StallClass.ISSUED, StallClass.NOT_SELECTED})
+
+
+class _Kind(Enum):
+    """What lives in local memory; the value is the pattern's title."""
+
+    SPILL = "registers spilled to local memory"
+    ARRAY = "local array indexed at run time"
+    CALL = "registers kept on the stack across calls"
+
+
+_WORDS: Final = {
+    _Kind.SPILL: "a spilled register",
+    _Kind.ARRAY: "an array of the thread",
+    _Kind.CALL: "a register kept across a call",
+}
+_Places = Mapping[tuple[FunctionId, int], _Kind]
 _TABLE_III: Final = Adjustment(
     low=0.0,
     expected=0.5,
@@ -91,72 +109,82 @@ _TABLE_III: Final = Adjustment(
 
 
 def _match(context: KernelContext) -> Match | Rejection:
-    sites = _sites(context)
-    frame = _frame_bytes(context)
+    kinds = _kinds(context)
+    sites = _sites(context, kinds)
     if context.blame is None:
-        spills = _spills(context, sites)
+        counts = Counter(kinds.values())
         return static_match(
             _CODE,
-            title=_SPILLS if spills else _ARRAYS,
-            advice=_advice(context, spilled=bool(spills), indexed=len(spills) < len(sites)),
+            title=_heaviest(counts).value,
+            advice=_advice(context, set(counts)),
             sites=sites,
-            missing=f"no local memory access outside of library math (stack frame: {frame} bytes)",
+            missing="no local memory access outside of library math (stack frame: "
+            f"{_frame_bytes(context)} bytes)",
         )
     blame = context.blame
-    local = _local_rows(context, blame, sites)
+    local = _local_rows(context, blame, kinds)
     if not samples(blame, local):
         where = f"{len(sites)} in the code, none with samples" if sites else "none in the code"
         return Rejection(code=_CODE, reason=f"no stall due to local memory accesses: {where}")
-    spilled = local & by_place(blame, causes(blame), _spills(context, sites))
-    indexed = local & ~spilled
-    most_spilled = samples(blame, spilled) >= samples(blame, indexed)
+    weights = Counter({kind: samples(blame, local & _rows_of(blame, kinds, kind)) for kind in _Kind})
     return Match(
-        title=_SPILLS if most_spilled else _ARRAYS,
-        advice=_advice(context, spilled=bool(spilled.any()), indexed=bool(indexed.any())),
+        title=_heaviest(weights).value,
+        advice=_advice(context, {kind for kind, weight in weights.items() if weight}),
         regions=regions(blame, context.program, context.kernel, np.flatnonzero(local)),
-        adjustments=_adjustments(context, blame, spilled, indexed),
+        adjustments=_adjustments(context, weights),
         static_sites=sites,
     )
 
 
-def _local_rows(context: KernelContext, blame: Blame, sites: tuple[StaticSite, ...]) -> Mask:
+def _heaviest(weights: Counter[_Kind]) -> _Kind:
+    return max(_Kind, key=lambda kind: weights[kind])
+
+
+def _rows_of(blame: Blame, kinds: _Places, kind: _Kind) -> Mask:
+    return by_place(blame, causes(blame), [place for place, other in kinds.items() if other is kind])
+
+
+def _local_rows(context: KernelContext, blame: Blame, kinds: _Places) -> Mask:
     """Stalls for local data, and stalls that a local load or store has or causes in other ways."""
-    own = by_place(blame, causes(blame), {(site.function, site.index) for site in sites})
+    own = by_place(blame, causes(blame), list(kinds))
     elsewhere = by_instruction(blame, context.program, causes(blame), is_local) & ~own
     local = by_class(blame, {DependencyClass.LOCAL_MEMORY}) & ~elsewhere
     return local | (own & ~by_stall(blame, _NOT_STALLS))
 
 
-def _sites(context: KernelContext) -> tuple[StaticSite, ...]:
-    """Local accesses of the program's own code; the library keeps an array of its own (see Fast Math)."""
-    found = []
-    for function in kernel_functions(context.program, context.kernel):
-        library = {index for sequence in math_sequences(function) for index in sequence.indices}
-        for index, instruction in enumerate(function.instructions):
-            if is_local(instruction) and index not in library:
-                what = "a place of the stack frame" if is_stack_slot(instruction) else "an indexed array"
-                verb = "stores to" if instruction.info.opclass is OpcodeClass.STORE else "loads from"
-                found.append(StaticSite(function=function.id, index=index, detail=f"{verb} {what}"))
-    return tuple(found)
+def _kinds(context: KernelContext) -> _Places:
+    """Local accesses of the program's own code; the library keeps an array of its own (see Fast Math).
 
-
-def _spills(context: KernelContext, sites: tuple[StaticSite, ...]) -> frozenset[tuple[FunctionId, int]]:
-    """Accesses to fixed places of the frame that keep registers rather than elements of an array.
-
-    A function that also indexes its frame at run time has arrays in it; there, fixed places are spills only
-    if the compiler had no registers left.
+    A kernel that also indexes its frame at run time has arrays in it; there, fixed places are spills only if
+    the compiler had no registers left.
     """
-    instructions = {
-        (site.function, site.index): context.program.functions[site.function].instructions[site.index]
-        for site in sites
+    own: dict[Function, list[int]] = {}
+    for function in kernel_functions(context.program, context.kernel):
+        local = [index for index, one in enumerate(function.instructions) if is_local(one)]
+        library = {index for one in math_sequences(function) for index in one.indices} if local else set()
+        own[function] = [index for index in local if index not in library]
+    arrays = {
+        (function.id, index)
+        for function, indices in own.items()
+        for index in indices
+        if not is_stack_slot(function.instructions[index])
     }
-    indexed = {place[0] for place, instruction in instructions.items() if not is_stack_slot(instruction)}
-    full = _registers_full(context)
-    return frozenset(
-        place
-        for place, instruction in instructions.items()
-        if is_stack_slot(instruction) and (full or place[0] not in indexed)
-    )
+    spill = _Kind.SPILL if not arrays or _registers_full(context) else _Kind.ARRAY
+    found = {}
+    for function, indices in own.items():
+        fixed = spill if function.kind is FunctionKind.KERNEL else _Kind.CALL
+        for index in indices:
+            found[function.id, index] = _Kind.ARRAY if (function.id, index) in arrays else fixed
+    return found
+
+
+def _sites(context: KernelContext, kinds: _Places) -> tuple[StaticSite, ...]:
+    found = []
+    for (function, index), kind in kinds.items():
+        instruction = context.program.functions[function].instructions[index]
+        verb = "stores" if instruction.info.opclass is OpcodeClass.STORE else "loads"
+        found.append(StaticSite(function=function, index=index, detail=f"{verb} {_WORDS[kind]}"))
+    return tuple(found)
 
 
 def _allowed_registers(context: KernelContext) -> int:
@@ -172,11 +200,9 @@ def _allowed_registers(context: KernelContext) -> int:
 
 
 def _registers_full(context: KernelContext) -> bool:
-    """Whether the compiler used all registers it may have: a limit is a multiple of the allocation step."""
+    """Whether the compiler used all registers that the launch bounds and the hardware leave it."""
     registers = registers_per_thread(context.program, context.kernel, context.profile)
-    if registers is None:
-        return True
-    return registers % _REGISTER_STEP == 0 or registers >= _allowed_registers(context) - 2
+    return registers is None or registers >= _allowed_registers(context) - 2
 
 
 def _frame_bytes(context: KernelContext) -> int:
@@ -184,12 +210,10 @@ def _frame_bytes(context: KernelContext) -> int:
     return 0 if facts is None or facts.stack_bytes is None else facts.stack_bytes
 
 
-def _adjustments(
-    context: KernelContext, blame: Blame, spilled: Mask, indexed: Mask
-) -> tuple[Adjustment, ...]:
+def _adjustments(context: KernelContext, weights: Counter[_Kind]) -> tuple[Adjustment, ...]:
     cap = context.machine.sm.max_registers_per_thread.value
     registers = registers_per_thread(context.program, context.kernel, context.profile)
-    part = samples(blame, spilled) / max(1, samples(blame, spilled | indexed))
+    part = weights[_Kind.SPILL] / max(1, sum(weights.values()))
     if registers is not None and registers >= cap and part > 0:
         return (
             Adjustment(
@@ -203,16 +227,21 @@ def _adjustments(
     return (_TABLE_III,)
 
 
-def _advice(context: KernelContext, *, spilled: bool, indexed: bool) -> str:
+def _advice(context: KernelContext, kinds: set[_Kind]) -> str:
     parts = []
-    if spilled:
+    if _Kind.SPILL in kinds:
         frame = _frame_bytes(context)
         size = f" ({frame} bytes of stack per thread)" if frame else ""
         parts.append(f"Keep fewer values live at once, so that none is spilled{size}. {_cap_advice(context)}")
-    if indexed:
+    if _Kind.ARRAY in kinds:
         parts.append(
             "An array of the thread is indexed with a value known only at run time: unroll the loop over the "
             "index completely, or keep the array in shared memory."
+        )
+    if _Kind.CALL in kinds:
+        parts.append(
+            "Functions that are called keep registers of their caller (or spills of their own) on the stack: "
+            "inline them (__forceinline__)."
         )
     return " ".join(parts)
 
