@@ -37,8 +37,14 @@ def test_several_and_skippable_frames() -> None:
 def test_a_bomb_stops_at_the_limit() -> None:
     bomb = zstandard.ZstdCompressor().compress(container.MAGIC + bytes(50 << 20))
     assert len(bomb) < 10_000
-    with pytest.raises(ProfileFormatError, match="unpacks to more than"):
+    with pytest.raises(ProfileFormatError, match="unpacks to far more"):
         container.decompress(bomb, limit=1 << 20)
+
+
+def test_the_limit_follows_the_size_of_the_file() -> None:
+    bomb = zstandard.ZstdCompressor().compress(container.MAGIC + bytes(80 << 20))
+    with pytest.raises(ProfileFormatError, match="unpacks to far more"):
+        load_bytes(bomb)
 
 
 @pytest.mark.parametrize("cut", [5, 20, 100])

@@ -19,6 +19,8 @@ ZSTD_MAGIC: Final = b"\x28\xb5\x2f\xfd"
 MAX_REPORT_BYTES: Final = 4 << 30  # a payload size is a 32-bit number, and larger reports were not seen
 KNOWN_VERSION: Final = 7  # of the file format, the same from 2019 to 2026
 _SKIPPABLE: Final = range(0x184D2A50, 0x184D2A60)
+_ROOM: Final = 64 << 20  # what any container may unpack to, and how many times its size beyond that
+_MAX_RATIO: Final = 500
 _CHUNK: Final = 1 << 20
 
 
@@ -43,8 +45,10 @@ def is_compressed(data: bytes) -> bool:
     return data[:4] == ZSTD_MAGIC or (len(data) >= 8 and int.from_bytes(data[:4], "little") in _SKIPPABLE)
 
 
-def decompress(data: bytes, limit: int = MAX_REPORT_BYTES) -> bytes:
+def decompress(data: bytes, limit: int | None = None) -> bytes:
     """The content of a zstd container (``.ncu-repz``): all its frames, at most ``limit`` bytes."""
+    if limit is None:
+        limit = min(MAX_REPORT_BYTES, _ROOM + _MAX_RATIO * len(data))
     pieces: list[bytes] = []
     size = at = 0
     while at < len(data):
@@ -75,8 +79,8 @@ def _frame(data: bytes, at: int, room: int) -> tuple[int, list[bytes]]:
         size += len(piece)
         if size > room:
             raise ProfileFormatError(
-                f"the compressed report unpacks to more than {MAX_REPORT_BYTES >> 30} GiB, which no report"
-                " should; collect it again with fewer kernels (ncu --launch-count)"
+                "the compressed report unpacks to far more than a report of its size should; copy it again, or"
+                " collect fewer kernels (ncu --launch-count)"
             )
         pieces.append(piece)
     if not decoder.eof:

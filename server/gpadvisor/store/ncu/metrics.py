@@ -173,6 +173,18 @@ def _varints(
     """Variable-length integers of known sizes; None where a size is not what the bytes say."""
     if np.any(size > _MAX_VARINT_BYTES):
         return None
+    width = int(size[0])
+    if np.all(size == width):  # as addresses are, always
+        window = data[at[:, None] + np.arange(width)]
+        if not np.array_equal(np.all(window >= 0x80, axis=0), np.any(window >= 0x80, axis=0)) or (
+            (window[0] >= 0x80).tolist() != [True] * (width - 1) + [False]
+        ):
+            return None
+        parts = (window & np.uint8(0x7F)).astype(np.uint64) << (
+            np.arange(width, dtype=np.uint64) * np.uint64(7)
+        )
+        whole: NDArray[np.uint64] = np.bitwise_or.reduce(parts, axis=1)
+        return whole
     result = np.zeros(len(at), np.uint64)
     for position in range(int(size.max())):
         inside = position < size

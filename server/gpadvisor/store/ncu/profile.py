@@ -249,6 +249,8 @@ def _counts(
 def _pc_metrics(metrics: Mapping[str, Metric], sections: _Sections) -> dict[str, PcMetric]:
     """Metrics with one number per instruction: those whose instances name addresses of the code."""
     found: dict[str, PcMetric] = {}
+    # Metrics of one kind of instruction share their addresses.
+    located: dict[bytes, tuple[NDArray[np.uint16], NDArray[np.uint64], NDArray[np.intp]] | None] = {}
     for name, metric in metrics.items():
         if name in {_WARPS, _THREADS} or name.startswith(
             (sampling.SAMPLING_PREFIX, *_NO_SCALARS, *_TIMELINES)
@@ -257,14 +259,27 @@ def _pc_metrics(metrics: Mapping[str, Metric], sections: _Sections) -> dict[str,
         instances = sampling.addressed(metric) if metric.has_instances else None
         if instances is None or len(instances[0]) == 0:
             continue
-        row, _ = sections.placement.locate(instances[0])
-        if not (row >= 0).any():
-            continue
-        section, pc = sections.locate(instances[0])
-        order = np.lexsort((pc, section))
-        value = np.asarray(instances[1].values).astype(np.float64)
-        found[name] = PcMetric(name=name, section=section[order], pc=pc[order], value=value[order])
+        key = instances[0].tobytes()
+        if key not in located:
+            located[key] = _instructions(instances[0], sections)
+        place_and_order = located[key]
+        if place_and_order is not None:
+            section, pc, order = place_and_order
+            value = np.asarray(instances[1].values).astype(np.float64)
+            found[name] = PcMetric(name=name, section=section, pc=pc, value=value[order])
     return found
+
+
+def _instructions(
+    addresses: NDArray[np.uint64], sections: _Sections
+) -> tuple[NDArray[np.uint16], NDArray[np.uint64], NDArray[np.intp]] | None:
+    """Sorted sections and offsets with the order that sorts them; None where no address is of the code."""
+    row, _ = sections.placement.locate(addresses)
+    if not (row >= 0).any():
+        return None
+    section, pc = sections.locate(addresses)
+    order = np.lexsort((pc, section))
+    return section[order], pc[order], order
 
 
 def _evidence_problems(
