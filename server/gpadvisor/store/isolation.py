@@ -159,5 +159,5 @@ def _died(path: Path, code: int, memory_bytes: int) -> ProfileFormatError:
         what = f"ended with code {code}"
     return ProfileFormatError(
         f"the process that read {path} {what} (it may use {memory_bytes / (1 << 30):g} GiB);"
-        " the file is damaged: copy or collect it again"
+        " the file is damaged or too large for that: copy it again, or collect fewer kernels"
     )

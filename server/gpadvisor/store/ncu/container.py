@@ -19,7 +19,7 @@ ZSTD_MAGIC: Final = b"\x28\xb5\x2f\xfd"
 MAX_REPORT_BYTES: Final = 4 << 30  # a payload size is a 32-bit number, and larger reports were not seen
 KNOWN_VERSION: Final = 7  # of the file format, the same from 2019 to 2026
 _SKIPPABLE: Final = range(0x184D2A50, 0x184D2A60)
-_ROOM: Final = 64 << 20  # what any container may unpack to, and how many times its size beyond that
+_ROOM: Final = 64 << 20  # what any container may unpack to; beyond that, so many times its size
 _MAX_RATIO: Final = 500
 _CHUNK: Final = 1 << 20
 
@@ -79,8 +79,8 @@ def _frame(data: bytes, at: int, room: int) -> tuple[int, list[bytes]]:
         size += len(piece)
         if size > room:
             raise ProfileFormatError(
-                "the compressed report unpacks to far more than a report of its size should; copy it again, or"
-                " collect fewer kernels (ncu --launch-count)"
+                "the compressed report unpacks to far more than a report of its size should; copy it again"
+                " or collect fewer kernels (ncu --launch-count)"
             )
         pieces.append(piece)
     if not decoder.eof:
