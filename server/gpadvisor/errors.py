@@ -18,7 +18,7 @@
           +-- ToolNotFoundError
           +-- ToolFailedError
           +-- ToolTimeoutError
-          +-- Cancelled
+          +-- CancelledError
 
 A message names the thing, what was expected and what to do next, in one sentence without a final stop.
 """
@@ -94,5 +94,5 @@ class ToolTimeoutError(ToolError):
     """An external tool did not end within its time limit and was stopped."""
 
 
-class Cancelled(ToolError):
+class CancelledError(ToolError):
     """The caller asked to stop."""

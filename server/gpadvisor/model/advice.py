@@ -336,7 +336,9 @@ class SourceMatch:
 
     report_path: str
     local_path: str | None
-    method: str  # "content hash", "path suffix", "source map", "exact path", "embedded", "ambiguous", "unmatched"
+    method: (
+        str  # "content hash", "path suffix", "source map", "exact path", "embedded", "ambiguous", "unmatched"
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -69,8 +69,10 @@ class MachineModel:
             if not row.pattern.startswith(opcode):
                 continue
             base, *wanted = row.pattern.split(".")
-            if base == opcode and have.issuperset(wanted) and (
-                best is None or row.pattern.count(".") > best.pattern.count(".")
+            if (
+                base == opcode
+                and have.issuperset(wanted)
+                and (best is None or row.pattern.count(".") > best.pattern.count("."))
             ):
                 best = row
         return best

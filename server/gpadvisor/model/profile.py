@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
@@ -49,9 +50,7 @@ class PcSamples:
     latency: NDArray[np.uint64]  # those taken while the scheduler issued nothing (GPA's latency samples)
 
     def __post_init__(self) -> None:
-        _freeze(
-            section=self.section, pc=self.pc, reason=self.reason, total=self.total, latency=self.latency
-        )
+        _freeze(section=self.section, pc=self.pc, reason=self.reason, total=self.total, latency=self.latency)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -195,7 +194,7 @@ class KernelProfile:
     def metric(self, name: str) -> float | None:
         """A scalar metric as a float; None where absent or not a number."""
         value = self.metrics.get(name)
-        return None if value is None or isinstance(value, str) or value != value else float(value)
+        return None if value is None or isinstance(value, str) or math.isnan(value) else float(value)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

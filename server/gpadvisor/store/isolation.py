@@ -20,7 +20,7 @@ from typing import Any, Final
 import numpy as np
 
 import gpadvisor
-from gpadvisor.errors import Cancelled, ProfileError, ProfileFormatError, ProfileMismatchError
+from gpadvisor.errors import CancelledError, ProfileError, ProfileFormatError, ProfileMismatchError
 from gpadvisor.model.profile import Profile
 from gpadvisor.store.child import ANSWER, BLOBS, COLUMNS
 from gpadvisor.store.parts import TABLES, Parts, put_together
@@ -47,7 +47,7 @@ def load_profile_isolated(
         path: the file.
         timeout_seconds: wall-clock limit of the child, which is also its limit of processor time.
         memory_bytes: limit of the child's address space, where the platform has one.
-        cancelled: asked now and then; when true, the child is stopped and Cancelled raised.
+        cancelled: asked now and then; when true, the child is stopped and CancelledError raised.
 
     Raises:
         ProfileFormatError: the file is no profile, or the child died, hung or needed too much memory.
@@ -89,7 +89,7 @@ def _run(
                     " the file is damaged or very large: collect fewer kernels (ncu --launch-count)"
                 )
             if cancelled is not None and cancelled():
-                raise Cancelled(f"reading {path} was stopped as asked")
+                raise CancelledError(f"reading {path} was stopped as asked")
             with contextlib.suppress(subprocess.TimeoutExpired):
                 return process.wait(left if cancelled is None else min(left, _POLL_SECONDS))
     finally:

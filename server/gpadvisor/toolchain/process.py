@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Final
 
-from gpadvisor.errors import Cancelled, ToolFailedError, ToolNotFoundError, ToolTimeoutError
+from gpadvisor.errors import CancelledError, ToolFailedError, ToolNotFoundError, ToolTimeoutError
 
 DEFAULT_MEMORY_BYTES: Final = 8 << 30
 DEFAULT_OUTPUT_BYTES: Final = 1 << 30
@@ -58,7 +58,7 @@ def run_tool(
         ToolNotFoundError: the program does not exist or may not be run.
         ToolFailedError: it failed, or printed more than ``output_bytes``.
         ToolTimeoutError: it did not end in time and was stopped.
-        Cancelled: ``cancelled`` returned True.
+        CancelledError: ``cancelled`` returned True.
     """
     arguments = [os.fspath(part) for part in command]
     name = Path(arguments[0]).name
@@ -156,7 +156,7 @@ class _Run:
     def _check(self) -> None:
         """Raise when the caller or the clock says stop."""
         if self._cancelled is not None and self._cancelled():
-            raise Cancelled(f"{self._name} was stopped because the request was cancelled")
+            raise CancelledError(f"{self._name} was stopped because the request was cancelled")
         if time.monotonic() > self._deadline:
             raise ToolTimeoutError(
                 f"{self._name} did not end within {self._timeout_seconds:g} s and was stopped; "

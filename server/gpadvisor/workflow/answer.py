@@ -7,7 +7,7 @@ Only the standard library is imported at the top: a warm answer costs the start 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -128,7 +128,7 @@ def fired_suggestions(advice: Advice) -> tuple[Fired, ...]:
     )
 
 
-def render(advice: Advice, shown: AnswerOptions, texts: dict[str, str]) -> str:
+def render(advice: Advice, shown: AnswerOptions, texts: Mapping[str, str]) -> str:
     """The advice in one of the four formats."""
     from gpadvisor import report
     from gpadvisor.workflow.rule_pages import rule_metadata

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -68,7 +68,7 @@ def read_source(path: Path) -> bytes | None:
         return None
 
 
-def fingerprint(root: Path, wanted: dict[str, list[str] | list[int]]) -> list[list[str]]:
+def fingerprint(root: Path, wanted: Mapping[str, list[str] | list[int]]) -> list[list[str]]:
     """Path and digest of every candidate: equal as long as no answer can change."""
     names = [str(name) for name in wanted.get("names", [])]
     sizes = [int(size) for size in wanted.get("sizes", [])]

@@ -43,7 +43,7 @@ def open_cubin(
     cubin = read_cubin(data)
     if stored is not None:
         return Disassembled(cubin=cubin, listing=load_listing(stored), problems=cubin.problems)
-    wanted = None if sections is None else sorted(sections)
+    wanted = None if sections is None else sorted(s.name for s in cubin.sections if s.name in sections)
     key = cache.key(
         "listing", {"cubin": cubin.sha256, "sections": wanted, "installation": installation_digest()}
     )

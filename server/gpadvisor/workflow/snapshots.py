@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from gpadvisor import store
-from gpadvisor.errors import CubinError, SassError, ToolError
+from gpadvisor.errors import CubinError, ProfileFormatError, SassError, ToolError
 from gpadvisor.model.problem import Problem, ProblemCode
 from gpadvisor.model.profile import Profile
 from gpadvisor.sass.listing import dump_listing
@@ -39,7 +39,9 @@ def import_profile(
         OSError: the target cannot be written.
     """
     if input_kind(source) is not InputKind.PROFILE:
-        raise store.not_a_profile(source)
+        raise ProfileFormatError(
+            f"{source} is no report: give an .ncu-rep file; 'gpadvisor advise' takes cubins and sources"
+        )
     progress(f"reading {source.name}")
     profile = load(source, settings)
     listings, problems = _disassemble_all(profile, settings, progress)

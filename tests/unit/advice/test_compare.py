@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -22,4 +24,4 @@ def test_mapped_lines_are_equal_and_in_order(before: list[str], after: list[str]
     mapped = map_lines("\n".join(before), "\n".join(after))
     assert all(before[old - 1] == after[new - 1] for old, new in mapped.items())
     pairs = sorted(mapped.items())
-    assert all(one[1] < two[1] for one, two in zip(pairs, pairs[1:], strict=False))
+    assert all(one[1] < two[1] for one, two in pairwise(pairs))

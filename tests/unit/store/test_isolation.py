@@ -12,7 +12,7 @@ from tests.ncu_writer import LaunchSpec, RuleSpec, write_report
 from tests.profile_values import assert_same_profile
 from tests.tiny_cubin import tiny_cubin
 
-from gpadvisor.errors import Cancelled, ProfileFormatError
+from gpadvisor.errors import CancelledError, ProfileFormatError
 from gpadvisor.store import isolation, load_profile, load_profile_isolated, write_snapshot
 
 SPEC = LaunchSpec(
@@ -112,7 +112,7 @@ def _state(pid: int) -> str:
 
 def test_cancelling(report: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     child("import time; time.sleep(60)", monkeypatch)
-    with pytest.raises(Cancelled, match="stopped as asked"):
+    with pytest.raises(CancelledError, match="stopped as asked"):
         load_profile_isolated(report, cancelled=lambda: True)
 
 
