@@ -193,28 +193,31 @@ def _entry(match: re.Match[str]) -> LineEntry | None:
     return LineEntry(SourceLocation(FILE, int(match["line"])), chain)
 
 
-def instructions_targets(instructions: Sequence[Any]) -> list[tuple[bool, int | None]]:
-    """Per instruction whether control may fall through, and the index it may jump to."""
-    found: list[tuple[bool, int | None]] = []
+_Flow = tuple[bool, int | None, bool]
+
+
+def instructions_targets(instructions: Sequence[Any]) -> list[_Flow]:
+    """Per instruction whether control may fall through, the index it may jump to, and if it ends a block."""
+    found: list[_Flow] = []
     for instruction in instructions:
         opclass = instruction.info.opclass
         if opclass is OpcodeClass.BRANCH:
-            found.append((instruction.guard is not None, instruction.target // 16))
+            found.append((instruction.guard is not None, instruction.target // 16, True))
         elif opclass in {OpcodeClass.EXIT, OpcodeClass.RETURN}:
-            found.append((instruction.guard is not None, None))
+            found.append((instruction.guard is not None, None, True))
         else:
-            found.append((True, None))
+            found.append((True, None, opclass is OpcodeClass.CALL))
     return found
 
 
-def _graph(flow: Sequence[tuple[bool, int | None]]) -> nx.DiGraph:
-    leaders = {0} | {target for _, target in flow if target is not None}
-    leaders |= {i + 1 for i, (falls, target) in enumerate(flow) if (target is not None or not falls)}
+def _graph(flow: Sequence[_Flow]) -> nx.DiGraph:
+    leaders = {0} | {target for _, target, _ in flow if target is not None}
+    leaders |= {index + 1 for index, (_, _, ends) in enumerate(flow) if ends}
     starts = sorted(leader for leader in leaders if leader < len(flow))
     graph = nx.DiGraph()
     graph.add_nodes_from(starts)
     for start, end in zip(starts, [*starts[1:], len(flow)], strict=True):
-        falls, target = flow[end - 1]
+        falls, target, _ = flow[end - 1]
         if target is not None:
             graph.add_edge(start, target)
         if falls and end < len(flow):

@@ -24,6 +24,9 @@ _SOURCES: Final = frozenset(
     {OpcodeClass.LOAD, OpcodeClass.ATOMIC, OpcodeClass.SHUFFLE, OpcodeClass.TRANSCENDENTAL}
 )
 """What an operand may come from that cannot just be computed earlier."""
+_LEAVES: Final = frozenset(
+    {OpcodeClass.BRANCH, OpcodeClass.INDIRECT_BRANCH, OpcodeClass.RETURN, OpcodeClass.EXIT, OpcodeClass.NOP}
+)
 _WRITES: Final = frozenset({OpcodeClass.STORE, OpcodeClass.ATOMIC, OpcodeClass.REDUCTION})
 
 
@@ -47,7 +50,8 @@ def room_to_move(function: Function, definition: int, use: int, wanted: int) -> 
         wanted: stop counting here.
     """
     before, obstacle, index, alias = _before(function, definition, wanted)
-    after = _after(function, definition, use, wanted - before)
+    # Without an obstacle the count has gone round the loop, or reached what is wanted.
+    after = 0 if obstacle is None else _after(function, definition, use, wanted - before)
     return Room(before + after, obstacle, index, alias)
 
 
@@ -82,6 +86,8 @@ def _into_pass_before(
     block = int(function.block_of[definition])
     start = function.blocks[block].start
     loop = function.innermost_loop(definition)
+    if start > 0 and function.instructions[start - 1].info.opclass is OpcodeClass.CALL:
+        return slots, "a call", start - 1, False
     if loop is None or function.loops[loop].header != block:
         return slots, "the start of its basic block", start, False
     facts = loop_facts(function, loop)
@@ -111,7 +117,7 @@ def _after(function: Function, definition: int, use: int, wanted: int) -> int:
     slots = 0
     for index in range(use + 1, function.blocks[int(function.block_of[use])].end):
         instruction = function.instructions[index]
-        if instruction.info.opclass in _FENCES or slots >= wanted:
+        if instruction.info.opclass in _FENCES or instruction.info.opclass in _LEAVES or slots >= wanted:
             break
         if tainted.intersection(instruction.uses):
             tainted.update(instruction.defs)

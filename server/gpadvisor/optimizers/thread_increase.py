@@ -73,7 +73,7 @@ def _match(context: KernelContext) -> Match | Rejection:
         return Rejection(code=_CODE, reason="the profile does not say the block size or the registers")
     now = _shape(context, profile, registers, profile.launch.threads_per_block)
     if now.warps < 1:
-        return Rejection(code=_CODE, reason="the launch does not fit the limits of this architecture's table")
+        return Rejection(code=_CODE, reason=_empty(profile))
     balance = -(-now.threads // 32) * 32 / now.threads
     best = max(
         (_shape(context, profile, registers, threads) for threads in _sizes(context)),
@@ -114,7 +114,20 @@ def _shape(context: KernelContext, profile: KernelProfile, registers: int, threa
         blocks=blocks,
         sms=profile.device.sms,
     )
-    return _Shape(threads=threads, blocks=blocks, warps=found.warps_per_sm or 0, limiter=found.limiter)
+    warps = found.warps_per_sm or 0
+    limiter = found.limiter
+    share = blocks // profile.device.sms if profile.device.sms else None
+    if share is not None and share < (found.blocks_per_sm or 0):
+        # Most SMs get the rounded-down share of a small grid; larger blocks would leave some of them empty.
+        warps, limiter = share * -(-threads // 32), GRID
+    return _Shape(threads=threads, blocks=blocks, warps=warps, limiter=limiter)
+
+
+def _empty(profile: KernelProfile) -> str:
+    launch = profile.launch
+    if profile.device.sms and launch.blocks < profile.device.sms:
+        return f"{launch.blocks} blocks do not reach all {profile.device.sms} SMs: larger blocks reach fewer"
+    return "the launch does not fit the limits of this architecture's table"
 
 
 def _not_limited(context: KernelContext, now: _Shape, best: _Shape) -> str:

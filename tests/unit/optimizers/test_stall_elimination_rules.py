@@ -1,0 +1,285 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Legality and evidence of GPA101 to GPA106 beyond their fixtures."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tests.optimizer_values import Row, context_of, listing
+
+from gpadvisor.estimators.context import KernelContext
+from gpadvisor.model.advice import Match, Rejection, ScopeKind
+from gpadvisor.model.blame import DependencyClass
+from gpadvisor.model.program import KernelFacts
+from gpadvisor.optimizers import (
+    fast_math,
+    function_split,
+    memory_transaction_reduction,
+    register_reuse,
+    strength_reduction,
+    warp_balance,
+)
+
+LOCAL = DependencyClass.LOCAL_MEMORY
+GLOBAL = DependencyClass.GLOBAL_MEMORY
+ARITHMETIC = DependencyClass.ARITHMETIC
+SYNC = DependencyClass.SYNCHRONIZATION
+
+
+def _match(rule: object, context: KernelContext) -> Match:
+    found = rule.OPTIMIZER.match(context)  # type: ignore[attr-defined]  # a module
+    assert isinstance(found, Match), found
+    return found
+
+
+def _reason(rule: object, context: KernelContext) -> str:
+    found = rule.OPTIMIZER.match(context)  # type: ignore[attr-defined]  # a module
+    assert isinstance(found, Rejection), found
+    return found.reason
+
+
+def _facts(registers: int, threads: int | None = None) -> KernelFacts:
+    return KernelFacts(registers, 0, 64, threads, None, None, None)
+
+
+SPILL = "spill| STL [R1+0x10], R20\nfill| LDL R5, [R1+0x10]\nuse| FFMA R8, R5, R9, R8\nEXIT"
+ARRAY = "store| STL [R1+0x10], R20\nfill| LDL R5, [R12]\nuse| FFMA R8, R5, R9, R8\nEXIT"
+
+
+def test_an_indexed_array_is_no_spill() -> None:
+    rows = [Row("long_scoreboard", "use", 100, 90, "fill", LOCAL), Row("selected", "use", 100)]
+    found = _match(register_reuse, context_of(listing(ARRAY, facts=_facts(26)), rows, registers=26))
+    assert found.title == "local array indexed at run time"
+    assert "shared memory" in found.advice
+    assert "spilled" not in found.advice
+
+
+def test_at_the_hardware_cap_no_limit_can_be_raised() -> None:
+    rows = [Row("long_scoreboard", "use", 100, 90, "fill", LOCAL), Row("selected", "use", 100)]
+    found = _match(register_reuse, context_of(listing(SPILL, facts=_facts(255)), rows, registers=255))
+    assert "no limit to raise" in found.advice
+    assert found.adjustments[0].expected < 0.5
+
+
+def test_registers_that_keep_the_occupancy_are_named() -> None:
+    rows = [Row("long_scoreboard", "use", 100, 90, "fill", LOCAL), Row("selected", "use", 100)]
+    code = listing(SPILL, facts=_facts(32, 1024))
+    found = _match(register_reuse, context_of(code, rows, registers=32, block=1024))
+    # One block of 1024 threads fits at 32 registers and still at 64; the threads limit it to one.
+    assert "up to 64 keep the 32 warps per SM" in found.advice
+
+
+def test_stores_that_fill_the_queue_count_and_issued_samples_do_not() -> None:
+    rows = [Row("lg_throttle", "spill", 40, 30), Row("selected", "spill", 60), Row("not_selected", "fill", 9)]
+    found = _match(register_reuse, context_of(listing(SPILL), rows))
+    assert [region.rows.tolist() for region in found.regions] == [[0]]
+
+
+def test_registers_kept_across_calls_are_told() -> None:
+    body = SPILL.replace("EXIT", "RET.REL.NODEC R20 0x0")
+    text = f".function kernel\nCALL.REL.NOINC deep\nEXIT\n.function deep device\n{body}"
+    found = _match(register_reuse, context_of(listing(text)))
+    assert found.title == "registers kept on the stack across calls"
+    assert "__forceinline__" in found.advice
+
+
+def test_doubles_by_accident_lead_where_they_weigh_most() -> None:
+    text = (
+        "widen| F2F.F64.F32 R4, R2\nsum| DFMA R4, R4, R6, R8\nnarrow| F2F.F32.F64 R5, R4\n"
+        "other| MUFU.EX2 R9, R5\nuse| FADD R1, R9, R9\nEXIT"
+    )
+    rows = [
+        Row("short_scoreboard", "sum", 100, 90, "widen", ARITHMETIC),
+        Row("short_scoreboard", "narrow", 50, 40, "sum", ARITHMETIC),
+        Row("math_pipe_throttle", "sum", 30, 20),
+        Row("short_scoreboard", "use", 20, 20, "other", ARITHMETIC),
+        Row("selected", "use", 300),
+    ]
+    found = _match(strength_reduction, context_of(listing(text), rows))
+    assert found.title == "single precision computed in double precision"
+    assert "suffix f" in found.advice
+    assert sum(len(region.rows) for region in found.regions) == 4
+    assert found.adjustments[-1].expected == pytest.approx(0.95)  # a tenth has no known cheaper form
+
+
+def test_ordinary_arithmetic_and_memory_are_not_slow() -> None:
+    text = "load| LDG.E R2, [R4.64]\nadd| FADD R3, R2, R2\nuse| FADD R5, R3, R3\nEXIT"
+    rows = [
+        Row("long_scoreboard", "add", 100, 90, "load", GLOBAL),
+        Row("wait", "use", 50, 40, "add", ARITHMETIC),
+        Row("math_pipe_throttle", "use", 50, 40),
+    ]
+    assert "no stall on arithmetic" in _reason(strength_reduction, context_of(listing(text), rows))
+
+
+def test_fetch_stalls_are_grouped_by_inlined_function() -> None:
+    text = (
+        "again:\na| FADD R1, R1, R2 // 9 in step\nb| FADD R2, R1, R2 // 9 in move\n"
+        "c| FADD R3, R1, R2 // 4\n@P0 BRA again // 3\nEXIT"
+    )
+    rows = [Row("no_instructions", tag, count, count) for tag, count in (("a", 30), ("b", 20), ("c", 10))]
+    found = _match(function_split, context_of(listing(text), [*rows, Row("selected", "a", 100)]))
+    assert [(region.scope.kind, region.scope.name) for region in found.regions] == [
+        (ScopeKind.INLINED, "step"),
+        (ScopeKind.INLINED, "move"),
+        (ScopeKind.LOOP, "kernel"),
+    ]
+
+
+def test_a_loop_larger_than_the_cache_is_expected_to_gain() -> None:
+    body = "\n".join(f"FFMA R{8 + i % 40}, R{8 + i % 40}, R60, R61" for i in range(3000))
+    text = f"again:\nhot| FADD R1, R1, R2\n{body}\n@P0 BRA again\nEXIT"
+    context = context_of(
+        listing(text), [Row("no_instructions", "hot", 100, 100), Row("selected", "hot", 100)]
+    )
+    found = _match(function_split, context)
+    assert found.adjustments[0].expected > 0.5
+    assert "46.9 KiB" in found.advice
+    small = context_of(
+        listing("again:\nhot| FADD R1, R1, R2\n@P0 BRA again\nEXIT"),
+        [Row("no_instructions", "hot", 9, 9), Row("selected", "hot", 9)],
+    )
+    assert _match(function_split, small).adjustments[0].expected < 0.5
+    assert [site.detail for site in _match(function_split, context_of(listing(text))).static_sites] == [
+        "loop of 46 KiB"
+    ]
+
+
+HELPER = (
+    ".function kernel\ncall| CALL.REL.NOINC __cuda_sm20_div_rn_f64_full // 7\nEXIT\n"
+    ".function __cuda_sm20_div_rn_f64_full math_helper\nin| DFMA R2, R4, R6, R8\n"
+    "RET.REL.NODEC R20 0x0"
+)
+
+
+def test_out_of_line_routines_and_their_calls() -> None:
+    rows = [
+        Row("wait", "in", 100, 90),
+        Row("selected", "in", 50),
+        Row("wait", "call", 20, 10),
+        Row("selected", "call", 30),
+    ]
+    found = _match(fast_math, context_of(listing(HELPER), rows))
+    assert sum(len(region.rows) for region in found.regions) == 4
+    assert found.adjustments[0].expected == 0.3  # doubles have no fast forms
+    assert "double precision has no fast forms" in found.advice
+
+
+def test_no_fast_math_where_code_is_too_large_already() -> None:
+    rows = [Row("wait", "in", 60, 60), Row("no_instructions", "in", 40, 40)]
+    assert "40.0 % of latency samples wait for instruction fetch" in _reason(
+        fast_math, context_of(listing(HELPER), rows)
+    )
+
+
+BARRIERS = (
+    "STS [R9], R0 // 5\none| BAR.SYNC 0x0 // 6\nFADD R1, R1, R2 // 7\ntwo| BAR.SYNC 0x0 // 8\n"
+    "next| LDS R4, [R9] // 9\nEXIT"
+)
+
+
+def test_a_barrier_that_protects_nothing_is_named() -> None:
+    rows = [Row("barrier", "next", 100, 100, "two", SYNC), Row("selected", "next", 100)]
+    found = _match(warp_balance, context_of(listing(BARRIERS), rows))
+    assert "The barrier at kernel.cu:8 follows another one" in found.advice
+    static = _match(warp_balance, context_of(listing(BARRIERS)))
+    assert [site.index for site in static.static_sites] == [3]
+
+
+def test_a_memory_access_between_barriers_makes_them_needed() -> None:
+    needed = BARRIERS.replace("FADD R1, R1, R2", "STS [R10], R2")
+    assert "no barrier stands" in _reason(warp_balance, context_of(listing(needed)))
+
+
+def test_waiting_for_memory_before_a_barrier_is_not_imbalance() -> None:
+    text = "load| LDG.E R2, [R4.64] // 3\nBAR.SYNC 0x0 // 4\nafter| LDS R4, [R9] // 5\nEXIT"
+    rows = [Row("barrier", "after", 100, 100, "load", SYNC), Row("selected", "after", 100)]
+    found = _match(warp_balance, context_of(listing(text), rows))
+    assert "held up by LDG at kernel.cu:3" in found.advice
+    assert found.adjustments[0].expected == 0.4
+
+
+def test_a_block_of_one_warp_needs_no_block_barrier() -> None:
+    text = "BAR.SYNC 0x0\nafter| LDS R4, [R9]\nEXIT"
+    rows = [Row("barrier", "after", 100, 100, "after", SYNC), Row("selected", "after", 100)]
+    assert "__syncwarp() is enough" in _match(warp_balance, context_of(listing(text), rows, block=32)).advice
+
+
+SECTORS = "memory_l2_theoretical_sectors_global"
+LOAD = (
+    "again:\nload| LDG.E R2, [R4.64] // 9\nuse| FADD R8, R2, R9 // 9\nput| STG.E [R6.64], R8 // 10\n"
+    "@P0 BRA again\nend| EXIT"
+)
+
+
+def test_without_counters_the_throttle_stalls_count_in_part() -> None:
+    rows = [Row("lg_throttle", "load", 300, 250), Row("selected", "use", 100)]
+    context = context_of(listing(LOAD), rows)
+    found = _match(memory_transaction_reduction, context)
+    assert found.measured_bound is None
+    assert found.adjustments[0].expected == 0.6
+    estimate = memory_transaction_reduction.OPTIMIZER.estimate(context, found)
+    assert estimate.paper == pytest.approx(4.0)
+    assert estimate.expected == pytest.approx(400 / 220)
+
+
+def test_waste_without_a_busy_unit_lowers_the_equation() -> None:
+    rows = [Row("lg_throttle", "load", 300, 250), Row("selected", "use", 100)]
+    metrics = {SECTORS: {"load": 1000.0}, f"{SECTORS}_ideal": {"load": 250.0}}
+    found = _match(memory_transaction_reduction, context_of(listing(LOAD), rows, pc_metrics=metrics))
+    assert found.measured_bound is None
+    assert found.adjustments[0].expected == 0.75
+
+
+def test_drain_belongs_to_scattered_stores() -> None:
+    rows = [
+        Row("drain", "end", 700, 700, "put", DependencyClass.STORE_IN_FLIGHT),
+        Row("selected", "use", 300),
+    ]
+    scattered = {SECTORS: {"put": 3200.0}, f"{SECTORS}_ideal": {"put": 400.0}}
+    found = _match(memory_transaction_reduction, context_of(listing(LOAD), rows, pc_metrics=scattered))
+    assert "STG kernel.cu:10" in found.advice
+    ideal = {SECTORS: {"put": 400.0}, f"{SECTORS}_ideal": {"put": 400.0}}
+    assert "no sample waits" in _reason(
+        memory_transaction_reduction, context_of(listing(LOAD), rows, pc_metrics=ideal)
+    )
+
+
+def test_scattered_loads_count_by_their_waits_where_no_queue_is_full() -> None:
+    rows = [Row("long_scoreboard", "use", 700, 650, "load", GLOBAL), Row("selected", "use", 300)]
+    scattered = {SECTORS: {"load": 3200.0}, f"{SECTORS}_ideal": {"load": 400.0}}
+    found = _match(memory_transaction_reduction, context_of(listing(LOAD), rows, pc_metrics=scattered))
+    assert [region.rows.tolist() for region in found.regions] == [[0]]
+
+
+def test_bank_conflicts_have_words_of_their_own() -> None:
+    text = "put| STS [R4], R2 // 3\nget| LDS R2, [R5] // 4\nuse| FADD R8, R2, R9 // 5\nEXIT"
+    rows = [
+        Row("short_scoreboard", "use", 300, 290, "get", DependencyClass.SHARED_MEMORY),
+        Row("mio_throttle", "get", 100, 90),
+        Row("mio_throttle", "put", 50, 40),
+        Row("selected", "use", 100),
+    ]
+    waves = {
+        "memory_l1_wavefronts_shared": {"get": 3200.0, "put": 100.0},
+        "memory_l1_wavefronts_shared_ideal": {"get": 100.0, "put": 100.0},
+    }
+    found = _match(memory_transaction_reduction, context_of(listing(text), rows, pc_metrics=waves))
+    assert found.title == "shared memory accesses conflict on banks"
+    assert "pad the rows" in found.advice
+    assert np.concatenate([region.rows for region in found.regions]).tolist() == [0, 1]
+    assert found.adjustments[0].expected == pytest.approx(1 - 200 / 3300)
+
+
+def test_a_full_dram_is_named() -> None:
+    rows = [Row("lg_throttle", "load", 300, 250), Row("selected", "use", 100)]
+    ideal = {SECTORS: {"load": 400.0}, f"{SECTORS}_ideal": {"load": 400.0}}
+    full = {"gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed": 93.0}
+    context = context_of(listing(LOAD), rows, pc_metrics=ideal, metrics=full)
+    assert "the limit is DRAM throughput, at 93 % of its peak" in _reason(
+        memory_transaction_reduction, context
+    )
+
+
+def test_machine_code_alone_says_nothing_about_coalescing() -> None:
+    assert "does not show which addresses" in _reason(memory_transaction_reduction, context_of(listing(LOAD)))
