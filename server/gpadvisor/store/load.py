@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Final
 
 from gpadvisor.errors import ProfileFormatError
 from gpadvisor.model.profile import Profile
@@ -50,6 +49,3 @@ def load_profile(path: Path) -> Profile:
         return load_bytes(data)
     except ProfileFormatError as error:
         raise ProfileFormatError(f"{path}: {error}") from error
-
-
-MAX_PROFILE_BYTES: Final = MAX_REPORT_BYTES

@@ -81,11 +81,6 @@ def integer(fields: Fields, number: int) -> int | None:
     return None
 
 
-def signed(value: int) -> int:
-    """A 64-bit varint as two's complement."""
-    return value - (1 << 64) if value >= 1 << 63 else value
-
-
 def blob(fields: Fields, number: int) -> bytes | None:
     """The last value of a bytes field, or None."""
     for value in reversed(fields.get(number, ())):
