@@ -53,8 +53,8 @@ def main(arguments: list[str]) -> int:
 def _read(path: Path, folder: Path) -> None:
     import numpy as np  # noqa: PLC0415 limits come before everything else
 
-    from gpadvisor.store.load import load_profile  # noqa: PLC0415
-    from gpadvisor.store.parts import take_apart  # noqa: PLC0415
+    from gpadvisor.store.load import load_profile  # noqa: PLC0415 limits come before everything else
+    from gpadvisor.store.parts import take_apart  # noqa: PLC0415 limits come before everything else
 
     parts = take_apart(load_profile(path))
     columns = {

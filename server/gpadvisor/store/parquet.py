@@ -102,7 +102,7 @@ def _quoted(path: Path) -> str:
 
 def decode(engine: Session, name: str, data: bytes, schema: Schema) -> dict[str, NDArray[Any]]:
     """The columns of a schema; masked arrays where values are absent."""
-    import duckdb  # noqa: PLC0415 as above
+    import duckdb  # noqa: PLC0415 a heavy import that reading a report does not need
 
     path = engine.path(name)
     path.write_bytes(data)
