@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from gpadvisor.model.instruction import Guard, Register
+from gpadvisor.model.instruction import Guard, Register, RegisterFile, register
 from gpadvisor.model.program import Function
 
 _REGISTERS: Final = 2048  # above every Register value
@@ -30,6 +30,12 @@ class ReachingDefinitions:
         for index, (block, instruction) in enumerate(zip(self._owner, function.instructions, strict=True)):
             for written in instruction.defs:
                 self._defs.setdefault(block * _REGISTERS + written, []).append(index)
+            # Setting a scoreboard is a write of its virtual barrier register.
+            control = instruction.control
+            for scoreboard in dict.fromkeys((control.write_barrier, control.read_barrier)):
+                if scoreboard is not None:
+                    key = block * _REGISTERS + register(RegisterFile.BARRIER, scoreboard)
+                    self._defs.setdefault(key, []).append(index)
         self._known: dict[tuple[int, Guard | None], frozenset[int]] = {}
         self._left = _BUDGET
         self.complete = True

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Eq. 1: how the stalls of one instruction are shared out among its dependency sources."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+_SCALE: Final = 1 << 40
+
+
+def ratios(
+    distances: Sequence[float], issues: Sequence[float], efficiencies: Sequence[float] | None = None
+) -> list[float]:
+    """The share of each source (GPA Eq. 1): inversely to its distance, in proportion to its issues.
+
+    Sources that never issued share nothing, unless none did; then the distances alone decide.
+
+    Args:
+        distances: instructions on the path from each source, at least 1.
+        issues: executed counts or issued samples of each source.
+        efficiencies: memory efficiency of each source, above 0; GPA's code divides by it, the paper does not.
+    """
+    if not distances:
+        return []
+    if not any(issues):
+        issues = [1.0] * len(distances)
+    scale = efficiencies or [1.0] * len(distances)
+    weights = [
+        issue / (max(distance, 1) * efficiency)
+        for distance, issue, efficiency in zip(distances, issues, scale, strict=True)
+    ]
+    total = sum(weights)  # R_path and R_issue are normalised together: their own sums cancel in Eq. 1
+    return [weight / total for weight in weights]
+
+
+def apportion(samples: int, shares: Sequence[float]) -> list[int]:
+    """Whole samples by the largest remainder; they add up to ``samples`` exactly.
+
+    Equal remainders go to the earlier source.
+    """
+    weights = [round(share * _SCALE) for share in shares]
+    total = sum(weights)
+    if not total:
+        weights, total = [1] * len(weights), len(weights)
+    parts = [samples * weight // total for weight in weights]
+    left = samples - sum(parts)
+    by_remainder = sorted(range(len(parts)), key=lambda at: (-(samples * weights[at] % total), at))
+    for at in by_remainder[:left]:
+        parts[at] += 1
+    return parts
+
+
+def apportion_stalls(samples: int, latency: int, shares: Sequence[float]) -> list[tuple[int, int]]:
+    """Samples and latency samples of each source, by the same shares.
+
+    Latency samples and the others are shared out apart, so that no source gets more latency samples than
+    samples and both add up.
+    """
+    parts = apportion(latency, shares)
+    rest = apportion(samples - latency, shares)
+    return [(part + other, part) for part, other in zip(parts, rest, strict=True)]

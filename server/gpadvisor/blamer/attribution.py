@@ -1,0 +1,335 @@
+# SPDX-License-Identifier: Apache-2.0
+"""blame(): each sample to another instruction, to its own, or to nobody known (GPA section IV)."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpadvisor.blamer.apportion import apportion_stalls, ratios
+from gpadvisor.blamer.coverage import Link, combined, coverage
+from gpadvisor.blamer.graph import Edge, FunctionGraph, frozen_edges
+from gpadvisor.blamer.in_flight import drain_stall, fence_stall
+from gpadvisor.blamer.observe import Observed, issues, observe
+from gpadvisor.blamer.pruning import is_memory_source
+from gpadvisor.blamer.rules import DEFAULT_RULES, BlameRules
+from gpadvisor.blamer.scoreboard_stalls import by_hardware
+from gpadvisor.blamer.slicing import SLICED, sliced
+from gpadvisor.blamer.sources import Found, Source, UseResult
+from gpadvisor.blamer.synchronization import BARRIERS, by_address, by_barrier, synchronization_stall
+from gpadvisor.model.blame import (
+    CLASSES,
+    NO_INDEX,
+    Blame,
+    BlameTable,
+    DependencyClass,
+    DependencyEdge,
+    Role,
+)
+from gpadvisor.model.instruction import OpcodeClass
+from gpadvisor.model.machine import MachineModel
+from gpadvisor.model.problem import Problem, ProblemCode
+from gpadvisor.model.profile import KernelProfile
+from gpadvisor.model.program import Function, Program
+from gpadvisor.model.stalls import StallClass, StallReason
+
+Row = tuple[int, int, int, int, int, int, int, int, int, int]
+"""One row of the table, in the order of BlameTable's columns."""
+
+_CODE_OF = {dependency: number for number, dependency in enumerate(CLASSES)}
+
+
+def blame(
+    program: Program, profile: KernelProfile, machine: MachineModel, rules: BlameRules = DEFAULT_RULES
+) -> Blame:
+    """Attribute the stalls of one kernel to their sources.
+
+    For every stall reason, blamed, self and unattributed samples add up to those observed, and so do latency
+    samples.
+
+    Args:
+        program: the code, with the functions that were sampled.
+        profile: samples, and executed counts where there are any.
+        machine: latencies of the architecture.
+        rules: which variant.
+    """
+    return _Attribution(program, profile, machine, rules).run()
+
+
+@dataclass(slots=True)
+class _Stalls:
+    """The dependency stalls of one instruction: samples and latency samples by reason."""
+
+    place: int
+    by_reason: dict[int, tuple[int, int]] = field(default_factory=dict)
+
+
+class _Attribution:
+    """One run over one kernel."""
+
+    def __init__(
+        self, program: Program, profile: KernelProfile, machine: MachineModel, rules: BlameRules
+    ) -> None:
+        self._program, self._machine, self._rules = program, machine, rules
+        self._reasons = profile.reasons
+        self._observed = observe(program, profile)
+        self._issues = issues(program, profile, self._observed)
+        self._rows: list[Row] = []
+        self._edges: list[DependencyEdge] = []
+        self._coverage: list[tuple[int, int, int]] = []
+        self._problems: list[Problem] = []
+
+    def run(self) -> Blame:
+        dependency = np.array([one.stall_class.is_dependency for one in self._reasons], dtype=bool)
+        observed = self._observed
+        asks = dependency[observed.reason] if len(dependency) else np.zeros(0, dtype=bool)
+        exits = self._behind_sections(asks)
+        inside = asks & (observed.index != NO_INDEX)
+        for at in np.unique(observed.function[observed.index != NO_INDEX]).tolist():
+            self._function(self._program.functions[at], inside & (observed.function == at))
+        own = _plain_rows(observed, ~asks, Role.SELF, DependencyClass.SELF)
+        lost = _plain_rows(observed, asks & ~inside & ~exits, Role.UNATTRIBUTED, DependencyClass.NONE)
+        return Blame(
+            reasons=self._reasons,
+            rows=_table([*self._rows, *own, *lost]),
+            edges=tuple(self._edges),
+            coverage=combined(self._coverage),
+            problems=tuple(self._problems),
+        )
+
+    def _function(self, function: Function, rows: NDArray[np.bool_]) -> None:
+        """Attribute the dependency stalls of one function."""
+        observed = self._observed
+        stalls: dict[int, _Stalls] = {}
+        for row in np.flatnonzero(rows).tolist():
+            index = int(observed.index[row])
+            entry = stalls.setdefault(index, _Stalls(int(observed.place[row])))
+            entry.by_reason[int(observed.reason[row])] = (
+                int(observed.samples[row]),
+                int(observed.latency[row]),
+            )
+        graph = FunctionGraph(function, self._machine, self._issues[function.id], frozenset(stalls))
+        work = _FunctionWork(graph, self._rules, self._reasons, stalls)
+        work.run(self._own_time(function))
+        self._rows.extend(work.rows)
+        self._edges.extend(frozen_edges(graph, work.edges))
+        sampled = observed.index[(observed.function == function.id) & (observed.index != NO_INDEX)]
+        self._coverage.append(coverage(sampled.tolist(), work.links()))
+        if not graph.complete:
+            message = (
+                f"{function.demangled} is too intricate to be searched whole; some sources may be missing"
+            )
+            self._problems.append(Problem(ProblemCode.NOT_ANALYSED, message))
+
+    def _own_time(self, function: Function) -> dict[int, int]:
+        """Samples per instruction of reasons whose cause is the instruction itself."""
+        observed = self._observed
+        dependency = np.array([one.stall_class.is_dependency for one in self._reasons], dtype=bool)
+        rows = np.flatnonzero((observed.function == function.id) & ~dependency[observed.reason])
+        spent: dict[int, int] = {}
+        for index, samples in zip(
+            observed.index[rows].tolist(), observed.samples[rows].tolist(), strict=True
+        ):
+            spent[index] = spent.get(index, 0) + samples
+        return spent
+
+    def _behind_sections(self, asks: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Drain stalls sampled behind the last instruction of a section go to the stores before its EXIT."""
+        observed = self._observed
+        drains = np.array([one.stall_class is StallClass.DRAIN for one in self._reasons], dtype=bool)
+        chosen = asks & (observed.last >= 0)
+        if len(drains):
+            chosen &= drains[observed.reason]
+        if not self._rules.wait_mask:
+            chosen[:] = False
+        for row in np.flatnonzero(chosen).tolist():
+            function = self._program.functions[int(observed.last[row])]
+            graph = FunctionGraph(function, self._machine, self._issues[function.id], frozenset())
+            reason = int(observed.reason[row])
+            result = drain_stall(graph, len(function.instructions) - 1, reason)
+            self._rows.extend(
+                shared_rows(
+                    graph, self._rules, reason, NO_INDEX, int(observed.place[row]), result.found[reason],
+                    (int(observed.samples[row]), int(observed.latency[row])),
+                )
+            )  # fmt: skip
+        return chosen
+
+
+class _FunctionWork:
+    """The dependency stalls of one function."""
+
+    def __init__(
+        self,
+        graph: FunctionGraph,
+        rules: BlameRules,
+        reasons: tuple[StallReason, ...],
+        stalls: Mapping[int, _Stalls],
+    ) -> None:
+        self._graph, self._rules, self._reasons, self._stalls = graph, rules, reasons, stalls
+        self.rows: list[Row] = []
+        self.edges: list[Edge] = []
+
+    def run(self, own: Mapping[int, int]) -> None:
+        """First what needs no other answer, then synchronization, which asks where time went."""
+        late: list[tuple[int, int]] = []
+        for use in sorted(self._stalls):
+            reasons = {index: self._reasons[index] for index in sorted(self._stalls[use].by_reason)}
+            for result in self._results(use, reasons):
+                self._take(use, result)
+            late.extend(
+                (use, index)
+                for index, reason in reasons.items()
+                if self._rules.wait_mask and reason.stall_class is StallClass.SYNCHRONIZATION
+            )
+        if late:
+            spent = self._spent(own)
+            for use, index in late:
+                warpgroup = self._reasons[index].name == "warpgroup_arrive"
+                self._take(use, synchronization_stall(self._graph, use, index, spent, warpgroup=warpgroup))
+
+    def _results(self, use: int, reasons: Mapping[int, StallReason]) -> Iterable[UseResult]:
+        graph, rules = self._graph, self._rules
+        data = {index: one for index, one in reasons.items() if one.stall_class in SLICED}
+        if data:
+            yield by_hardware(graph, use, data) if rules.wait_mask else sliced(graph, use, data, rules)
+        for index, reason in reasons.items():
+            if index in data:
+                continue
+            if not rules.wait_mask:
+                yield self._as_published(use, index, reason.stall_class)
+            elif reason.stall_class is StallClass.MEMORY_BARRIER:
+                yield fence_stall(graph, use, index)
+            elif reason.stall_class is StallClass.DRAIN:
+                yield drain_stall(graph, use, index)
+
+    def _as_published(self, use: int, reason: int, stall_class: StallClass) -> UseResult:
+        """Synchronization as the paper or its code has it; drain was a reason of the instruction itself."""
+        if stall_class is StallClass.DRAIN:
+            return UseResult((), {reason: Found((), Role.SELF, DependencyClass.SELF)})
+        fence = stall_class is StallClass.MEMORY_BARRIER
+        dependency = DependencyClass.MEMORY_BARRIER if fence else DependencyClass.SYNCHRONIZATION
+        if self._rules.synchronization_by_address:
+            classes = {*BARRIERS, OpcodeClass.MEMORY_BARRIER}
+            return by_address(self._graph, use, reason, dependency, classes)
+        return by_barrier(self._graph, use, reason, dependency)
+
+    def _take(self, use: int, result: UseResult) -> None:
+        stalls = self._stalls[use]
+        self.edges.extend(result.edges)
+        for reason, found in result.found.items():
+            self.rows.extend(
+                shared_rows(
+                    self._graph, self._rules, reason, use, stalls.place, found, stalls.by_reason[reason]
+                )
+            )
+
+    def _spent(self, own: Mapping[int, int]) -> Mapping[int, list[tuple[int, int]]]:
+        """By sampled instruction: the causes of its samples so far."""
+        spent: dict[int, list[tuple[int, int]]] = defaultdict(list)
+        for index, samples in own.items():
+            spent[index].append((index, samples))
+        for row in self.rows:
+            definition, use, samples = row[5], row[6], row[8]
+            spent[use].append((use if definition == NO_INDEX else definition, samples))
+        return spent
+
+    def links(self) -> Iterable[Link]:
+        """The edges as the coverage counts them."""
+        for edge in self.edges:
+            source = self._graph.instructions[edge.definition]
+            memory = is_memory_source(source, constants_are_memory=self._rules.constants_are_memory)
+            yield edge.definition, edge.use, memory, edge.alive
+
+
+def shared_rows(
+    graph: FunctionGraph,
+    rules: BlameRules,
+    reason: int,
+    use: int,
+    place: int,
+    found: Found,
+    stalls: tuple[int, int],
+) -> list[Row]:
+    """The rows of one reason at one use (GPA Eq. 1); they add up to its samples."""
+    function, (samples, latency) = graph.function.id, stalls
+    if not found.sources:
+        code = _CODE_OF[found.dependency_class]
+        return [(function, reason, found.role.value, code, place, NO_INDEX, use, NO_INDEX, samples, latency)]
+    shares = ratios(*_weights(graph, rules, found.sources))
+    return [
+        (
+            function,
+            reason,
+            Role.BLAMED.value,
+            _CODE_OF[source.dependency_class],
+            place,
+            source.edge.definition,
+            use,
+            NO_INDEX if source.edge.distance is None else source.edge.distance,
+            part,
+            part_latency,
+        )
+        for source, (part, part_latency) in zip(
+            found.sources, apportion_stalls(samples, latency, shares), strict=True
+        )
+        if part
+    ]
+
+
+def _weights(
+    graph: FunctionGraph, rules: BlameRules, sources: Iterable[Source]
+) -> tuple[list[float], list[float]]:
+    """Distances and issues for Eq. 1; a def without a path bound counts as the farthest one."""
+    known = [source.distance for source in sources]
+    farthest = max((one for one in known if one is not None), default=1.0)
+    distances = [farthest if one is None else float(one) for one in known]
+    weights = []
+    for source in sources:
+        issued = float(graph.issues[source.edge.definition]) or float(rules.unsampled_issues)
+        weights.append(issued if source.weight is None else source.weight)
+    return distances, weights
+
+
+def _plain_rows(
+    observed: Observed, chosen: NDArray[np.bool_], role: Role, dependency: DependencyClass
+) -> list[Row]:
+    rows = np.flatnonzero(chosen)
+    return [
+        (function, reason, role.value, _CODE_OF[dependency], place, NO_INDEX, use, NO_INDEX, samples, latency)
+        for function, reason, place, use, samples, latency in zip(
+            observed.function[rows].tolist(),
+            observed.reason[rows].tolist(),
+            observed.place[rows].tolist(),
+            observed.index[rows].tolist(),
+            observed.samples[rows].tolist(),
+            observed.latency[rows].tolist(),
+            strict=True,
+        )
+    ]
+
+
+def _table(rows: list[Row]) -> BlameTable:
+    columns = list(zip(*sorted(rows), strict=True)) if rows else [()] * 10
+    types = (
+        np.uint16, np.uint8, np.uint8, np.uint8, np.uint8, np.int32, np.int32, np.int32, np.int64, np.int64,
+    )  # fmt: skip
+    function, reason, role, dependency, place, definition, use, distance, samples, latency = (
+        np.array(column, dtype=kind) for column, kind in zip(columns, types, strict=True)
+    )
+    return BlameTable(
+        function=function,
+        reason=reason,
+        role=role,
+        dependency_class=dependency,
+        place=place,
+        def_index=definition,
+        use_index=use,
+        distance=distance,
+        samples=samples,
+        latency=latency,
+    )

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The class of a dependency by its source (GPA Fig. 5), and which stall reason a source can cause."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Flag, auto
+from typing import Final
+
+from gpadvisor.model.blame import DependencyClass, DependencyKind
+from gpadvisor.model.instruction import Instruction, MemorySpace, OpcodeClass, Pipe
+from gpadvisor.model.stalls import StallClass, StallReason
+
+_BY_SPACE: Final[Mapping[MemorySpace, DependencyClass]] = {
+    MemorySpace.GLOBAL: DependencyClass.GLOBAL_MEMORY,
+    MemorySpace.GENERIC: DependencyClass.GLOBAL_MEMORY,
+    MemorySpace.LOCAL: DependencyClass.LOCAL_MEMORY,
+    MemorySpace.CONSTANT: DependencyClass.CONSTANT_MEMORY,
+    MemorySpace.TEXTURE: DependencyClass.TEXTURE,
+    MemorySpace.SHARED: DependencyClass.SHARED_MEMORY,
+    MemorySpace.DISTRIBUTED_SHARED: DependencyClass.SHARED_MEMORY,
+    MemorySpace.TENSOR: DependencyClass.TENSOR,
+}
+_MEMORY: Final = frozenset(
+    {
+        OpcodeClass.LOAD,
+        OpcodeClass.STORE,
+        OpcodeClass.ATOMIC,
+        OpcodeClass.REDUCTION,
+        OpcodeClass.ASYNC_COPY,
+        OpcodeClass.CACHE_CONTROL,
+    }
+)
+_L1TEX: Final = frozenset({MemorySpace.GLOBAL, MemorySpace.LOCAL, MemorySpace.TEXTURE, MemorySpace.GENERIC})
+_BY_OPCODE_CLASS: Final[Mapping[OpcodeClass, DependencyClass]] = {
+    OpcodeClass.ASYNC_COPY: DependencyClass.ASYNC_COPY,
+    OpcodeClass.DEPENDENCY_BARRIER: DependencyClass.ASYNC_COPY,  # LDGDEPBAR commits a group of copies
+    OpcodeClass.TENSOR: DependencyClass.TENSOR,
+    OpcodeClass.MBARRIER: DependencyClass.SYNCHRONIZATION,
+    OpcodeClass.BARRIER: DependencyClass.SYNCHRONIZATION,
+    OpcodeClass.CLUSTER_BARRIER: DependencyClass.SYNCHRONIZATION,
+    OpcodeClass.MEMORY_BARRIER: DependencyClass.MEMORY_BARRIER,
+}
+
+
+class Scoreboard(Flag):
+    """The stall reasons that a wait for an operation can be sampled as."""
+
+    LONG = auto()
+    SHORT = auto()
+
+
+def is_memory(instruction: Instruction) -> bool:
+    """Whether an instruction accesses memory of any kind."""
+    return instruction.info.opclass in _MEMORY
+
+
+def is_l1tex(instruction: Instruction) -> bool:
+    """Whether an instruction goes through L1TEX: global, local, generic, texture or surface memory."""
+    info = instruction.info
+    return info.pipe is Pipe.TEX or (info.opclass in _MEMORY and info.space in _L1TEX)
+
+
+def stalls_as(instruction: Instruction, *, reads_only: bool) -> Scoreboard:
+    """Which scoreboard stall a wait for an operation is.
+
+    Args:
+        instruction: the operation.
+        reads_only: the wait is for its operands to be read, not for its result.
+    """
+    info = instruction.info
+    if not info.known or info.opclass in {OpcodeClass.MEMORY_BARRIER, OpcodeClass.CACHE_CONTROL}:
+        return Scoreboard.LONG | Scoreboard.SHORT
+    if info.space in {MemorySpace.GENERIC, MemorySpace.DISTRIBUTED_SHARED, MemorySpace.TENSOR}:
+        return Scoreboard.LONG | Scoreboard.SHORT
+    if instruction.opcode == "LDGDEPBAR":
+        return Scoreboard.LONG
+    if is_l1tex(instruction):
+        # Operands are read before L1TEX is reached, in the queue that it shares with the short operations.
+        return Scoreboard.LONG | Scoreboard.SHORT if reads_only else Scoreboard.LONG
+    return Scoreboard.SHORT
+
+
+def scoreboard_of(reason: StallReason) -> Scoreboard:
+    """Which operations a stall reason can be a wait for; all of them where it does not tell."""
+    if reason.name == "short_scoreboard":
+        return Scoreboard.SHORT
+    return Scoreboard.LONG if reason.stall_class is StallClass.MEMORY else Scoreboard.LONG | Scoreboard.SHORT
+
+
+def dependency_class(source: Instruction, kind: DependencyKind) -> DependencyClass:
+    """The class of a blamed stall by its source and by what links it to its use."""
+    if kind is DependencyKind.WRITE_AFTER_READ:
+        return DependencyClass.WRITE_AFTER_READ
+    if kind is DependencyKind.STALL_COUNT:
+        return DependencyClass.SCHEDULE
+    found = _BY_OPCODE_CLASS.get(source.info.opclass)
+    if found is not None:
+        return found
+    if is_memory(source):
+        space = source.info.space
+        return DependencyClass.GLOBAL_MEMORY if space is None else _BY_SPACE[space]
+    return DependencyClass.ARITHMETIC

@@ -1,0 +1,235 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The dependency graph: candidate edges of sampled uses, before any is cut (GPA section IV)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpadvisor.analyzer.defuse import ReachingDefinitions
+from gpadvisor.analyzer.paths import Paths
+from gpadvisor.analyzer.scoreboards import GROUP_SCOREBOARD, Link, Outstanding, Waits, outstanding_at
+from gpadvisor.model.blame import DependencyEdge, DependencyKind, PruneRule
+from gpadvisor.model.instruction import Instruction, Register, RegisterFile, register
+from gpadvisor.model.machine import Latency, MachineModel
+from gpadvisor.model.program import Function
+
+
+@dataclass(slots=True)
+class Edge:
+    """A candidate edge of one use while rules look at it."""
+
+    definition: int
+    use: int
+    kind: DependencyKind
+    registers: tuple[Register, ...]
+    links: frozenset[Link] = frozenset()  # how a scoreboard that the use waits on counts the def
+    alive: bool = False
+    rule: PruneRule | None = None
+    detail: str | None = None
+    distance: int | None = None
+
+    def cut(self, rule: PruneRule, detail: str) -> None:
+        """Note the first rule that excluded this edge."""
+        if self.rule is None:
+            self.rule, self.detail = rule, detail
+
+
+@dataclass(eq=False)
+class FunctionGraph:
+    """What the rules ask about one function, computed when first asked for."""
+
+    function: Function
+    machine: MachineModel
+    issues: NDArray[np.int64]
+    waiting: frozenset[int]  # sampled instructions with dependency stalls
+    _latencies: dict[tuple[str, tuple[str, ...]], Latency | None] = field(default_factory=dict)
+
+    @cached_property
+    def instructions(self) -> Sequence[Instruction]:
+        """The code."""
+        return self.function.instructions
+
+    @cached_property
+    def paths(self) -> Paths:
+        """Path lengths in instructions."""
+        return Paths(self.function)
+
+    @cached_property
+    def cycles(self) -> Paths:
+        """Path lengths in cycles by the stall counts; an instruction takes at least one."""
+        return Paths(self.function, [max(one.control.stall_cycles, 1) for one in self.instructions])
+
+    @cached_property
+    def definitions(self) -> ReachingDefinitions:
+        """Reaching definitions, virtual barrier registers included."""
+        return ReachingDefinitions(self.function)
+
+    @cached_property
+    def waits(self) -> Waits:
+        """What the sampled instructions may be waiting for."""
+        return outstanding_at(self.function, self.waiting)
+
+    @property
+    def complete(self) -> bool:
+        """Whether no search was cut short by a limit."""
+        # Only what was asked for is looked at: the properties are cached in __dict__.
+        definitions, waits = self.__dict__.get("definitions"), self.__dict__.get("waits")
+        return (definitions is None or definitions.complete) and (waits is None or waits.complete)
+
+    def latency(self, index: int) -> Latency | None:
+        """The machine's latency of an instruction, None where the table has none."""
+        instruction = self.instructions[index]
+        key = instruction.opcode, instruction.modifiers
+        if key not in self._latencies:
+            self._latencies[key] = self.machine.latency(*key)
+        return self._latencies[key]
+
+    def bound_cycles(self, index: int) -> int | None:
+        """The longest time an instruction is expected to take."""
+        space = self.instructions[index].info.space
+        bound = None if space is None else self.machine.memory_latency_bound_cycles.get(space.value)
+        latency = self.latency(index)
+        known = [value for value in (bound and bound.value, latency and latency.max_cycles) if value]
+        return max(known, default=None)
+
+    def before(self, index: int) -> tuple[int, ...]:
+        """The instructions that may have run right before one."""
+        block = self.function.blocks[int(self.function.block_of[index])]
+        if index > block.start:
+            return (index - 1,)
+        return tuple(self.function.blocks[source].end - 1 for source in block.predecessors)
+
+    def text(self, index: int) -> str:
+        """An instruction in a sentence: ``LDG.E at 0x1b0``."""
+        instruction = self.instructions[index]
+        return f"{'.'.join((instruction.opcode, *instruction.modifiers))} at {instruction.pc:#x}"
+
+    def measure(self, edges: Iterable[Edge]) -> None:
+        """Set the distance of edges of one use."""
+        wanted = [edge for edge in edges if edge.distance is None]
+        if wanted:
+            found = self.paths.longest({edge.definition for edge in wanted}, wanted[0].use)
+            for edge in wanted:
+                edge.distance = found[edge.definition]
+
+
+def register_links(graph: FunctionGraph, use: int) -> dict[int, list[Register]]:
+    """Reaching definitions of everything that an instruction reads, by def."""
+    linked: dict[int, list[Register]] = {}
+    for read in dict.fromkeys(graph.instructions[use].uses):
+        for definition in graph.definitions.definitions(use, read):
+            linked.setdefault(definition, []).append(read)
+    return linked
+
+
+def candidates(graph: FunctionGraph, use: int) -> list[Edge]:
+    """Every edge into a use: by registers, by guard, and by the scoreboards it waits on."""
+    registers = register_links(graph, use)
+    waited: dict[int, list[Outstanding]] = {}
+    for operation in graph.waits.outstanding.get(use, ()):
+        waited.setdefault(operation.producer, []).append(operation)
+    guard = graph.instructions[use].guard
+    own_guard = None if guard is None else guard.register
+    edges = []
+    for definition in sorted({*registers, *waited}):
+        read = registers.get(definition, [])
+        operations = waited.get(definition, [])
+        links = frozenset(operation.link for operation in operations)
+        scoreboards = dict.fromkeys(
+            register(RegisterFile.BARRIER, operation.scoreboard)
+            for operation in operations
+            if operation.scoreboard < GROUP_SCOREBOARD
+        )
+        kind = _kind(read, own_guard, links)
+        edges.append(Edge(definition, use, kind, (*read, *scoreboards), links))
+    return edges
+
+
+def _kind(read: Sequence[Register], guard: Register | None, links: frozenset[Link]) -> DependencyKind:
+    if any(one != guard for one in read):
+        return DependencyKind.REGISTER
+    if read:
+        return DependencyKind.GUARD
+    if links & {Link.WRITE, Link.GROUP}:
+        return DependencyKind.BARRIER
+    return DependencyKind.QUEUE if Link.QUEUE in links else DependencyKind.WRITE_AFTER_READ
+
+
+def backwards(
+    graph: FunctionGraph,
+    use: int,
+    *,
+    take: Callable[[int], bool],
+    stop: Callable[[int], bool],
+    limit: int,
+    blocks: int = 512,
+) -> tuple[list[int], list[tuple[int, int]]]:
+    """Walk from before an instruction towards the entry along all paths.
+
+    Returns the instructions taken, nearest first, and the ranges of instructions passed.
+
+    Args:
+        graph: of the function.
+        use: where the walk starts; it is not looked at unless a loop leads back to it.
+        take: instructions wanted.
+        stop: instructions behind which a path ends; they are not part of the ranges.
+        limit: how many to take at most.
+        blocks: how many blocks to visit at most.
+    """
+    function = graph.function
+    taken: list[int] = []
+    passed: list[tuple[int, int]] = []
+    home = function.blocks[int(function.block_of[use])]
+    pending = [(home.start, use, home)]
+    seen: set[int] = set()
+    at = 0
+    while at < len(pending) and len(taken) < limit and len(seen) < blocks:
+        start, end, block = pending[at]
+        at += 1
+        ended = False
+        first = start
+        for index in range(end - 1, start - 1, -1):
+            if stop(index):
+                ended, first = True, index + 1
+                break
+            if take(index) and len(taken) < limit:
+                taken.append(index)
+        passed.append((first, end))
+        if ended:
+            continue
+        for source in block.predecessors:
+            if source not in seen:
+                seen.add(source)
+                before = function.blocks[source]
+                # The home block is entered again from behind: only what follows the use is new.
+                pending.append((use if before is home else before.start, before.end, before))
+    return list(dict.fromkeys(taken)), passed
+
+
+def frozen_edges(graph: FunctionGraph, edges: Sequence[Edge]) -> list[DependencyEdge]:
+    """Edges as the result shows them."""
+    by_use: Mapping[int, list[Edge]] = {}
+    by_use = {}
+    for edge in edges:
+        by_use.setdefault(edge.use, []).append(edge)
+    for group in by_use.values():
+        graph.measure(group)
+    return [
+        DependencyEdge(
+            function=graph.function.id,
+            def_index=edge.definition,
+            use_index=edge.use,
+            kind=edge.kind,
+            registers=edge.registers,
+            distance_instructions=edge.distance,
+            issue_weight=int(graph.issues[edge.definition]),
+            pruned_by=None if edge.alive else edge.rule,
+            prune_detail=None if edge.alive else edge.detail,
+        )
+        for edge in edges
+    ]

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Samples brought onto instructions: whose they are, and where those lie that are nobody's."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpadvisor.model.blame import NO_FUNCTION, NO_INDEX, Place
+from gpadvisor.model.ids import INSTRUCTION_BYTES, FunctionId
+from gpadvisor.model.instruction import OpcodeClass
+from gpadvisor.model.profile import EXTERNAL, KernelProfile, PcSamples
+from gpadvisor.model.program import Function, Program
+from gpadvisor.model.stalls import StallClass
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Observed:
+    """Samples summed by place and reason, sorted, so that the order of the profile's rows is of no matter."""
+
+    function: NDArray[np.int64]  # FunctionId or NO_FUNCTION
+    index: NDArray[np.int64]  # instruction index or NO_INDEX
+    place: NDArray[np.int64]
+    reason: NDArray[np.int64]
+    samples: NDArray[np.int64]
+    latency: NDArray[np.int64]
+    last: NDArray[np.int64]  # where the code of a section ended before the sample: its last function, else -1
+
+
+def observe(program: Program, profile: KernelProfile) -> Observed:
+    """Find the instruction of every sample and add up what falls on the same place."""
+    table = profile.samples
+    function, index, place, last = locate(program, profile, table.section, table.pc)
+    keys = np.stack([function, index, place, table.reason.astype(np.int64), last])
+    unique, inverse = np.unique(keys, axis=1, return_inverse=True)
+    inverse = inverse.reshape(-1)
+    samples, latency = _summed(table, inverse, unique.shape[1])
+    return Observed(unique[0], unique[1], unique[2], unique[3], samples, latency, unique[4])
+
+
+def _summed(
+    table: PcSamples, inverse: NDArray[np.intp], count: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    samples = np.zeros(count, dtype=np.int64)
+    latency = np.zeros(count, dtype=np.int64)
+    np.add.at(samples, inverse, table.total.astype(np.int64))
+    np.add.at(latency, inverse, table.latency.astype(np.int64))
+    return samples, latency
+
+
+def locate(
+    program: Program, profile: KernelProfile, sections: NDArray[np.uint16], pcs: NDArray[np.uint64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Function, instruction index, place and preceding function of each (section, pc)."""
+    count = len(pcs)
+    function = np.full(count, NO_FUNCTION, dtype=np.int64)
+    index = np.full(count, NO_INDEX, dtype=np.int64)
+    last = np.full(count, -1, dtype=np.int64)
+    place = np.full(count, Place.UNMAPPED.value, dtype=np.int64)
+    place[sections == EXTERNAL] = Place.EXTERNAL.value
+    offsets = pcs.astype(np.int64)
+    for number, name in enumerate(profile.sections):
+        rows = np.flatnonzero(sections == number)
+        if not len(rows):
+            continue
+        for candidate in program.functions:
+            if candidate.section != name:
+                continue
+            size = len(candidate.instructions)
+            at = (offsets[rows] - candidate.start) // INSTRUCTION_BYTES
+            inside = (at >= 0) & (at < size)
+            function[rows[inside]] = candidate.id
+            index[rows[inside]] = at[inside]
+            place[rows[inside]] = np.where(
+                behind_exit(candidate)[at[inside]], Place.AFTER_EXIT.value, Place.FUNCTION.value
+            )
+            behind = at >= size
+            last[rows[behind]] = np.maximum(last[rows[behind]], candidate.id)
+        outside = rows[function[rows] == NO_FUNCTION]
+        place[outside[last[outside] >= 0]] = Place.AFTER_EXIT.value
+        last[rows[function[rows] != NO_FUNCTION]] = -1
+    return function, index, place, last
+
+
+def behind_exit(function: Function) -> NDArray[np.bool_]:
+    """Per instruction, whether it is filling behind the last one that runs: NOPs and a branch to itself."""
+    count = len(function.instructions)
+    found = np.zeros(count, dtype=bool)
+    for at in range(count - 1, 0, -1):
+        instruction = function.instructions[at]
+        itself = instruction.info.opclass is OpcodeClass.BRANCH and instruction.target == instruction.pc
+        if not itself and instruction.info.opclass is not OpcodeClass.NOP:
+            break
+        found[at] = True
+    return found
+
+
+def issues(
+    program: Program, profile: KernelProfile, observed: Observed
+) -> dict[FunctionId, NDArray[np.int64]]:
+    """How often each instruction of a sampled function issued: executed counts, else its issued samples."""
+    weights = {
+        function.id: np.zeros(len(function.instructions), dtype=np.int64) for function in program.functions
+    }
+    if profile.counts is not None and len(profile.counts.pc):
+        counts = profile.counts
+        function, index, _, _ = locate(program, profile, counts.section, counts.pc)
+        values = counts.warps.astype(np.int64)
+    else:
+        issued = np.array([reason.stall_class is StallClass.ISSUED for reason in profile.reasons], dtype=bool)
+        function, index = observed.function, observed.index
+        values = observed.samples * (issued[observed.reason] if len(issued) else 0)
+    for at, column in weights.items():
+        rows = np.flatnonzero((function == at) & (index != NO_INDEX))
+        np.add.at(column, index[rows], values[rows])
+    return weights

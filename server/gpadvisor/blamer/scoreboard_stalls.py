@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sources of dependency stalls by what the hardware tells: wait masks, stall counts, fine stall reasons.
+
+Differs from GPA: its virtual barrier registers make further def-use edges; here the scoreboards decide,
+because on sm_70 and newer a warp can be held up by nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from gpadvisor.analyzer.scoreboards import waits_for
+from gpadvisor.blamer.classify import Scoreboard, dependency_class, scoreboard_of, stalls_as
+from gpadvisor.blamer.graph import Edge, FunctionGraph, candidates
+from gpadvisor.blamer.pruning import barrier_rule, dominator_rule, latency_rule, path_rules, reason_rule
+from gpadvisor.blamer.rules import Budget
+from gpadvisor.blamer.sources import UNATTRIBUTED, Found, Source, UseResult
+from gpadvisor.blamer.survivors import PathRules
+from gpadvisor.model.blame import DependencyClass, DependencyKind, PruneRule
+from gpadvisor.model.instruction import RegisterFile, register_file
+from gpadvisor.model.stalls import StallClass, StallReason
+
+_MAX_STALL_CYCLES: Final = 15
+
+
+def by_hardware(graph: FunctionGraph, use: int, reasons: Mapping[int, StallReason]) -> UseResult:
+    """Sources of the scoreboard and fixed-latency stalls of one use.
+
+    Args:
+        graph: of the function.
+        use: the sampled instruction.
+        reasons: its dependency stall reasons by index.
+    """
+    edges = candidates(graph, use)
+    found: dict[int, Found] = {}
+    for index, reason in reasons.items():
+        if reason.stall_class is StallClass.FIXED_LATENCY:
+            found[index] = _fixed_latency(graph, use, edges)
+        elif reason.stall_class in {StallClass.MEMORY, StallClass.EXECUTION}:
+            found[index] = _scoreboard(graph, use, edges, reason)
+    _explain(graph, use, edges, {reason.stall_class for reason in reasons.values()})
+    return UseResult(tuple(edges), found)
+
+
+def _scoreboard(graph: FunctionGraph, use: int, edges: Sequence[Edge], reason: StallReason) -> Found:
+    wanted = scoreboard_of(reason)
+    if waits_for(graph.instructions[use]):
+        fitting = []
+        for edge in edges:
+            if edge.links:
+                detail = reason_rule(graph.instructions[edge.definition], edge, wanted)
+                if detail is None:
+                    fitting.append(edge)
+                else:
+                    edge.cut(PruneRule.REASON, detail)
+        left = _still_running(graph, fitting)
+    else:
+        left = _without_wait(graph, edges, wanted)
+    for edge in left:
+        edge.alive = True
+    graph.measure(left)
+    sources = tuple(
+        Source(edge, dependency_class(graph.instructions[edge.definition], edge.kind), edge.distance)
+        for edge in left
+    )
+    return Found(sources) if sources else UNATTRIBUTED
+
+
+def _still_running(graph: FunctionGraph, edges: Sequence[Edge]) -> list[Edge]:
+    """The latency rule on scoreboard edges: operations that must be complete on every path are cut.
+
+    Differs from GPA: the last edges are never cut, for the wait proves that something is outstanding.
+    """
+    graph.measure(edges)
+    left, late = [], []
+    for edge in edges:
+        bound = graph.bound_cycles(edge.definition)
+        reach = edge.distance
+        if bound is None or reach is None or reach * _MAX_STALL_CYCLES <= bound:
+            left.append(edge)
+            continue
+        cycles = graph.cycles.shortest([edge.definition], edge.use)[edge.definition]
+        if cycles is None or cycles <= bound:
+            left.append(edge)
+        else:
+            late.append(
+                (edge, f"{cycles} cycles lie between on the shortest path, its latency is at most {bound}")
+            )
+    if not left:
+        return [edge for edge, _ in late]
+    for edge, detail in late:
+        edge.cut(PruneRule.LATENCY, detail)
+    return left
+
+
+def _without_wait(graph: FunctionGraph, edges: Sequence[Edge], wanted: Scoreboard) -> list[Edge]:
+    """A scoreboard stall where nothing is waited for: what its registers need, by the paper's rules."""
+    left = []
+    for edge in edges:
+        source = graph.instructions[edge.definition]
+        if not source.info.variable_latency or not edge.registers:
+            continue
+        if not stalls_as(source, reads_only=False) & wanted:
+            continue
+        budget = graph.bound_cycles(edge.definition)
+        paths = path_rules(graph, edge, PathRules(budget, Budget.CYCLES, predicated_readers=False))
+        read_before = dominator_rule(paths)
+        late = None if budget is None else latency_rule(paths, budget)
+        if read_before is not None:
+            edge.cut(PruneRule.DOMINATOR, read_before)
+        elif late is not None:
+            edge.cut(PruneRule.LATENCY, late)
+        else:
+            left.append(edge)
+    return left
+
+
+def _fixed_latency(graph: FunctionGraph, use: int, edges: list[Edge]) -> Found:
+    """A stall count was being waited out: for a producer whose latency was still running, or for none.
+
+    Differs from GPA: the stall count of the instruction before the use is the ground truth; where no register
+    explains it, that instruction is blamed with class SCHEDULE instead of the use.
+    """
+    before = graph.before(use)
+    if not before:
+        return UNATTRIBUTED
+    counts = [graph.instructions[one].control.stall_cycles for one in before]
+    running = [edge for edge in edges if _is_running(graph, edge, before, max(counts))]
+    if not running:
+        known = {edge.definition: edge for edge in edges}
+        for one in before:
+            edge = known.get(one)
+            if edge is None:
+                edge = Edge(one, use, DependencyKind.STALL_COUNT, ())
+                edges.append(edge)
+            running.append(edge)
+    for edge in running:
+        edge.alive = True
+    graph.measure(running)
+    return Found(tuple(Source(edge, _fixed_class(graph, edge), edge.distance) for edge in running))
+
+
+def _fixed_class(graph: FunctionGraph, edge: Edge) -> DependencyClass:
+    source = graph.instructions[edge.definition]
+    if edge.links or source.info.variable_latency:  # its result comes by scoreboard, not by stall count
+        return DependencyClass.SCHEDULE
+    return dependency_class(source, edge.kind)
+
+
+def _is_running(graph: FunctionGraph, edge: Edge, before: Sequence[int], stall_cycles: int) -> bool:
+    """Whether the stall count right before the use was still needed for the result of a def."""
+    source = graph.instructions[edge.definition]
+    read = [one for one in edge.registers if register_file(one) is not RegisterFile.BARRIER]
+    if not read or source.info.variable_latency or source.control.write_barrier is not None:
+        return False
+    latency = graph.latency(edge.definition)
+    if latency is None:  # the compiler's stall count is all that is known of it
+        return edge.definition in before
+    needed = latency.max_cycles
+    cycles = graph.cycles.shortest([edge.definition], edge.use, limit=needed + _MAX_STALL_CYCLES)[
+        edge.definition
+    ]
+    # Without the last stall count the use would have issued this early, at least one cycle after the last.
+    return cycles is not None and cycles - max(stall_cycles, 1) + 1 < needed
+
+
+def _explain(graph: FunctionGraph, use: int, edges: Sequence[Edge], observed: set[StallClass]) -> None:
+    """Note on every edge that got nothing which rule keeps it out."""
+    instruction = graph.instructions[use]
+    scoreboards = bool(observed & {StallClass.MEMORY, StallClass.EXECUTION})
+    for edge in edges:
+        if edge.alive or edge.rule is not None:
+            continue
+        source = graph.instructions[edge.definition]
+        fixed = not source.info.variable_latency and source.control.write_barrier is None
+        if edge.links:
+            edge.cut(PruneRule.REASON, "the use has no scoreboard stall")
+        elif not fixed:
+            if scoreboards:
+                edge.cut(PruneRule.BARRIER, barrier_rule(source, instruction))
+            else:
+                edge.cut(PruneRule.REASON, "its result comes by scoreboard, and the use has no such stall")
+        elif StallClass.FIXED_LATENCY in observed:
+            edge.cut(PruneRule.LATENCY, "its result was there before the last stall count")
+        else:
+            edge.cut(PruneRule.OPCODE, f"{source.opcode} has a fixed latency and causes no scoreboard stall")
