@@ -17,9 +17,11 @@ from tree_sitter import Node, Tree
 
 from gpadvisor.source.syntax import MAX_PARSED_BYTES, parse_cuda
 
-MAX_COMMENTS: Final = 10_000
+MAX_COMMENTS: Final = 1_000
 """Suppressions read from one file; a source has a handful."""
 _MAX_REASON: Final = 400
+_MAX_WRAPPERS: Final = 8
+"""``extern "C"`` and template heads around a function."""
 _MARKER: Final = re.compile(
     rb"gpadvisor:[ \t]{0,8}ignore\b(?:[ \t]{0,8}\[(?P<codes>[^\]\r\n]{0,400})\])?(?P<reason>[^\r\n]{0,400})"
 )
@@ -70,6 +72,7 @@ class _Source:
 
     def __init__(self, data: bytes) -> None:
         self.data = data
+        self.next_code: dict[int, int | None] = {}
         self._starts = [0, *(match.end() for match in re.finditer(rb"\n", data))]
 
     @property
@@ -167,18 +170,31 @@ def _reason(text: str) -> str:
 
 def _next_code(source: _Source, tree: Tree | None, line: int) -> int:
     """The first line below that holds more than blanks and comments; the line itself at the end."""
-    for below in range(line + 1, min(source.lines, line + MAX_COMMENTS) + 1):
-        text = source.data[source.start(below) : source.end(below)]
-        content = text.strip()
-        # A directive such as #pragma unroll belongs to the statement after it.
-        if not content or content.startswith((b"#", b"//")):
-            continue
-        if tree is not None:
-            node = _node_at(tree, source.start(below) + len(text) - len(text.lstrip()))
-            if node is not None and node.type == "comment":
-                continue
-        return below
-    return line
+    passed: list[int] = []
+    found = None
+    for below in range(line + 1, source.lines + 1):
+        if below in source.next_code:
+            found = source.next_code[below]
+            break
+        if _has_code(source, tree, below):
+            found = below
+            break
+        passed.append(below)
+    # Comments in a row ask for the same line: what one has passed, the next need not look at.
+    source.next_code.update(dict.fromkeys(passed, found))
+    return line if found is None else found
+
+
+def _has_code(source: _Source, tree: Tree | None, line: int) -> bool:
+    text = source.data[source.start(line) : source.end(line)]
+    content = text.strip()
+    # A directive such as #pragma unroll belongs to the statement after it.
+    if not content or content.startswith((b"#", b"//")):
+        return False
+    if tree is None:
+        return True
+    node = _node_at(tree, source.start(line) + len(text) - len(text.lstrip()))
+    return node is None or node.type != "comment"
 
 
 def _node_at(tree: Tree, offset: int) -> Node | None:
@@ -190,25 +206,37 @@ def _statement(source: _Source, tree: Tree | None, line: int) -> tuple[int, int]
     if tree is None:
         return line, line
     text = source.data[source.start(line) : source.end(line)]
-    node = _node_at(tree, source.start(line) + len(text) - len(text.lstrip()))
+    node = _outermost_at(tree, source.start(line) + len(text) - len(text.lstrip()))
     if node is None or node.type == "comment":
         return line, line
-    start = node.start_byte
-    # A run of nested nodes that all begin here: the outermost one below the enclosing block is the statement.
-    while node.parent is not None and node.parent.start_byte == start and node.parent.parent is not None:
-        node = node.parent
     if _is_function(node):
         return line, source.line_of(node.end_byte - 1)
     if node.has_error or node.type in {"compound_statement", "declaration_list", "ERROR"}:
         return line, line
     bodies = [child.start_byte for name in _BODIES if (child := node.child_by_field_name(name)) is not None]
     end = min(bodies, default=node.end_byte)
-    return line, max(line, source.line_of(max(start, len(source.data[:end].rstrip()) - 1)))
+    return line, max(line, source.line_of(max(node.start_byte, len(source.data[:end].rstrip()) - 1)))
+
+
+def _outermost_at(tree: Tree, offset: int) -> Node | None:
+    """The largest node that begins at an offset: the statement, where one begins there.
+
+    Going down from the root costs as much as the place is deep; going up would cost the square of it.
+    """
+    cursor = tree.root_node.walk()
+    while cursor.goto_first_child_for_byte(offset) is not None:
+        if cursor.node is None or cursor.node.start_byte > offset:
+            return None
+        if cursor.node.start_byte == offset:
+            return cursor.node
+    return None
 
 
 def _is_function(node: Node) -> bool:
-    if node.type == "function_definition":
-        return True
-    if node.type not in {"template_declaration", "linkage_specification"}:
-        return False
-    return any(_is_function(child) for child in node.named_children)
+    for _ in range(_MAX_WRAPPERS):
+        if node.type == "function_definition":
+            return True
+        if node.type not in {"template_declaration", "linkage_specification"} or not node.named_children:
+            return False
+        node = node.named_children[-1]
+    return False

@@ -20,8 +20,12 @@ _DOUBLE: Final = re.compile(
 _UNROLL: Final = re.compile(r"^(?:GCC\s+)?unroll\b\s*(.{0,80})$")
 _BOUNDS: Final = re.compile(r"__launch_bounds__\s*\(([^()]{0,200}(?:\([^()]{0,100}\)[^()]{0,100}){0,4})\)")
 _RESTRICT: Final = re.compile(r"\b(?:__restrict__|__restrict|restrict)\b")
+_MAX_VISITED: Final = 100_000
+"""Nodes looked at for one question; a line of generated code can have any number."""
 _MAX_FOUND: Final = 100
-"""Findings on one line or in one signature; generated code can have any number."""
+"""Findings on one line or in one signature."""
+_MAX_COMMENTS: Final = 16
+"""Comments between a pragma and its loop."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +106,9 @@ class CudaSource:
         """Nodes that touch a line, outer ones first, in source order."""
         row = line - 1
         stack = [self._root]
-        while stack:
+        for _ in range(_MAX_VISITED):
+            if not stack:
+                return
             node = stack.pop()
             if node.start_point[0] <= row <= node.end_point[0]:
                 yield node
@@ -143,7 +149,9 @@ def _is_division(node: Node) -> bool:
 def _unroll(loop: Node) -> str | None:
     """The pragma before a loop, over comments."""
     before = loop.prev_named_sibling
-    while before is not None and before.type == "comment":
+    for _ in range(_MAX_COMMENTS):
+        if before is None or before.type != "comment":
+            break
         before = before.prev_named_sibling
     if before is None or before.type != "preproc_call":
         return None

@@ -9,8 +9,8 @@ from typing import Final
 import tree_sitter_cuda
 from tree_sitter import Language, Parser, Tree
 
-MAX_PARSED_BYTES: Final = 4 << 20
-"""Larger files are generated; parsing one takes seconds and hundreds of megabytes."""
+MAX_PARSED_BYTES: Final = 1 << 20
+"""Larger files are generated. The worst text of this size takes seconds and hundreds of megabytes."""
 
 
 @cache

@@ -132,3 +132,15 @@ def test_long_lines_and_odd_bytes_do_not_matter() -> None:
 def test_a_source_without_markers_is_not_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gpadvisor.source.comments.parse_cuda", pytest.fail)
     assert suppression_comments("a.cu", "// nothing here\nint x;\n") == ()
+
+
+def test_a_thousand_comments_in_a_row_are_for_the_same_line() -> None:
+    text = "// gpadvisor: ignore[GPA102]\n\n" * 1_200 + "int x = 1;\n"
+    found = suppression_comments("a.cu", text)
+    assert len(found) == 1_000
+    assert {(comment.first_line, comment.last_line) for comment in found} == {(2_401, 2_401)}
+
+
+def test_nesting_as_deep_as_the_file_is_long() -> None:
+    for body in ("template <int N> " * 5_000, "a < " * 5_000, "{" * 20_000, 'extern "C" ' * 5_000):
+        assert covered(f"// gpadvisor: ignore[GPA102]\n{body}\n")[0] == 2
