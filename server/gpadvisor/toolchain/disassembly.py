@@ -104,8 +104,10 @@ def _attempts(request: _Request, tools: Sequence[Tool]) -> Iterator[tuple[str, _
     if not request.cubin.is_loaded:
         # Symbols that hold device addresses make nvdisasm fail or even hang, so loaded images go raw at once.
         for tool in tools:
-            yield "json", _json, tool
-        yield "text", _text, tools[0]
+            if tool.prints_json:
+                yield "json", _json, tool
+        for tool in tools:
+            yield "text", _text, tool
     for tool in tools:
         yield "raw", _raw, tool
     for tool in find_tools("cuobjdump"):

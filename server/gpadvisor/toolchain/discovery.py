@@ -40,6 +40,7 @@ class Tool:
     version: tuple[int, int, int]
     origin: str  # where it was found, for messages: "setting", "toolkit", "wheel", "triton"
     architectures: frozenset[str]  # "80", "90a"; empty when it does not tell
+    prints_json: bool  # nvdisasm from CUDA 12 on
 
     def __str__(self) -> str:
         """The name and version, as reports show them."""
@@ -168,13 +169,20 @@ def _examine(path: Path, name: str, origin: str) -> Tool | None:
     if answer is None:
         _log.info("%s does not answer --version and is ignored", path)
         return None
-    version, architectures = answer
-    return Tool(path=path, name=name, version=version, origin=origin, architectures=architectures)
+    version, architectures, prints_json = answer
+    return Tool(
+        path=path,
+        name=name,
+        version=version,
+        origin=origin,
+        architectures=architectures,
+        prints_json=prints_json,
+    )
 
 
 @functools.cache
-def _ask(path: Path, _mtime_ns: int, _size: int) -> tuple[tuple[int, int, int], frozenset[str]] | None:
-    """Version and architectures that a program states; asked once per content."""
+def _ask(path: Path, _mtime_ns: int, _size: int) -> tuple[tuple[int, int, int], frozenset[str], bool] | None:
+    """Version, architectures and abilities that a program states; asked once per content."""
     texts = []
     for option in ("--version", "--help"):
         try:
@@ -188,4 +196,4 @@ def _ask(path: Path, _mtime_ns: int, _size: int) -> tuple[tuple[int, int, int], 
     if match is None:
         return None
     version = (int(match[1]), int(match[2]), int(match[3]))
-    return version, frozenset(_SM.findall(texts[1]))
+    return version, frozenset(_SM.findall(texts[1])), "-json" in texts[1]
