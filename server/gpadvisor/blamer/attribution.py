@@ -87,7 +87,7 @@ class _Attribution:
         dependency = np.array([one.stall_class.is_dependency for one in self._reasons], dtype=bool)
         observed = self._observed
         asks = dependency[observed.reason] if len(dependency) else np.zeros(0, dtype=bool)
-        exits = self._behind_sections(asks)
+        exits = self._behind_code(asks)
         inside = asks & (observed.index != NO_INDEX)
         for at in np.unique(observed.function[observed.index != NO_INDEX]).tolist():
             self._function(self._program.functions[at], inside & (observed.function == at))
@@ -137,8 +137,8 @@ class _Attribution:
             spent[index] = spent.get(index, 0) + samples
         return spent
 
-    def _behind_sections(self, asks: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Drain stalls sampled behind the last instruction of a section go to the stores before its EXIT."""
+    def _behind_code(self, asks: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Drain stalls sampled behind the last instruction of a function go to the stores before its EXIT."""
         observed = self._observed
         drains = np.array([one.stall_class is StallClass.DRAIN for one in self._reasons], dtype=bool)
         chosen = asks & (observed.last >= 0)
@@ -242,7 +242,7 @@ class _FunctionWork:
         """The edges as the coverage counts them."""
         for edge in self.edges:
             source = self._graph.instructions[edge.definition]
-            memory = is_memory_source(source, constants_are_memory=self._rules.constants_are_memory)
+            memory = is_memory_source(source, self._rules)
             yield edge.definition, edge.use, memory, edge.alive
 
 

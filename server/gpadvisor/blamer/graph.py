@@ -14,7 +14,7 @@ from gpadvisor.analyzer.defuse import ReachingDefinitions
 from gpadvisor.analyzer.paths import Paths
 from gpadvisor.analyzer.scoreboards import GROUP_SCOREBOARD, Link, Outstanding, Waits, outstanding_at
 from gpadvisor.model.blame import DependencyEdge, DependencyKind, PruneRule
-from gpadvisor.model.instruction import Instruction, Register, RegisterFile, register
+from gpadvisor.model.instruction import Instruction, OpcodeClass, Register, RegisterFile, register
 from gpadvisor.model.machine import Latency, MachineModel
 from gpadvisor.model.program import Function
 
@@ -102,7 +102,10 @@ class FunctionGraph:
         block = self.function.blocks[int(self.function.block_of[index])]
         if index > block.start:
             return (index - 1,)
-        return tuple(self.function.blocks[source].end - 1 for source in block.predecessors)
+        last = tuple(self.function.blocks[source].end - 1 for source in block.predecessors)
+        if index and set(last) <= {index} and self.instructions[index - 1].info.opclass is OpcodeClass.EXIT:
+            return (index - 1,)  # filling behind an EXIT, where the program counter of an ending warp stands
+        return last
 
     def text(self, index: int) -> str:
         """An instruction in a sentence: ``LDG.E at 0x1b0``."""

@@ -26,18 +26,40 @@ class Observed:
     reason: NDArray[np.int64]
     samples: NDArray[np.int64]
     latency: NDArray[np.int64]
-    last: NDArray[np.int64]  # where the code of a section ended before the sample: its last function, else -1
+    last: NDArray[np.int64]  # the function whose code ended right before the sample, else -1
 
 
 def observe(program: Program, profile: KernelProfile) -> Observed:
     """Find the instruction of every sample and add up what falls on the same place."""
     table = profile.samples
     function, index, place, last = locate(program, profile, table.section, table.pc)
+    _drain_of_function_before(program, profile, (function, index, place, last))
     keys = np.stack([function, index, place, table.reason.astype(np.int64), last])
     unique, inverse = np.unique(keys, axis=1, return_inverse=True)
     inverse = inverse.reshape(-1)
     samples, latency = _summed(table, inverse, unique.shape[1])
     return Observed(unique[0], unique[1], unique[2], unique[3], samples, latency, unique[4])
+
+
+def _drain_of_function_before(
+    program: Program,
+    profile: KernelProfile,
+    columns: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]],
+) -> None:
+    """A drain is charged to the instruction behind the EXIT, which may be the first of the next function."""
+    function, index, place, last = columns
+    drains = np.array([one.stall_class is StallClass.DRAIN for one in profile.reasons], dtype=bool)
+    if not drains.any():
+        return
+    ends = {
+        (one.section, one.start + len(one.instructions) * INSTRUCTION_BYTES): one for one in program.functions
+    }
+    for row in np.flatnonzero(drains[profile.samples.reason] & (index == 0)).tolist():
+        own = program.functions[int(function[row])]
+        before = ends.get((own.section, int(own.start)))
+        if before is not None and before.instructions[-1].info.opclass is OpcodeClass.EXIT:
+            function[row], index[row] = NO_FUNCTION, NO_INDEX
+            place[row], last[row] = Place.AFTER_EXIT.value, before.id
 
 
 def _summed(

@@ -11,24 +11,23 @@ from collections.abc import Collection
 from gpadvisor.analyzer.scoreboards import Link
 from gpadvisor.blamer.classify import Scoreboard, stalls_as
 from gpadvisor.blamer.graph import Edge, FunctionGraph
+from gpadvisor.blamer.rules import BlameRules
 from gpadvisor.blamer.survivors import PathRules, SurvivingPaths, surviving_paths
 from gpadvisor.model.instruction import Instruction, MemorySpace, OpcodeClass, RegisterFile, register_file
 from gpadvisor.model.stalls import StallClass
 
 
-def opcode_rule(
-    source: Instruction, observed: Collection[StallClass], *, constants_are_memory: bool
-) -> str | None:
+def opcode_rule(source: Instruction, observed: Collection[StallClass], rules: BlameRules) -> str | None:
     """Memory stalls come from memory instructions only, synchronization stalls from synchronizing ones.
 
     Args:
         source: the def.
         observed: classes of the dependency stalls at the use.
-        constants_are_memory: whether constant loads cause memory stalls as well.
+        rules: whether constant loads and atomics cause memory stalls as well.
     """
     memory = StallClass.MEMORY in observed
     execution = bool({StallClass.EXECUTION, StallClass.FIXED_LATENCY} & set(observed))
-    in_memory_pool = is_memory_source(source, constants_are_memory=constants_are_memory)
+    in_memory_pool = is_memory_source(source, rules)
     constant = source.info.space is MemorySpace.CONSTANT
     if memory and in_memory_pool:
         return None
@@ -39,12 +38,14 @@ def opcode_rule(
     return f"{source.opcode} causes memory stalls, and the use has none"
 
 
-def is_memory_source(source: Instruction, *, constants_are_memory: bool) -> bool:
+def is_memory_source(source: Instruction, rules: BlameRules) -> bool:
     """Whether a def competes for memory stalls: loads and atomics, but shared memory is execution."""
+    if source.info.opclass is OpcodeClass.ATOMIC and not rules.atomics_are_memory:
+        return False
     if source.info.opclass not in {OpcodeClass.LOAD, OpcodeClass.ATOMIC, OpcodeClass.ASYNC_COPY}:
         return False
     if source.info.space is MemorySpace.CONSTANT:
-        return constants_are_memory
+        return rules.constants_are_memory
     return source.info.space is not MemorySpace.SHARED
 
 

@@ -36,6 +36,8 @@ class BlameRules:
     """Cut a def that sets both a write and a read barrier if the use waits on neither."""
     constants_are_memory: bool = True
     """Whether constant loads compete for memory stalls (the paper's Fig. 4) or for execution stalls."""
+    atomics_are_memory: bool = True
+    """Whether atomics compete for memory stalls; the released code knows loads only."""
     fixed_latency_is_minimum: bool = False
     """Whether the latency rule takes the least latency of a fixed-latency def (the paper: its latency)."""
     variable_budget: Budget = Budget.INSTRUCTIONS
@@ -67,6 +69,7 @@ GPA2021: Final = BlameRules(
     predicated_readers=True,
     barrier_rule=True,
     constants_are_memory=False,
+    atomics_are_memory=False,
     fixed_latency_is_minimum=True,
     variable_budget=Budget.CYCLES,
     memory_bound_cycles=1024,

@@ -46,15 +46,7 @@ def by_hardware(graph: FunctionGraph, use: int, reasons: Mapping[int, StallReaso
 def _scoreboard(graph: FunctionGraph, use: int, edges: Sequence[Edge], reason: StallReason) -> Found:
     wanted = scoreboard_of(reason)
     if waits_for(graph.instructions[use]):
-        fitting = []
-        for edge in edges:
-            if edge.links:
-                detail = reason_rule(graph.instructions[edge.definition], edge, wanted)
-                if detail is None:
-                    fitting.append(edge)
-                else:
-                    edge.cut(PruneRule.REASON, detail)
-        left = _still_running(graph, fitting)
+        left = _still_running(graph, _fitting(graph, edges, wanted))
     else:
         left = _without_wait(graph, edges, wanted)
     for edge in left:
@@ -65,6 +57,21 @@ def _scoreboard(graph: FunctionGraph, use: int, edges: Sequence[Edge], reason: S
         for edge in left
     )
     return Found(sources) if sources else UNATTRIBUTED
+
+
+def _fitting(graph: FunctionGraph, edges: Sequence[Edge], wanted: Scoreboard) -> list[Edge]:
+    """Edges of the waited scoreboards that the stall reason allows; all of them where it allows none.
+
+    The wait mask outranks the reason: a few samples of a global atomic come as short_scoreboard.
+    """
+    linked = [edge for edge in edges if edge.links]
+    details = [reason_rule(graph.instructions[edge.definition], edge, wanted) for edge in linked]
+    if all(detail is not None for detail in details):
+        return linked
+    for edge, detail in zip(linked, details, strict=True):
+        if detail is not None:
+            edge.cut(PruneRule.REASON, detail)
+    return [edge for edge, detail in zip(linked, details, strict=True) if detail is None]
 
 
 def _still_running(graph: FunctionGraph, edges: Sequence[Edge]) -> list[Edge]:
@@ -130,11 +137,15 @@ def _fixed_latency(graph: FunctionGraph, use: int, edges: list[Edge]) -> Found:
     if not running:
         known = {edge.definition: edge for edge in edges}
         for one in before:
+            if one == use:
+                continue
             edge = known.get(one)
             if edge is None:
                 edge = Edge(one, use, DependencyKind.STALL_COUNT, ())
                 edges.append(edge)
             running.append(edge)
+    if not running:
+        return UNATTRIBUTED
     for edge in running:
         edge.alive = True
     graph.measure(running)

@@ -73,7 +73,7 @@ def sliced(
         if paths is not None:
             edge.alive = True
             source = graph.instructions[edge.definition]
-            memory = is_memory_source(source, constants_are_memory=rules.constants_are_memory)
+            memory = is_memory_source(source, rules)
             left[memory].append((edge, paths))
     found = {}
     for index, reason in reasons.items():
@@ -88,7 +88,7 @@ def _prune(
 ) -> SurvivingPaths | None:
     """The surviving paths of an edge, or None with the rule noted on it."""
     source, use = graph.instructions[edge.definition], graph.instructions[edge.use]
-    detail = opcode_rule(source, observed, constants_are_memory=rules.constants_are_memory)
+    detail = opcode_rule(source, observed, rules)
     if detail is not None:
         edge.cut(PruneRule.OPCODE, detail)
         return None

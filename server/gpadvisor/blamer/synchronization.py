@@ -52,10 +52,8 @@ def synchronization_stall(
     barrier = barrier_of(graph, use, warpgroup=warpgroup)
     if barrier is None:
         return UseResult((), {reason: UNATTRIBUTED})
-    slow = slow_side(graph, barrier, spent)
+    slow = slow_side(graph, barrier, spent, named_only=barrier == use)
     edges = [Edge(definition, use, DependencyKind.SYNCHRONIZATION, ()) for definition in slow]
-    if not edges and barrier != use:
-        edges = [Edge(barrier, use, DependencyKind.SYNCHRONIZATION, ())]
     if not edges:
         return UseResult((), {reason: UNATTRIBUTED})
     graph.measure(edges)
@@ -63,14 +61,17 @@ def synchronization_stall(
         edge.alive = True
     # Time is shared out as it was spent: the samples of each cause stand for Eq. 1's weight.
     sources = tuple(
-        Source(edge, DependencyClass.SYNCHRONIZATION, 1, float(slow.get(edge.definition, 1)))
-        for edge in edges
+        Source(edge, DependencyClass.SYNCHRONIZATION, 1, float(slow[edge.definition])) for edge in edges
     )
     return UseResult(tuple(edges), {reason: Found(sources)})
 
 
-def slow_side(graph: FunctionGraph, barrier: int, spent: Spent) -> dict[int, int]:
-    """What warps spent their time on between the previous barrier and this one: cause and samples."""
+def slow_side(graph: FunctionGraph, barrier: int, spent: Spent, *, named_only: bool) -> dict[int, int]:
+    """What warps spent their time on between the previous barrier and this one: cause and samples.
+
+    What is spread too thinly to be named stands under the barrier itself, unless ``named_only``: then the
+    heaviest causes stand for all.
+    """
 
     def is_barrier(index: int) -> bool:
         return index != barrier and graph.instructions[index].info.opclass in BARRIERS
@@ -84,8 +85,11 @@ def slow_side(graph: FunctionGraph, barrier: int, spent: Spent) -> dict[int, int
     total.pop(barrier, None)
     everything = sum(total.values())
     heaviest = sorted(total.items(), key=lambda item: (-item[1], item[0]))[:_MAX_SHOWN]
-    named = [(cause, samples) for cause, samples in heaviest if samples >= _MIN_SHARE * everything]
-    return dict(named or heaviest)
+    named = {cause: samples for cause, samples in heaviest if samples >= _MIN_SHARE * everything}
+    if named_only:
+        return named or dict(heaviest)
+    rest = everything - sum(named.values())
+    return {**named, barrier: rest} if rest or not named else named
 
 
 def by_address(
