@@ -154,6 +154,7 @@ _PTXAS: Final = re.compile(
     r"allow-expensive-optimizations=\w+|maxrregcount=\d+|warn-[\w-]+|disable-optimizer-constants)"
 )
 _SM: Final = re.compile(r"\bsm_(\d+[af]?)\b")
+_NUMBER: Final = re.compile(r"\d+[af]?")
 _COMPUTE: Final = re.compile(r"\bcompute_(\d+[af]?)\b")
 
 
@@ -178,11 +179,13 @@ def reduce_command(
 ) -> CompileCommand:
     """The device options of a command line without its program."""
     options: list[str] = []
-    architectures: list[str] = []
+    real: list[str] = []
+    virtual: list[str] = []
     refused: list[str] = []
     for name, value in _split_options(_expanded(words, directory)):
         if name in _ARCH_OPTIONS:
-            architectures += _architectures(name, value)
+            real += _SM.findall(value) or ([value] if _NUMBER.fullmatch(value) else [])
+            virtual += _COMPUTE.findall(value)
         elif name in _SWITCHES:
             options.append(_SWITCHES[name])
         elif name in _TRUSTED_OPTIONS:
@@ -200,7 +203,8 @@ def reduce_command(
                 options.append(f"{canonical}={value}")
     return CompileCommand(
         options=tuple(options),
-        architectures=tuple(dict.fromkeys(architectures)),
+        # PTX for a virtual architecture is asked for beside real code, or is all there is to go by.
+        architectures=tuple(dict.fromkeys(f"sm_{number}" for number in real or virtual)),
         directory=directory,
         refused=tuple(dict.fromkeys(refused)),
         database=database,
@@ -252,14 +256,3 @@ def _split_options(words: Iterable[str]) -> Iterator[tuple[str, str]]:
                 yield joined, word[len(joined) :]
             else:
                 yield name, ""
-
-
-def _architectures(name: str, value: str) -> list[str]:
-    """The real architectures that an option asks for; of a virtual one its own."""
-    # "-gencode arch=compute_80,code=[sm_80,compute_80]" makes code for the sm_ part only.
-    found = _SM.findall(value)
-    if not found and name not in ("-code", "--gpu-code"):
-        found = _COMPUTE.findall(value)
-    if not found and re.fullmatch(r"\d+[af]?", value):
-        found = [value]
-    return [f"sm_{number}" for number in found]
