@@ -91,6 +91,9 @@ _ALWAYS: Final = frozenset({DRAM, L2, L1, L1_DATA, L1_REQUESTS, ISSUE})
 _NOTABLE_PERCENT: Final = 1.0
 """A pipe used less than this is not in use."""
 
+PRACTICAL_PEAK: Final = 0.95
+"""As full as a unit is expected to get: an assumption, since bursts and gaps keep units from their peak."""
+
 BUSY_PERCENT: Final = 60.0
 """Nsight Compute's own line between a unit that limits a kernel and one that does not."""
 
@@ -177,24 +180,42 @@ def cap_speedup(measured: Sequence[Utilisation], relieves: Sequence[Relief], *, 
     Args:
         measured: what ``utilisations`` gave.
         relieves: loads that the cure lowers.
-        best: take the share that is left at the high end of the range.
+        best: the cap of the high end: the share left then, and a unit that gets to its very peak. Otherwise
+            it gets as far as units do in practice, or as far as one of this kernel's is already.
     """
+    after = _busiest_after(measured, relieves, best=best)
+    now = _busiest_after(measured, (), best=False)
+    if after is None or now is None or after.load <= 0:
+        return None
+    peak = 1.0 if best else max(PRACTICAL_PEAK, now.load)
+    text = f"{after.unit.name} is at {after.unit.percent:.0f} % of its peak ({after.unit.metric})"
+    if after.left < 1:
+        text += f", of which {100 * after.left:.0f} % would be left"
+    return Cap(max(1.0, peak / after.load), text)
+
+
+@dataclass(frozen=True, slots=True)
+class _Busiest:
+    """The unit that would limit a kernel, as a share of the present run time."""
+
+    load: float
+    unit: Utilisation
+    left: float
+
+
+def _busiest_after(
+    measured: Sequence[Utilisation], relieves: Sequence[Relief], *, best: bool
+) -> _Busiest | None:
     names = {entry.name for entry in measured}
-    worst: tuple[float, Utilisation, float] | None = None
+    worst: _Busiest | None = None
     for entry in measured:
         if entry.name == L1 and names.intersection(_PARTS[L1]):
             continue  # the largest of its parts, which may not be the part that a cure relieves
         left = remaining(entry.name, relieves, best=best)
         load = min(1.0, entry.percent / 100) * left
-        if worst is None or load > worst[0]:
-            worst = (load, entry, left)
-    if worst is None or worst[0] <= 0:
-        return None
-    load, entry, left = worst
-    text = f"{entry.name} is at {entry.percent:.0f} % of its peak ({entry.metric})"
-    if left < 1:
-        text += f", of which {100 * left:.0f} % would be left"
-    return Cap(1 / load, text)
+        if worst is None or load > worst.load:
+            worst = _Busiest(load, entry, left)
+    return worst
 
 
 def remaining(resource: str, relieves: Sequence[Relief], *, best: bool) -> float:
@@ -223,19 +244,18 @@ def measured_bound(profile: KernelProfile, relieves: Sequence[Relief], what: str
         what: the waste in words and numbers, "sectors fall from 1109 M to 168 M".
     """
     measured = utilisations(profile)
-    now = cap_speedup(measured, (), best=False)
-    middle = cap_speedup(measured, relieves, best=False)
+    now = _busiest_after(measured, (), best=False)
+    after = _busiest_after(measured, relieves, best=False)
     top = cap_speedup(measured, relieves, best=True)
-    if now is None or middle is None or top is None:
+    if now is None or after is None or top is None or after.load <= 0:
         return None
-    busiest = 1 / now.speedup
-    if busiest * 100 < BUSY_PERCENT or middle.speedup <= now.speedup:
+    if now.load * 100 < BUSY_PERCENT or after.load >= now.load:
         return None
-    expected = middle.speedup * busiest
-    high = max(expected, top.speedup)
+    expected = now.load / after.load
     return MeasuredBound(
-        low=min(1.0, expected),
+        low=1.0,
         expected=expected,
-        high=high,
-        reason=f"{what}; {now.reason}, then {top.reason}",
+        high=max(expected, top.speedup),
+        reason=f"{what}; {now.unit.name} is at {now.unit.percent:.0f} % of its peak ({now.unit.metric}), "
+        f"then {top.reason}",
     )

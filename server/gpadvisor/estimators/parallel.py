@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Final
 
 from gpadvisor.estimators.caps import Cap, cap_speedup, loads
 from gpadvisor.estimators.context import KernelContext
@@ -12,6 +13,9 @@ from gpadvisor.estimators.interval import wilson
 from gpadvisor.estimators.ranges import Range, apply_measured_bound, cut_by, factors, say_truncated
 from gpadvisor.model.advice import Estimate, Match, ParallelTarget
 from gpadvisor.model.stalls import StallClass
+
+_NEVER_ISSUES: Final = 1e-12
+"""Below this the quotient of Eq. 7 is its limit, and rounding is all that is left of it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +39,7 @@ def parallel_equation(
     warp_change = warps_new / warps_now  # Eq. 6
     now = -math.expm1(warps_now * math.log1p(-ratio)) if ratio < 1 else 1.0  # Eq. 8
     new = -math.expm1(warps_new * math.log1p(-ratio)) if ratio < 1 else 1.0  # Eq. 9
-    issue_change = new / now if now > 0 else warp_change  # Eq. 7
+    issue_change = new / now if ratio > _NEVER_ISSUES else warp_change  # Eq. 7
     return ParallelTerms(
         warp_change=warp_change,
         issue_now=now,

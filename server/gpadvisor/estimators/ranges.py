@@ -149,7 +149,8 @@ def cut_by(result: Range, middle: Cap | None, top: Cap | None) -> str | None:
         said = f"at most {top.speedup:.2f}x: {top.reason}"
     if middle is not None and result.expected > middle.speedup:
         result.expected = middle.speedup
-        said = f"at most {middle.speedup:.2f}x: {middle.reason}"
+        best = "" if top is None else f", at best {top.speedup:.2f}x"
+        said = f"expected at most {middle.speedup:.2f}x{best}: {middle.reason}"
     result.expected = min(result.expected, result.high)
     result.low = min(result.low, result.expected)
     return said

@@ -102,10 +102,19 @@ def test_issue_slots_from_samples_where_no_counter_has_them() -> None:
 
 
 def test_the_busiest_unit_caps() -> None:
-    cap = cap_speedup(utilisations(made.profile(NAIVE_GEMM)), (), best=False)
+    cap = cap_speedup(utilisations(made.profile(NAIVE_GEMM)), (), best=True)
     assert cap is not None
     assert cap.speedup == pytest.approx(1 / 0.9854)
     assert "l1tex__data_pipe_lsu_wavefronts" in cap.reason
+
+
+def test_a_unit_is_expected_to_get_as_full_as_units_get() -> None:
+    half = utilisations(made.profile({f"dram__throughput{PCT}": 50.0}))
+    full = utilisations(made.profile({f"dram__throughput{PCT}": 97.0}))
+    for measured, expected in ((half, 0.95 / 0.5), (full, 1.0)):
+        cap = cap_speedup(measured, (), best=False)
+        assert cap is not None
+        assert cap.speedup == pytest.approx(expected)
 
 
 def test_use_above_the_peak_caps_at_one() -> None:

@@ -234,15 +234,23 @@ def test_a_full_unit_caps_what_leaves_its_load_alone() -> None:
     context = made.context(thousand(matched=400, latency=300), measured=made.profile(FULL_L1))
     estimate = stall_elimination(context, match(made.region([0])))
     assert estimate.paper == pytest.approx(1000 / 600)
-    assert estimate.high == estimate.expected == pytest.approx(1 / 0.9854)
+    assert estimate.high == pytest.approx(1 / 0.9854)
+    assert estimate.expected == 1.0  # as full as it gets
     assert "L1 data is at 99 % of its peak" in estimate.reason
 
 
 def test_a_cure_that_relieves_the_full_unit_is_capped_by_the_next_one() -> None:
     relief = Relief(resource="L1 data", remaining=0.5, remaining_best=0.25)
-    context = made.context(thousand(matched=400, latency=300), measured=made.profile(FULL_L1))
+    stalled = made.blame(
+        made.Row(samples=400, latency=390), made.Row(samples=400, latency=400), made.selected(200)
+    )
+    context = made.context(stalled, measured=made.profile(FULL_L1))
     estimate = stall_elimination(context, match(made.region([0]), relieves=(relief,)))
     assert estimate.expected == pytest.approx(1000 / 600)
+    small = Relief(resource="L1 data", remaining=0.8, remaining_best=0.5)
+    cut = stall_elimination(context, match(made.region([0]), relieves=(small,)))
+    assert cut.expected == pytest.approx(0.9854 / (0.9854 * 0.8))
+    assert "expected at most 1.25x, at best 2.03x" in cut.reason
 
 
 def test_measured_waste_lifts_the_estimate_above_the_equation() -> None:
@@ -265,7 +273,7 @@ def test_matched_instructions_take_their_issue_slots_with_them() -> None:
     assert stalls.high == pytest.approx(1000 / 900)
     with_issue = stall_elimination(made.context(busy), match(made.region([0, 1])))
     assert with_issue.paper == pytest.approx(5.0)
-    assert with_issue.expected == pytest.approx(1 / (0.9 * (1 - 500 / 700)))
+    assert with_issue.expected == pytest.approx(0.95 / (0.9 * (1 - 500 / 700)))
     assert "of which 29 % would be left" in with_issue.reason
 
 
