@@ -100,8 +100,12 @@ class Reader:
 
     def uleb(self) -> int:
         """A variable-length unsigned number of at most 64 bits."""
+        data, at = self.data, self.at
+        if at < self.end and data[at] < 0x80:  # nearly all are one byte long
+            self.at = at + 1
+            return data[at]
         value = shift = 0
-        data, at, end = self.data, self.at, min(self.end, self.at + 10)
+        end = min(self.end, at + 10)
         while at < end:
             byte = data[at]
             at += 1

@@ -36,8 +36,11 @@ def section_lines(cubin: Cubin, section: CodeSection) -> tuple[LineEntry | None,
         owner = _owners(sequence, base, count)
         budget -= count
         chains = _Chains(sequence, table.strings)
-        for index in np.flatnonzero(owner >= 0).tolist():
-            entries[index] = chains.entry(int(owner[index]))
+        starts = np.flatnonzero(np.diff(owner, prepend=-2))
+        ends = np.append(starts[1:], count)
+        for row, start, end in zip(owner[starts].tolist(), starts.tolist(), ends.tolist(), strict=True):
+            if row >= 0:
+                entries[start:end] = [chains.entry(row)] * (end - start)
     return tuple(entries)
 
 
