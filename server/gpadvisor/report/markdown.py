@@ -16,7 +16,8 @@ from gpadvisor.report.page import Page
 from gpadvisor.report.style import Style
 from gpadvisor.report.text import best
 from gpadvisor.report.text_kernel import facts, nothing
-from gpadvisor.report.text_suggestion import joint, reasoning, scope_words, whole_run
+from gpadvisor.report.text_rules import rule_groups, rule_head, rule_message
+from gpadvisor.report.text_suggestion import joint, reasoning, scope_words, whole_run, worth_showing
 from gpadvisor.report.words import (
     CATEGORY_WORDS,
     cleaned,
@@ -26,12 +27,9 @@ from gpadvisor.report.words import (
     percent,
     shorten,
     speedup,
-    without_links,
 )
 
 _NAME: Final = 72
-_MESSAGE: Final = 320
-_SHOWN_HOTSPOTS: Final = 5
 _REFERENCE: Final = re.compile(r"#(?=\d)")
 _SPECIAL: Final = re.compile(r"([\\`*\[\]{}|~])|(?<![A-Za-z0-9])(_)|(_)(?![A-Za-z0-9])")
 _BACKTICKS: Final = re.compile(r"`+")
@@ -182,7 +180,7 @@ def _suggestion(page: Page, kernel: KernelAdvice, suggestion: Suggestion, number
 
 
 def _hotspots(page: Page, hotspots: Sequence[Hotspot]) -> str:
-    shown = hotspots[:_SHOWN_HOTSPOTS]
+    shown = worth_showing(hotspots)
     rows = [
         (
             code(hotspot.reason, cell=True) if hotspot.samples else "",
@@ -228,12 +226,10 @@ def _folded(title: str, items: Sequence[str]) -> list[str]:
 
 
 def _rules(kernel: KernelAdvice) -> list[str]:
-    items = [
-        f"{prose(c.rule.name)}: {c.agreement} {' '.join(c.ours)}".rstrip()
-        + (f" ({prose(c.explanation)})" if c.explanation else "")
-        + f": {prose(shorten(without_links(c.rule.message), _MESSAGE))}"
-        for c in kernel.rules
-    ]
+    items = []
+    for group in rule_groups(kernel.rules):
+        parts = [rule_head(group), group[0].explanation, rule_message(group)]
+        items.append("; ".join(prose(part) for part in parts if part))
     return _folded("NVIDIA's own rules beside ours", items)
 
 

@@ -30,6 +30,13 @@ def short_name(demangled: str, width: int) -> str:
     return shorten(shortest, width, Keep.BOTH)
 
 
+def core_name(demangled: str) -> str:
+    """The name without return type and parameters, which demanglers write differently."""
+    if len(demangled) > _MAX_PARSED:
+        return demangled
+    return _without_parameters(_without_return_type(demangled))
+
+
 def base_name(demangled: str) -> str:
     """The name without return type, parameters, template arguments and namespaces."""
     if len(demangled) > _MAX_PARSED:

@@ -93,7 +93,7 @@ def _overview(page: Page, advice: Advice) -> list[str]:
         launches[summary.launch.kernel] += 1
     columns = [
         Column(title="#", right=True),
-        Column(title="kernel", min_width=16, max_width=60, fit=short_name),
+        Column(title="kernel", min_width=24 if page.width >= 72 else 14, max_width=60, fit=short_name),
         Column(title="launches", right=True, drop=2),
         Column(title="time", right=True),
         Column(title="share", right=True),

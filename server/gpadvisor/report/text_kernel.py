@@ -9,11 +9,11 @@ from typing import Final
 from gpadvisor.model.advice import (
     KernelAdvice,
     Occupancy,
-    RuleComparison,
 )
 from gpadvisor.model.profile import Evidence
 from gpadvisor.report.names import short_name
 from gpadvisor.report.page import Page
+from gpadvisor.report.text_rules import rule_lines
 from gpadvisor.report.text_stalls import hot_lines, stall_lines
 from gpadvisor.report.text_suggestion import group_lines, suggestion_lines
 from gpadvisor.report.words import (
@@ -22,12 +22,10 @@ from gpadvisor.report.words import (
     plural,
     shorten,
     size,
-    without_links,
     wrap,
 )
 
 _NAME_LINES: Final = 4
-_RULE_MESSAGE: Final = 320
 
 
 def kernel_lines(page: Page, kernel: KernelAdvice, number: int, kernels: int) -> list[str]:
@@ -39,7 +37,7 @@ def kernel_lines(page: Page, kernel: KernelAdvice, number: int, kernels: int) ->
         hot_lines(page, kernel),
         _suggestions(page, kernel),
         _rejected(page, kernel),
-        _rules(page, kernel),
+        rule_lines(page, kernel),
         _problems(page, kernel),
     ]
     return [line for part in parts for line in part]
@@ -89,7 +87,8 @@ def _launch(kernel: KernelAdvice) -> str:
     if kernel.registers_per_thread is not None:
         parts.append(f"{kernel.registers_per_thread} registers per thread")
     if kernel.shared_bytes is not None:
-        parts.append(f"{size(kernel.shared_bytes)} shared memory per block")
+        shared = f"{size(kernel.shared_bytes)} shared memory per block"
+        parts.append(shared if kernel.shared_bytes else "no shared memory")
     if kernel.merged_launches > 1:
         parts.append(f"{kernel.merged_launches} launches added up")
     return ", ".join(parts)
@@ -137,8 +136,8 @@ def _suggestions(page: Page, kernel: KernelAdvice) -> list[str]:
         lines += wrap("Without samples no gain is estimated, and the order says nothing.", page.width, " ")
     else:
         lines += page.heading("Suggestions")
-    for number, suggestion in enumerate(shown, start=1):
-        lines += ["", *suggestion_lines(page, kernel, suggestion, number)]
+    for number in range(1, len(shown) + 1):
+        lines += ["", *suggestion_lines(page, kernel, shown, number)]
     for group in kernel.groups:
         lines += ["", *group_lines(page, kernel, group)]
     more = len(live) - len(shown)
@@ -180,27 +179,6 @@ def _rejected(page: Page, kernel: KernelAdvice) -> list[str]:
     for rejection in kernel.rejected:
         lines += wrap(rejection.reason, page.width, " " * 9, f" {rejection.code}  ")
     return lines
-
-
-def _rules(page: Page, kernel: KernelAdvice) -> list[str]:
-    if not kernel.rules:
-        return []
-    lines = page.heading("NVIDIA's own rules beside ours")
-    for comparison in kernel.rules:
-        lines += _rule(page, comparison)
-    return lines
-
-
-def _rule(page: Page, comparison: RuleComparison) -> list[str]:
-    rule = comparison.rule
-    gain = f", {rule.estimated_speedup:.2f}x" if rule.estimated_speedup is not None else ""
-    ours = f" {' '.join(comparison.ours)}" if comparison.ours else ""
-    lines = wrap(f"{rule.name} ({rule.kind}{gain}): {comparison.agreement}{ours}", page.width, "   ", " ")
-    if comparison.explanation:
-        lines += wrap(comparison.explanation, page.width, "   ")
-    title = f"{rule.title}: " if rule.title else ""
-    message = shorten(without_links(title + rule.message), _RULE_MESSAGE)
-    return [*lines, *(page.style.quiet(line) for line in wrap(f'"{message}"', page.width, "   "))]
 
 
 def _problems(page: Page, kernel: KernelAdvice) -> list[str]:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from gpadvisor.model.advice import (
@@ -16,8 +17,7 @@ from gpadvisor.model.advice import (
     Suggestion,
 )
 from gpadvisor.model.blame import DependencyClass
-from gpadvisor.model.ids import SourceLocation
-from gpadvisor.report.names import short_name
+from gpadvisor.report.names import core_name, short_name
 from gpadvisor.report.page import Page
 from gpadvisor.report.words import (
     CATEGORY_WORDS,
@@ -36,6 +36,8 @@ from gpadvisor.report.words import (
 
 SHOWN_HOTSPOTS: Final = 5
 """As many as the original lists for one suggestion (GPA section V-C)."""
+SHOWN_IMPORTANCE: Final = 0.01
+"""The threshold that suggestions are held to as well."""
 _MARGIN: Final = "   "
 _WORTH_COLOUR: Final = 1.05
 _LEAST_PLACE: Final = 16
@@ -49,8 +51,11 @@ _PLACES: Final = {
 }
 
 
-def suggestion_lines(page: Page, kernel: KernelAdvice, suggestion: Suggestion, number: int) -> list[str]:
-    """One ranked suggestion."""
+def suggestion_lines(
+    page: Page, kernel: KernelAdvice, ranked: Sequence[Suggestion], number: int
+) -> list[str]:
+    """One ranked suggestion, counted from 1; hotspots that an earlier one has in full are not repeated."""
+    suggestion = ranked[number - 1]
     lines = _headline(page, suggestion, number)
     if suggestion.title:
         lines += wrap(suggestion.title, page.width, _MARGIN)
@@ -63,13 +68,28 @@ def suggestion_lines(page: Page, kernel: KernelAdvice, suggestion: Suggestion, n
     lines += _fact(page, "change", suggestion.advice)
     if suggestion.speedup is not None:
         lines += _fact(page, "estimate", reasoning(suggestion.speedup))
-    shown = suggestion.hotspots[:SHOWN_HOTSPOTS]
+    shown = worth_showing(suggestion.hotspots)
+    earlier = next((s.code for s in ranked[: number - 1] if _same_hotspots(s, suggestion)), None)
+    if earlier is not None:
+        return [*lines, f"{_MARGIN}the hotspots are those of {earlier}"]
     for index, hotspot in enumerate(shown, start=1):
-        lines += _hotspot(page, hotspot, index)
+        lines += _hotspot(page, kernel, hotspot, index)
     more = len(suggestion.hotspots) - len(shown)
     if more:
         lines.append(page.style.quiet(f"{_MARGIN}and {plural(more, 'more hotspot')} (--format json has all)"))
     return lines
+
+
+def _same_hotspots(one: Suggestion, other: Suggestion) -> bool:
+    shown = worth_showing(other.hotspots)
+    return len(shown) > 1 and worth_showing(one.hotspots) == shown
+
+
+def worth_showing(hotspots: Sequence[Hotspot]) -> Sequence[Hotspot]:
+    """The first hotspots, without those that hardly any sample is of unless there is nothing else."""
+    first = hotspots[:SHOWN_HOTSPOTS]
+    heavy = [h for h in first if not h.samples or h.importance >= SHOWN_IMPORTANCE]
+    return heavy or first[:1]
 
 
 def _fact(page: Page, label: str, text: str) -> list[str]:
@@ -110,16 +130,22 @@ def scope_words(page: Page, kernel: KernelAdvice, scope: Scope) -> str:
     at = page.place(scope.location) if scope.location is not None else ""
     if scope.kind is ScopeKind.KERNEL:
         return f"the whole kernel, {at}" if at else "the whole kernel"
-    name = "" if scope.name in {kernel.name, kernel.mangled} else short_name(scope.name, 60)
+    name = "" if is_kernel(kernel, scope.name) else short_name(scope.name, 60)
     if scope.kind is ScopeKind.FUNCTION and not name:
         return f"the kernel's own code, {at}" if at else "the kernel's own code"
     if scope.kind in {ScopeKind.LOOP, ScopeKind.LINE}:
-        what = at if scope.kind is ScopeKind.LINE and at else f"{_PLACES[scope.kind]} {at}".rstrip()
+        what = f"a {_PLACES[scope.kind]} (no line information)" if not at else f"loop {at}"
+        what = at if scope.kind is ScopeKind.LINE and at else what
         return f"{what} in {name}" if name else what
     return " ".join(filter(None, (_PLACES[scope.kind], name, f"at {at}" if at else "")))
 
 
-def _hotspot(page: Page, hotspot: Hotspot, index: int) -> list[str]:
+def is_kernel(kernel: KernelAdvice, function: str) -> bool:
+    """Whether a function's name is the kernel's."""
+    return function in {kernel.name, kernel.mangled} or core_name(function) == core_name(kernel.name)
+
+
+def _hotspot(page: Page, kernel: KernelAdvice, hotspot: Hotspot, index: int) -> list[str]:
     kind = hotspot.dependency_class
     facts = ["" if kind in _NO_CLASS else kind.value.replace("_", " ")]
     if hotspot.samples:
@@ -131,23 +157,25 @@ def _hotspot(page: Page, hotspot: Hotspot, index: int) -> list[str]:
     definition, use = hotspot.definition, hotspot.use
     if definition is not None and use is not None:
         same = definition.location == use.location
-        lines += _code(page, "def", definition, None if same else page.quote(definition.location))
-        return lines + _code(page, "use", use, page.quote(use.location))
+        lines += _code(page, kernel, "def", definition, None if same else page.quote(definition.location))
+        return lines + _code(page, kernel, "use", use, page.quote(use.location))
     only = use if definition is None else definition
     if only is None:
         return [*lines, f"{_MARGIN}   outside the analysed code"]
-    return [*lines, *_code(page, "at", only, page.quote(only.location))]
+    return [*lines, *_code(page, kernel, "at", only, page.quote(only.location))]
 
 
-def _code(page: Page, role: str, code: CodeRef, quoted: str | None) -> list[str]:
+def _code(page: Page, kernel: KernelAdvice, role: str, code: CodeRef, quoted: str | None) -> list[str]:
     """One end of a dependency: the source place, the instruction, and how it got there by inlining."""
     left = f"{_MARGIN}   {role:<3} "
     indent = " " * len(left)
     instruction = f"{code.pc:#06x}  {shorten(code.text or code.opcode, _INSTRUCTION)}"
     room = page.width - len(left) - cells(instruction) - 2
-    where = _where(page, code.location, code.function, page.width - len(left))
+    where = _where(page, kernel, code, page.width - len(left))
     style = page.style
-    if cells(where) <= room:
+    if not where:
+        lines = [style.quiet(left) + instruction]
+    elif cells(where) <= room:
         lines = [style.quiet(left) + style.code(pad(where, room)) + "  " + instruction]
     else:
         lines = [style.quiet(left) + style.code(where), indent + instruction]
@@ -160,10 +188,12 @@ def _code(page: Page, role: str, code: CodeRef, quoted: str | None) -> list[str]
     return lines
 
 
-def _where(page: Page, location: SourceLocation | None, function: str, room: int) -> str:
-    if location is not None:
-        return page.place(location, max(room, _LEAST_PLACE))
-    return f"in {short_name(function, max(room // 2, _LEAST_PLACE))}"
+def _where(page: Page, kernel: KernelAdvice, code: CodeRef, room: int) -> str:
+    if code.location is not None:
+        return page.place(code.location, max(room, _LEAST_PLACE))
+    if is_kernel(kernel, code.function):
+        return ""
+    return f"in {short_name(code.function, max(room // 2, _LEAST_PLACE))}"
 
 
 def joint(kernel: KernelAdvice, group: Group) -> str:

@@ -21,6 +21,7 @@ MAX_TEXT: Final = 16_384
 ELLIPSIS: Final = "..."
 _EQUATION_NAME: Final = 20
 _LEAST_ROOM: Final = 8
+_GLUE: Final = "\0"  # a space that no line ends at; clean text has no such letter
 _UNSAFE: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 _LINK: Final = re.compile(r"@[a-z]{1,16}:([^:@\n]{1,200}):[^@\n]{0,500}@")
 
@@ -134,7 +135,7 @@ def wrap(text: str, width: int, indent: str = "", first: str | None = None) -> l
     width = max(width, cells(lead) + _LEAST_ROOM, cells(indent) + _LEAST_ROOM)
     lines: list[str] = []
     line, used, fresh = lead, cells(lead), True
-    for word in text.split():
+    for word in text.replace(" %", f"{_GLUE}%").split():
         wanted = cells(word)
         if not fresh and used + 1 + wanted > width:
             lines.append(line)
@@ -143,12 +144,20 @@ def wrap(text: str, width: int, indent: str = "", first: str | None = None) -> l
             line, used = line + " ", used + 1
         rest = word
         while used + cells(rest) > width:  # only a word that is longer than a line
-            piece = _take(rest, width - used)
+            piece = _breakable(_take(rest, width - used))
             lines.append(line + piece)
             rest = rest[len(piece) :]
             line, used = indent, cells(indent)
         line, used, fresh = line + rest, used + cells(rest), False
-    return [*lines, line.rstrip()] if line.strip() or not lines else lines
+    if line.strip() or not lines:
+        lines.append(line.rstrip())
+    return [done.replace(_GLUE, " ") for done in lines]
+
+
+def _breakable(piece: str) -> str:
+    """The part of a cut word up to its last separator, where that leaves more than half of it."""
+    cut = max(piece.rfind(mark) for mark in "._:/,>") + 1
+    return piece[:cut] if cut > len(piece) // 2 else piece
 
 
 def count(number: int) -> str:

@@ -149,3 +149,36 @@ def test_static_kernels_without_a_finding_are_only_in_the_table() -> None:
     report = render_text(values.advice(found, empty))
     assert "1 kernel without a finding (--kernel NAME shows one)" in " ".join(report.split())
     assert "Kernel 2 of 2" not in report
+
+
+def test_hotspots_that_an_earlier_suggestion_has_are_not_repeated() -> None:
+    again = replace(values.CODE_REORDERING, hotspots=values.LOOP_UNROLLING.hotspots)
+    report = render_text(values.advice(values.kernel(suggestions=(values.LOOP_UNROLLING, again))))
+    assert "the hotspots are those of GPA201" in report
+    assert report.count("IMAD.WIDE R2, R2, R9") == 1
+
+
+def test_hotspots_of_hardly_any_sample_are_left_out() -> None:
+    report = render_text(values.measured())
+    assert "drain, store in flight" not in report
+    alone = replace(values.LOOP_UNROLLING, hotspots=(values.STORE_HOTSPOT,))
+    assert "drain, store in flight" in render_text(values.advice(values.kernel(suggestions=(alone,))))
+
+
+def test_rule_results_with_one_answer_stand_together_disagreements_first() -> None:
+    agrees, other = values.RULES
+    disagrees = replace(agrees, agreement="disagrees", explanation="ours sees none", ours=())
+    report = render_text(values.advice(values.kernel(rules=(other, agrees, disagrees, disagrees))))
+    section = report[report.index("NVIDIA's own rules") :]
+    assert "(optimization, 1.41x, 2 times): disagrees" in section
+    assert section.index("disagrees") < section.index("agrees GPA201") < section.index("not comparable")
+    assert section.count("On average, each warp") == 1  # what ours says too is not repeated
+
+
+def test_the_kernel_is_not_named_again_where_demanglers_differ() -> None:
+    kernel = values.without_lines().kernels[0]
+    (suggestion,) = kernel.suggestions
+    scope = replace(suggestion.scope, name="cutlass::Kernel2<" + kernel.name.partition("<")[2])
+    report = render_text(values.advice(replace(kernel, suggestions=(replace(suggestion, scope=scope),))))
+    assert "where       the kernel's own code\n" in report
+    assert "def 0x1e00  LDSM" in report
