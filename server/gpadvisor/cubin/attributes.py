@@ -25,7 +25,7 @@ _FORMAT_SIZED: Final = 4
 _WORD: Final = struct.Struct("<I")
 _STACK_UNKNOWN: Final = 1 << 31  # recursion: the compiler writes a value with the sign bit set
 
-_PTX_ENTRY: Final = re.compile(rb"\.entry\s+([\w$.]+)[^{;]*?\.minnctapersm\s+(\d+)")
+_PTX_WORD: Final = re.compile(rb"\.entry[\s\0]+([\w$.]+)|\.minnctapersm[\s\0]+(\d{1,9})|\{")
 
 
 class Attribute(NamedTuple):
@@ -75,8 +75,14 @@ def module_facts(raw: bytes) -> ModuleFacts:
 
 def min_blocks_by_kernel(ptx: bytes) -> dict[str, int]:
     """``__launch_bounds__``' second number, which only the PTX kept for -lineinfo still states."""
-    text = ptx.replace(b"\0", b"\n")
-    return {name.decode("ascii", "replace"): int(count) for name, count in _PTX_ENTRY.findall(text)}
+    found: dict[str, int] = {}
+    entry: bytes | None = None
+    for name, count in _PTX_WORD.findall(ptx):
+        if count and entry is not None:
+            found[entry.decode("ascii", "replace")] = int(count)
+        else:
+            entry = name or None  # a brace begins the body
+    return found
 
 
 def kernel_facts(

@@ -146,3 +146,14 @@ def test_shared_names_cannot_ask_for_more_text_than_there_is() -> None:
         struct.pack_into("<I", image, table[4] + 24 * (index + 3), 3 + index)
     with pytest.raises(CubinError, match="64 MiB"):
         read_cubin(bytes(image))
+
+
+def test_ptx_text_without_an_end_costs_no_more_than_its_length() -> None:
+    ptx = b".entry a\0" * 200_000 + b".minnctapersm 3\0" + b".entry b {.minnctapersm 4"
+    image = elf(
+        [Part(".text.a", code(1)), Part(".nv_debug_ptx_txt", ptx)],
+        [Sym("a", ".text.a", 0, 16), Sym("b", ".text.a", 0, 16)],
+    )
+    facts = read_cubin(image).facts
+    assert facts["a"].min_blocks_per_sm == 3
+    assert facts["b"].min_blocks_per_sm is None
