@@ -196,6 +196,7 @@ _SIGNATURES: Final = (
 )
 
 
+@lru_cache(maxsize=64)
 def math_sequences(function: Function) -> tuple[CodeSequence, ...]:
     """Library math that the compiler expanded in place, with its corrections and slow paths."""
     found = [
