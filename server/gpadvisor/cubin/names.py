@@ -13,7 +13,7 @@ def demangle(name: str) -> str:
     A helper in the section of a kernel is called ``$<kernel>$<function>``; its own name is the last part.
     """
     # Reading its tables costs more than a tenth of a second of start-up, which most commands need not pay.
-    import demangle as itanium  # noqa: PLC0415
+    import demangle as itanium  # noqa: PLC0415  # start-up time, as said above
 
     own = name.rsplit("$", 1)[-1] if name.startswith("$") else name
     return itanium.demangle(own or name, language="itanium", style="gnu")
