@@ -155,6 +155,8 @@ def _matched(context: KernelContext, blame: Blame, traffic: Traffic | None) -> _
     if share(blame, throttle) < _NOTABLE_SHARE:
         # With an empty queue the cost of scattered loads shows as longer waits for their data.
         scattered |= by_class(blame, {DependencyClass.GLOBAL_MEMORY}) & waste
+    if share(blame, scattered) < _NOTABLE_SHARE:
+        scattered = nothing  # the paper's value stands on the throttle stalls alone
     at_conflict = by_place(blame, causes(blame), traffic.conflicting)
     waits = by_class(blame, {DependencyClass.SHARED_MEMORY}) | by_stall(blame, {StallClass.SHARED_THROTTLE})
     return _Matched(throttle=throttle, scattered=scattered & ~throttle, conflicts=at_conflict & waits)
