@@ -1,15 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the rules' pages from their modules: ``make docs``; a test proves them current."""
+"""Writes what has its source in the code: the rules' pages, and the README's transcript where the report is.
+
+``make docs`` runs it; tests prove the result current.
+"""
 
 from __future__ import annotations
 
 import inspect
+import os
+import re
+import subprocess
+import sys
 from pathlib import Path
 
 from gpadvisor.estimators.context import Optimizer
 from gpadvisor.workflow.rule_pages import all_rules, rule_page
 
 FOLDER = Path(__file__).resolve().parent
+README = FOLDER.parent / "README.md"
+
+TRANSCRIPT_REPORT = "rtx3090_gemm_naive.ncu-rep"
+_TRANSCRIPT_ARGUMENTS = ("advise", TRANSCRIPT_REPORT, "--kernel", "non_coalesced", "--top", "1")
+_TRANSCRIPT = re.compile(r"(?<=<!-- transcript -->\n).*?(?=<!-- end of transcript -->)", re.DOTALL)
+_HOTSPOTS_SHOWN = 2
 
 _INTRODUCTION = """\
 # Rules
@@ -40,6 +53,25 @@ def _summary(rule: Optimizer) -> str:
     return first.partition(": ")[2].partition(" (GPA")[0].rstrip(".")
 
 
+def transcript(reports: Path) -> str:
+    """The command and what it prints, down to the first hotspots of the first suggestion."""
+    done = subprocess.run(
+        [sys.executable, "-m", "gpadvisor", *_TRANSCRIPT_ARGUMENTS],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=reports,
+        env={**os.environ, "GPADVISOR_CACHE": "", "COLUMNS": "80", "NO_COLOR": "1"},
+    )
+    shown, _, _ = done.stdout.partition(f"   {_HOTSPOTS_SHOWN + 1}) ")
+    return f"```\n$ gpadvisor {' '.join(_TRANSCRIPT_ARGUMENTS)}\n{shown}   ...\n```\n"
+
+
+def readme_with(text: str) -> str:
+    """The README with another transcript."""
+    return _TRANSCRIPT.sub(lambda _: text, README.read_text(encoding="utf-8"))
+
+
 def main() -> None:
     """Write every page, and remove pages of rules that are gone."""
     wanted = pages()
@@ -50,6 +82,9 @@ def main() -> None:
             path.unlink()
     for name, text in wanted.items():
         (FOLDER / name).write_text(text, encoding="utf-8")
+    reports = Path(os.environ.get("GPADVISOR_REPORTS", ""))
+    if (reports / TRANSCRIPT_REPORT).is_file() and "GPADVISOR_REPORTS" in os.environ:
+        README.write_text(readme_with(transcript(reports)), encoding="utf-8")
 
 
 if __name__ == "__main__":

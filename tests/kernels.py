@@ -65,8 +65,9 @@ class Kernel:
     name: str  # of the folder
     title: str
     entry: str  # name of the __global__ function
-    plants: str | None  # code of the optimizer that should find it
-    quiet: tuple[str, ...]  # codes that must stay silent
+    plants: str  # code of the optimizer that should find it
+    static: bool  # whether the machine code alone shows it
+    wording: tuple[str, str] | None  # a word the finding has and one it lacks, where patterns share a code
     why: str
     needs_headers: bool  # CUDA's own device headers, which a bare NVRTC wheel has not
     architectures: tuple[str, ...]
@@ -100,13 +101,14 @@ def _sign(table: dict[str, Any]) -> Sign:
 def read_kernel(folder: Path) -> Kernel:
     """Read one kernel.toml."""
     table = tomllib.loads((folder / "kernel.toml").read_text(encoding="utf-8"))
-    plants = table["plants"]
+    wording = table.get("wording")
     return Kernel(
         name=folder.name,
         title=table["title"],
         entry=table["kernel"],
-        plants=None if plants == "none" else plants,
-        quiet=tuple(table.get("quiet", ())),
+        plants=table["plants"],
+        static=table.get("static", False),
+        wording=(wording["has"], wording["lacks"]) if wording else None,
         why=table["why"],
         needs_headers=table.get("headers", False),
         architectures=tuple(table.get("architectures", DEFAULT_ARCHITECTURES)),

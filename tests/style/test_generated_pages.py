@@ -3,9 +3,12 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import fields
+from pathlib import Path
 
-from docs.generate import FOLDER, pages
+import pytest
+from docs.generate import FOLDER, README, TRANSCRIPT_REPORT, pages, readme_with, transcript
 
 from gpadvisor.workflow.settings import Settings
 
@@ -32,3 +35,13 @@ def test_every_setting_is_documented_with_its_own_words() -> None:
     assert set(rows) == {entry.name.replace("_", "-") for entry in fields(Settings)}
     for entry in fields(Settings):
         assert entry.metadata["doc"] in rows[entry.name.replace("_", "-")]
+
+
+@pytest.mark.reports
+@pytest.mark.nvdisasm
+def test_the_transcript_in_the_readme_is_what_the_command_prints() -> None:
+    """Written by ``make docs`` where GPADVISOR_REPORTS has the report."""
+    reports = Path(os.environ["GPADVISOR_REPORTS"])
+    if not (reports / TRANSCRIPT_REPORT).is_file():
+        pytest.skip(f"GPADVISOR_REPORTS has no {TRANSCRIPT_REPORT}")
+    assert README.read_text(encoding="utf-8") == readme_with(transcript(reports))
