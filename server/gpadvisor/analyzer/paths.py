@@ -11,8 +11,9 @@ longest path without saying how loops count.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from heapq import heappop, heappush
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from heapq import heapify, heappop, heappush
 from itertools import accumulate
 from typing import Final
 
@@ -20,10 +21,20 @@ from gpadvisor.analyzer.dominators import reverse_postorder
 from gpadvisor.analyzer.loops import strongly_connected
 from gpadvisor.model.program import Function
 
-_MAX_BLOCKS: Final = 1 << 12
+MAX_BLOCKS: Final = 1 << 12
 """Blocks visited for one use; beyond, a distance is not known."""
 _MAX_TURNS: Final = 4
 """Retreating edges on one path."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Ranked:
+    """Blocks by their rank in reverse postorder: a forward edge leads to a higher number."""
+
+    forward: list[list[int]]  # predecessors of each block by forward edges
+    retreating: list[list[int]]
+    floor: list[int]  # the least rank in the cycle of blocks around each
+    costs: list[int]  # of whole blocks
 
 
 class Paths:
@@ -36,60 +47,31 @@ class Paths:
             function: the code.
             costs: non-negative cost of each instruction; 1 each where None.
         """
-        count = len(function.instructions)
-        self._sum = range(count + 1) if costs is None else [0, *accumulate(costs)]
-        self._owner: list[int] = function.block_of.tolist()
-        self._start = [block.start for block in function.blocks]
-        self._end = [block.end for block in function.blocks]
-        self._predecessors = [[int(source) for source in block.predecessors] for block in function.blocks]
-        successors = [[int(target) for target, _ in block.successors] for block in function.blocks]
+        blocks = function.blocks
+        total = range(len(function.instructions) + 1) if costs is None else [0, *accumulate(costs)]
+        successors = [[int(target) for target, _ in block.successors] for block in blocks]
         reached = reverse_postorder(successors)
-        order = [*reached, *sorted(set(range(len(successors))) - set(reached))]
-        self._rank = [0] * len(order)
+        order = [*reached, *sorted(set(range(len(blocks))) - set(reached))]
+        rank = [0] * len(blocks)
         for position, at in enumerate(order):
-            self._rank[at] = position
-        self._floor = [0] * len(order)
+            rank[at] = position
+        self._total = total
+        self._rank = rank
+        self._owner = [rank[at] for at in function.block_of.tolist()]
+        self._starts = [total[blocks[at].start] for at in order]
+        self._ends = [total[blocks[at].end] for at in order]
+        sources = [[rank[source] for source in blocks[at].predecessors] for at in order]
+        floor = [0] * len(blocks)
         for component in strongly_connected(order, dict(enumerate(successors))):
-            least = min(self._rank[at] for at in component)
+            least = min(rank[at] for at in component)
             for at in component:
-                self._floor[at] = least
-
-    def longest(self, definitions: Collection[int], use: int) -> dict[int, int | None]:
-        """Cost of the longest path from each def to a use: the def counts, the use does not.
-
-        With a cost of 1 that is the number of instructions after the def up to and including the use.
-        """
-        return self._lengths(definitions, use, longest=True)
-
-    def shortest(
-        self, definitions: Collection[int], use: int, limit: int | None = None
-    ) -> dict[int, int | None]:
-        """Cost of the shortest path from each def to a use; None beyond ``limit`` or where there is none."""
-        return self._lengths(definitions, use, longest=False, limit=limit)
-
-    def _lengths(
-        self, definitions: Collection[int], use: int, *, longest: bool, limit: int | None = None
-    ) -> dict[int, int | None]:
-        total, block = self._sum, self._owner[use]
-        found: dict[int, int | None] = {}
-        wanted: dict[int, list[int]] = {}
-        for definition in definitions:
-            found[definition] = None
-            if self._owner[definition] == block and definition < use:
-                found[definition] = total[use] - total[definition]
-            else:
-                wanted.setdefault(self._owner[definition], []).append(definition)
-        if wanted:
-            search = _Search(self, use, longest=longest, limit=limit)
-            for source, value in search.to(wanted).items():
-                for definition in wanted[source]:
-                    length = value + total[self._end[source]] - total[definition]
-                    found[definition] = None if limit is not None and length > limit else length
-        return found
-
-    def predecessors(self, block: int) -> Sequence[int]:
-        """Blocks that lead to a block."""
-        return self._predecessors[block]
+                floor[rank[at]] = least
+        self._ranked = _Ranked(
+            forward=[[one for one in group if one < at] for at, group in enumerate(sources)],
+            retreating=[[one for one in group if one >= at] for at, group in enumerate(sources)],
+            floor=floor,
+            costs=[end - start for start, end in zip(self._starts, self._ends, strict=True)],
+        )
 
     def rank(self, block: int) -> int:
         """Position of a block in reverse postorder."""
@@ -97,89 +79,117 @@ class Paths:
 
     def floor(self, block: int) -> int:
         """The least rank in the cycle of blocks around a block: no path comes back below it."""
-        return self._floor[block]
+        return self._ranked.floor[self._rank[block]]
 
-    def block_cost(self, block: int) -> int:
-        """Cost of a whole block."""
-        return self._sum[self._end[block]] - self._sum[self._start[block]]
+    def longest(
+        self, definitions: Collection[int], use: int, *, blocks: int = MAX_BLOCKS
+    ) -> dict[int, int | None]:
+        """Cost of the longest path from each def to a use: the def counts, the use does not.
 
-    def entry_cost(self, index: int) -> int:
-        """Cost from the start of an instruction's block up to it."""
-        return self._sum[index] - self._sum[self._start[self._owner[index]]]
+        With a cost of 1 that is the number of instructions after the def up to and including the use.
+        None where there is no path, or none within ``blocks`` visited blocks.
+        """
+        return self._lengths(definitions, use, longest=True, limit=None, blocks=blocks)
 
-    def block(self, index: int) -> int:
-        """The block of an instruction."""
-        return self._owner[index]
+    def shortest(
+        self, definitions: Collection[int], use: int, *, limit: int | None = None
+    ) -> dict[int, int | None]:
+        """Cost of the shortest path from each def to a use; None beyond ``limit`` or where there is none."""
+        return self._lengths(definitions, use, longest=False, limit=limit, blocks=MAX_BLOCKS)
+
+    def _lengths(
+        self, definitions: Collection[int], use: int, *, longest: bool, limit: int | None, blocks: int
+    ) -> dict[int, int | None]:
+        total, home = self._total, self._owner[use]
+        found: dict[int, int | None] = {}
+        wanted: dict[int, list[int]] = {}
+        for definition in definitions:
+            found[definition] = None
+            block = self._owner[definition]
+            if block == home and definition < use:
+                found[definition] = total[use] - total[definition]
+            else:
+                wanted.setdefault(block, []).append(definition)
+        if wanted:
+            entry = total[use] - self._starts[home]
+            search = _Search(self._ranked, home, entry, longest=longest, limit=limit, blocks=blocks)
+            for block, value in search.to(set(wanted)).items():
+                for definition in wanted[block]:
+                    length = value + self._ends[block] - total[definition]
+                    found[definition] = None if limit is not None and length > limit else length
+        return found
 
 
 class _Search:
-    """Backwards from one use, block by block in falling rank."""
+    """Backwards from one use, block by block in falling rank; costs run from a block's end to the use."""
 
-    def __init__(self, paths: Paths, use: int, *, longest: bool, limit: int | None) -> None:
-        self._paths = paths
-        self._home = paths.block(use)
-        self._first = paths.entry_cost(use)
-        self._longest = longest
+    def __init__(
+        self, ranked: _Ranked, home: int, entry: int, *, longest: bool, limit: int | None, blocks: int
+    ) -> None:
+        self._ranked, self._home = ranked, home
+        # The shortest of costs is the longest of their negatives.
+        self._sign = 1 if longest else -1
+        self._entry = self._sign * entry
         self._limit = limit
-        self._left = _MAX_BLOCKS
+        self._left = blocks
 
-    def to(self, wanted: Collection[int]) -> Mapping[int, int]:
-        """For each wanted block that is found, the cost from its end to the use."""
+    def to(self, missing: set[int]) -> dict[int, int]:
+        """For each of these blocks that is found, the cost from its end to the use."""
         found: dict[int, int] = {}
-        missing = set(wanted)
-        turning = self._backwards({}, missing, found, first=True)
+        turning = self._backwards(
+            dict.fromkeys(self._ranked.forward[self._home], self._entry),
+            dict.fromkeys(self._ranked.retreating[self._home], self._entry),
+            missing,
+            found,
+        )
         for _ in range(_MAX_TURNS):
             if not missing or not turning or self._left <= 0:
                 break
-            turning = self._backwards(turning, missing, found, first=False)
-        return found
+            turning = self._backwards(turning, {}, missing, found)
+        return {block: self._sign * value for block, value in found.items()}
 
     def _backwards(
-        self, seeds: Mapping[int, int], missing: set[int], found: dict[int, int], *, first: bool
+        self, at_end: dict[int, int], turning: dict[int, int], missing: set[int], found: dict[int, int]
     ) -> dict[int, int]:
-        """One pass over forward edges; returns the costs at the sources of retreating edges."""
-        paths = self._paths
-        at_end: dict[int, int] = dict(seeds)
-        turning: dict[int, int] = {}
-        heap = [(-paths.rank(block), block) for block in at_end]
-        heap.sort()
-        if first:
-            self._spread(self._home, self._first, at_end, heap, turning)
-        lowest = min((paths.floor(block) for block in missing), default=0)
-        done: set[int] = set()
+        """One pass over forward edges; returns the costs at the sources of retreating edges.
+
+        Args:
+            at_end: where to begin, with the costs there.
+            turning: what is returned, as far as it is known.
+            missing: blocks looked for; those found are taken out.
+            found: gets the costs of those found.
+        """
+        sign, home, limit = self._sign, self._home, self._limit
+        forward, retreating = self._ranked.forward, self._ranked.retreating
+        floors, costs = self._ranked.floor, self._ranked.costs
+        heap = [-block for block in at_end]
+        heapify(heap)
+        lowest = min(floors[block] for block in missing)
         while heap and self._left > 0:
-            _, block = heappop(heap)
-            if block in done:
-                continue
-            done.add(block)
-            self._left -= 1
+            block = -heappop(heap)
             value = at_end[block]
-            if self._limit is not None and value > self._limit:
+            self._left -= 1
+            if limit is not None and sign * value > limit:
                 continue
             if block in missing:
                 missing.discard(block)
                 found[block] = value
-                lowest = min((paths.floor(other) for other in missing), default=0)
-            if not missing:
-                break
+                if not missing:
+                    break
+                lowest = min(floors[other] for other in missing)
             # Behind the home block a path would pass the use itself.
-            if block != self._home and paths.floor(block) >= lowest:
-                self._spread(block, value + paths.block_cost(block), at_end, heap, turning)
+            if block == home or floors[block] < lowest:
+                continue
+            value += sign * costs[block]
+            for source in forward[block]:
+                known = at_end.get(source)
+                if known is None:
+                    at_end[source] = value
+                    heappush(heap, -source)
+                elif value > known:
+                    at_end[source] = value
+            for source in retreating[block]:
+                known = turning.get(source)
+                if known is None or value > known:
+                    turning[source] = value
         return turning
-
-    def _spread(
-        self,
-        block: int,
-        value: int,
-        at_end: dict[int, int],
-        heap: list[tuple[int, int]],
-        turning: dict[int, int],
-    ) -> None:
-        rank = self._paths.rank(block)
-        for source in self._paths.predecessors(block):
-            target = turning if self._paths.rank(source) >= rank else at_end
-            known = target.get(source)
-            if known is None or (value > known if self._longest else value < known):
-                target[source] = value
-                if target is at_end:
-                    heappush(heap, (-self._paths.rank(source), source))

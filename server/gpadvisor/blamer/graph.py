@@ -3,20 +3,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gpadvisor.analyzer.defuse import ReachingDefinitions
-from gpadvisor.analyzer.paths import Paths
+from gpadvisor.analyzer.paths import MAX_BLOCKS, Paths
 from gpadvisor.analyzer.scoreboards import GROUP_SCOREBOARD, Link, Outstanding, Waits, outstanding_at
 from gpadvisor.model.blame import DependencyEdge, DependencyKind, PruneRule
 from gpadvisor.model.instruction import Instruction, OpcodeClass, Register, RegisterFile, register
 from gpadvisor.model.machine import Latency, MachineModel
 from gpadvisor.model.program import Function
+
+_BLOCKS_OF_CUT_EDGES: Final = 64
+"""How far the distance of a cut edge is looked for; it is shown, and decides nothing."""
 
 
 @dataclass(slots=True)
@@ -112,11 +116,11 @@ class FunctionGraph:
         instruction = self.instructions[index]
         return f"{'.'.join((instruction.opcode, *instruction.modifiers))} at {instruction.pc:#x}"
 
-    def measure(self, edges: Iterable[Edge]) -> None:
-        """Set the distance of edges of one use."""
+    def measure(self, edges: Iterable[Edge], blocks: int = MAX_BLOCKS) -> None:
+        """Set the distance of edges of one use, as far as it is not known."""
         wanted = [edge for edge in edges if edge.distance is None]
         if wanted:
-            found = self.paths.longest({edge.definition for edge in wanted}, wanted[0].use)
+            found = self.paths.longest({edge.definition for edge in wanted}, wanted[0].use, blocks=blocks)
             for edge in wanted:
                 edge.distance = found[edge.definition]
 
@@ -216,12 +220,12 @@ def backwards(
 
 def frozen_edges(graph: FunctionGraph, edges: Sequence[Edge]) -> list[DependencyEdge]:
     """Edges as the result shows them."""
-    by_use: Mapping[int, list[Edge]] = {}
-    by_use = {}
+    by_use: dict[int, list[Edge]] = {}
     for edge in edges:
         by_use.setdefault(edge.use, []).append(edge)
     for group in by_use.values():
-        graph.measure(group)
+        graph.measure([edge for edge in group if edge.alive])
+        graph.measure([edge for edge in group if not edge.alive], _BLOCKS_OF_CUT_EDGES)
     return [
         DependencyEdge(
             function=graph.function.id,

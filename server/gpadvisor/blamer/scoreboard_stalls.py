@@ -132,8 +132,7 @@ def _fixed_latency(graph: FunctionGraph, use: int, edges: list[Edge]) -> Found:
     before = graph.before(use)
     if not before:
         return UNATTRIBUTED
-    counts = [graph.instructions[one].control.stall_cycles for one in before]
-    running = [edge for edge in edges if _is_running(graph, edge, before, max(counts))]
+    running = _running(graph, use, edges, before)
     if not running:
         known = {edge.definition: edge for edge in edges}
         for one in before:
@@ -159,21 +158,31 @@ def _fixed_class(graph: FunctionGraph, edge: Edge) -> DependencyClass:
     return dependency_class(source, edge.kind)
 
 
-def _is_running(graph: FunctionGraph, edge: Edge, before: Sequence[int], stall_cycles: int) -> bool:
-    """Whether the stall count right before the use was still needed for the result of a def."""
-    source = graph.instructions[edge.definition]
-    read = [one for one in edge.registers if register_file(one) is not RegisterFile.BARRIER]
-    if not read or source.info.variable_latency or source.control.write_barrier is not None:
-        return False
-    latency = graph.latency(edge.definition)
-    if latency is None:  # the compiler's stall count is all that is known of it
-        return edge.definition in before
-    needed = latency.max_cycles
-    cycles = graph.cycles.shortest([edge.definition], edge.use, limit=needed + _MAX_STALL_CYCLES)[
-        edge.definition
-    ]
-    # Without the last stall count the use would have issued this early, at least one cycle after the last.
-    return cycles is not None and cycles - max(stall_cycles, 1) + 1 < needed
+def _running(graph: FunctionGraph, use: int, edges: Sequence[Edge], before: Sequence[int]) -> list[Edge]:
+    """Edges of defs for whose results the stall count right before the use was still needed."""
+    last = max(max(graph.instructions[one].control.stall_cycles, 1) for one in before)
+    needed: dict[int, int] = {}
+    running = []
+    for edge in edges:
+        source = graph.instructions[edge.definition]
+        read = any(register_file(one) is not RegisterFile.BARRIER for one in edge.registers)
+        if not read or source.info.variable_latency or source.control.write_barrier is not None:
+            continue
+        latency = graph.latency(edge.definition)
+        if latency is not None:
+            needed[edge.definition] = latency.max_cycles
+        elif edge.definition in before:  # the compiler's stall count is all that is known of it
+            running.append(edge)
+    if needed:
+        cycles = graph.cycles.shortest(needed, use, limit=max(needed.values()) + _MAX_STALL_CYCLES)
+        # Without the last stall count the use would have issued this early, one cycle after the last.
+        running.extend(
+            edge
+            for edge in edges
+            if (taken := cycles.get(edge.definition)) is not None
+            and taken - last + 1 < needed[edge.definition]
+        )
+    return running
 
 
 def _explain(graph: FunctionGraph, use: int, edges: Sequence[Edge], observed: set[StallClass]) -> None:

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from heapq import heappop, heappush
 from typing import Final
 
-from gpadvisor.analyzer.paths import Paths
 from gpadvisor.blamer.graph import Edge, FunctionGraph
 from gpadvisor.blamer.rules import Budget
 from gpadvisor.model.instruction import Register
@@ -108,7 +107,7 @@ class _Search:
         floor = paths.floor(origin)
         waiting: dict[int, _Costs] = {}
         turning: dict[int, _Costs] = {}
-        _pass_on(paths, home, entered, waiting, turning)
+        _pass_on(self._graph, home, entered, waiting, turning)
         for _ in range(_MAX_TURNS):
             heap = sorted((-paths.rank(block), block) for block in waiting)
             while heap and self._left > 0:
@@ -124,7 +123,7 @@ class _Search:
                     continue
                 known = set(waiting)
                 before = self._through(costs, bounds.start, bounds.end)
-                _pass_on(paths, block, before, waiting, turning)
+                _pass_on(self._graph, block, before, waiting, turning)
                 for other in waiting.keys() - known:
                     heappush(heap, (-paths.rank(other), other))
             waiting, turning = turning, {}
@@ -132,12 +131,13 @@ class _Search:
 
 
 def _pass_on(
-    paths: Paths, block: int, costs: _Costs, waiting: dict[int, _Costs], turning: dict[int, _Costs]
+    graph: FunctionGraph, block: int, costs: _Costs, waiting: dict[int, _Costs], turning: dict[int, _Costs]
 ) -> None:
     """Add the paths at the start of a block to what is known at the ends of its predecessors."""
     if not costs:
         return
-    for source in paths.predecessors(block):
+    paths = graph.paths
+    for source in graph.function.blocks[block].predecessors:
         target = turning if paths.rank(source) >= paths.rank(block) else waiting
         merged = target.setdefault(source, {})
         for cost, (count, lengths, longest) in costs.items():
