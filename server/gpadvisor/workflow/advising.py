@@ -4,18 +4,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from gpadvisor.advice import advise, advise_kernel
 from gpadvisor.model.advice import Advice, KernelAdvice
+from gpadvisor.model.problem import Problem
 from gpadvisor.optimizers import OPTIMIZERS
+from gpadvisor.source import apply_suppressions, name_source_tokens
 from gpadvisor.workflow.analysis import AnalysedKernel, Analysis, analyse_file
 from gpadvisor.workflow.cache import Cache
 from gpadvisor.workflow.inputs import InputKind, input_kind
 from gpadvisor.workflow.request import Progress, Request
 from gpadvisor.workflow.sources import find_sources
-from gpadvisor.workflow.suppressing import suppress
+from gpadvisor.workflow.suppressing import comments_as_profiled
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -38,12 +40,20 @@ def advise_file(path: Path, request: Request, progress: Progress, cache: Cache) 
     lines = _analysed_lines(analysis)
     compiled = path if input_kind(path) is InputKind.SOURCE else None
     sources = find_sources(lines.keys(), analysis.profile, compiled, request)
-    kernels = [_advise(kernel, request) for kernel in analysis.kernels]
-    marked, unused = suppress(kernels, sources, lines)
+    kernels = name_source_tokens([_advise(kernel, request) for kernel in analysis.kernels], sources.texts)
+    unused: tuple[Problem, ...] = ()
+    comments = comments_as_profiled(sources)
+    if comments:
+        kernels, _ = apply_suppressions(kernels, comments, analysed_lines=lines)
+        # A comment is of use even where the thresholds would have hidden what it suppresses.
+        everything = replace(request, show_all=True)
+        _, unused = apply_suppressions(
+            [_advise(kernel, everything) for kernel in analysis.kernels], comments, analysed_lines=lines
+        )
     profile = analysis.profile
     return AdvisedFile(
         advice=advise(
-            marked,
+            kernels,
             path=str(path),
             sha256=analysis.sha256,
             profile=profile,
@@ -63,7 +73,7 @@ def _advise(kernel: AnalysedKernel, request: Request) -> KernelAdvice:
         OPTIMIZERS,
         min_importance=settings.min_importance,
         min_speedup=settings.min_speedup,
-        top=settings.top,
+        top=None if request.show_all else settings.top,
         show_all=request.show_all,
         demangled=kernel.demangled,
         time_share=None if chosen is None else chosen.time_share,

@@ -105,7 +105,7 @@ def _fresh(
     from gpadvisor.workflow.advising import advise_file
 
     result = advise_file(path, request, progress, cache)
-    text = render(result.advice, shown, result.texts)
+    text = render(result.advice, shown, result.texts, request.root)
     fired = fired_suggestions(result.advice)
     if key:
         entry = {
@@ -128,7 +128,7 @@ def fired_suggestions(advice: Advice) -> tuple[Fired, ...]:
     )
 
 
-def render(advice: Advice, shown: AnswerOptions, texts: Mapping[str, str]) -> str:
+def render(advice: Advice, shown: AnswerOptions, texts: Mapping[str, str], root: Path) -> str:
     """The advice in one of the four formats."""
     from gpadvisor import report
     from gpadvisor.workflow.rule_pages import rule_metadata
@@ -136,7 +136,7 @@ def render(advice: Advice, shown: AnswerOptions, texts: Mapping[str, str]) -> st
     if shown.format == "json":
         return report.render_json(advice)
     if shown.format == "sarif":
-        return report.render_sarif(advice, rules=rule_metadata())
+        return report.render_sarif(advice, rules=rule_metadata(), root=str(root.resolve()), sources=texts)
     if shown.format == "markdown":
-        return report.render_markdown(advice)
+        return report.render_markdown(advice, sources=texts)
     return report.render_text(advice, width=shown.width, color=shown.color, sources=texts)

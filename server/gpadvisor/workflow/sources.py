@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from gpadvisor.model.advice import SourceMatch
@@ -67,6 +67,8 @@ def find_sources(
         for match in matches
         if match.local_path is not None and (data := contents.get(match.local_path)) is not None
     }
+    here = Path.cwd()
+    matches = tuple(replace(match, local_path=_shown(match.local_path, here)) for match in matches)
     return FoundSources(
         matches=matches,
         profiled={entry.path: entry.text for entry in asked if entry.text is not None},
@@ -74,6 +76,13 @@ def find_sources(
         wanted={"names": names, "sizes": sizes},
         problems=_problems(matches),
     )
+
+
+def _shown(path: str | None, here: Path) -> str | None:
+    """A path as a person in this folder would write it."""
+    if path is None or not Path(path).is_absolute() or not Path(path).is_relative_to(here):
+        return path
+    return str(Path(path).relative_to(here))
 
 
 def _problems(matches: Collection[SourceMatch]) -> tuple[Problem, ...]:

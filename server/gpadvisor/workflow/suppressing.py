@@ -3,20 +3,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from gpadvisor.advice.compare import map_lines
-from gpadvisor.model.advice import KernelAdvice
-from gpadvisor.model.problem import Problem
-from gpadvisor.source import SuppressionComment, apply_suppressions, suppression_comments
+from gpadvisor.source import SuppressionComment, suppression_comments
 from gpadvisor.workflow.sources import FoundSources
 
 
-def suppress(
-    kernels: Sequence[KernelAdvice], sources: FoundSources, analysed_lines: Mapping[str, set[int]]
-) -> tuple[tuple[KernelAdvice, ...], tuple[Problem, ...]]:
-    """The kernels with suppressed suggestions marked, and the comments that suppress nothing."""
+def comments_as_profiled(sources: FoundSources) -> dict[str, tuple[SuppressionComment, ...]]:
+    """Suppression comments by file, with the lines that they cover in the text that was profiled."""
     comments: dict[str, tuple[SuppressionComment, ...]] = {}
     for path, text in sources.texts.items():
         now = sources.local.get(path, text)
@@ -25,7 +21,7 @@ def suppress(
             found = _as_profiled(found, now, sources.profiled[path])
         if found:
             comments[path] = found
-    return apply_suppressions(kernels, comments, analysed_lines=analysed_lines)
+    return comments
 
 
 def _as_profiled(

@@ -28,7 +28,7 @@ def _zip() -> bytes:
         (b"NVR", "cut short", "copy or collect"),
         (b"\x7fELF" + bytes(60), "ELF file", "*.cubin"),
         (b"SQLite format 3\x00" + bytes(100), "SQLite", "Nsight Compute report"),
-        (gzip.compress(b"x"), "gzip", "gunzip"),
+        (gzip.compress(b"x", mtime=0), "gzip", "gunzip"),
         (_zip(), "so it is no snapshot", ".gpadvisor file"),
         (b"a,b,c\n1,2,3\n", "text", "Nsight Compute report"),
         (bytes(range(256)), "no known profile format", "Nsight Compute report"),
