@@ -47,7 +47,7 @@ def optimizer(
 
 def match(*rows: int, active: int = 0, loop: int | None = 0, **changes: object) -> Match:
     regions = (made.region(list(rows), active=active, loop=loop),) if rows else ()
-    return Match(title="title", advice="do this", regions=regions, **changes)  # type: ignore[arg-type]
+    return Match(title="title", advice="do this", regions=regions, **changes)  # type: ignore[arg-type] # any field of Match
 
 
 def thousand() -> Blame:
@@ -74,7 +74,7 @@ def thousand() -> Blame:
 
 def advice(*optimizers: Optimizer, **changes: object) -> KernelAdvice:
     context = made.context(thousand(), measured=made.profile())
-    return advise_kernel(context, optimizers, **changes)  # type: ignore[arg-type]  # keywords by name
+    return advise_kernel(context, optimizers, **changes)  # type: ignore[arg-type] # any field of Match  # keywords by name
 
 
 def test_suggestions_are_ranked_by_what_they_are_expected_to_give() -> None:
