@@ -157,17 +157,19 @@ def _hotspot(page: Page, kernel: KernelAdvice, hotspot: Hotspot, index: int) -> 
     definition, use = hotspot.definition, hotspot.use
     if definition is not None and use is not None:
         same = definition.location == use.location
-        lines += _code(page, kernel, "def", definition, None if same else page.quote(definition.location))
-        return lines + _code(page, kernel, "use", use, page.quote(use.location))
+        lines += _code(page, kernel, "   def", definition, None if same else page.quote(definition.location))
+        return lines + _code(page, kernel, "   use", use, page.quote(use.location))
     only = use if definition is None else definition
     if only is None:
         return [*lines, f"{_MARGIN}   outside the analysed code"]
-    return [*lines, *_code(page, kernel, "at", only, page.quote(only.location))]
+    if not text:  # a static finding: the place is all there is to say
+        return _code(page, kernel, f"{index})", only, page.quote(only.location))
+    return [*lines, *_code(page, kernel, "   at", only, page.quote(only.location))]
 
 
 def _code(page: Page, kernel: KernelAdvice, role: str, code: CodeRef, quoted: str | None) -> list[str]:
     """One end of a dependency: the source place, the instruction, and how it got there by inlining."""
-    left = f"{_MARGIN}   {role:<3} "
+    left = f"{_MARGIN}{role:<6} "
     indent = " " * len(left)
     instruction = f"{code.pc:#06x}  {shorten(code.text or code.opcode, _INSTRUCTION)}"
     room = page.width - len(left) - cells(instruction) - 2
