@@ -9,8 +9,26 @@ from collections.abc import Sequence
 def reverse_postorder(successors: Sequence[Sequence[int]], entry: int = 0) -> list[int]:
     """Blocks that the entry reaches, each before those that it leads to except along retreating edges."""
     order: list[int] = []
-    seen = {entry}
-    stack = [(entry, iter(successors[entry]))]
+    _visit(successors, entry, set(), order)
+    order.reverse()
+    return order
+
+
+def whole_order(successors: Sequence[Sequence[int]]) -> list[int]:
+    """The same for all blocks; those that the entry does not reach stand before those that they lead to."""
+    order: list[int] = []
+    seen: set[int] = set()
+    for root in range(len(successors)):
+        if root not in seen:
+            _visit(successors, root, seen, order)
+    order.reverse()
+    return order
+
+
+def _visit(successors: Sequence[Sequence[int]], root: int, seen: set[int], order: list[int]) -> None:
+    """Add what a root reaches, in postorder."""
+    seen.add(root)
+    stack = [(root, iter(successors[root]))]
     while stack:
         block, pending = stack[-1]
         for successor in pending:
@@ -21,8 +39,6 @@ def reverse_postorder(successors: Sequence[Sequence[int]], entry: int = 0) -> li
         else:
             stack.pop()
             order.append(block)
-    order.reverse()
-    return order
 
 
 def immediate_dominators(order: Sequence[int], predecessors: Sequence[Sequence[int]]) -> list[int | None]:

@@ -17,7 +17,7 @@ from heapq import heapify, heappop, heappush
 from itertools import accumulate
 from typing import Final
 
-from gpadvisor.analyzer.dominators import reverse_postorder
+from gpadvisor.analyzer.dominators import whole_order
 from gpadvisor.analyzer.loops import strongly_connected
 from gpadvisor.model.program import Function
 
@@ -50,8 +50,7 @@ class Paths:
         blocks = function.blocks
         total = range(len(function.instructions) + 1) if costs is None else [0, *accumulate(costs)]
         successors = [[int(target) for target, _ in block.successors] for block in blocks]
-        reached = reverse_postorder(successors)
-        order = [*reached, *sorted(set(range(len(blocks))) - set(reached))]
+        order = whole_order(successors)
         rank = [0] * len(blocks)
         for position, at in enumerate(order):
             rank[at] = position

@@ -15,7 +15,7 @@ from enum import IntEnum
 from heapq import heapify, heappop, heappush
 from typing import Final
 
-from gpadvisor.analyzer.dominators import reverse_postorder
+from gpadvisor.analyzer.dominators import whole_order
 from gpadvisor.model.instruction import InOrderQueue, Instruction, OpcodeClass
 from gpadvisor.model.program import Function
 
@@ -153,9 +153,7 @@ class _Analysis:
             if event is not None:
                 self._events[owner[index]].append(event)
         successors = [[int(target) for target, _ in block.successors] for block in function.blocks]
-        reached = reverse_postorder(successors)
-        rest = sorted(set(range(len(successors))) - set(reached))
-        self._order = [*reached, *rest]
+        self._order = whole_order(successors)
         self._successors = successors
         self._out: list[_State | None] = [None] * len(successors)
         self.complete = True
