@@ -10,20 +10,26 @@ from gpadvisor.model.ids import INSTRUCTION_BYTES, Pc
 
 _HEX = re.compile(r"0x[0-9a-f]+$", re.IGNORECASE)
 _OFFSET_BITS: Final = 48
+_SHORT_BITS: Final = 30
 
 
-def relative_target(arch: int, pc: int, low: int, high: int) -> int:
+def relative_target(arch: int, pc: int, low: int, high: int, *, short: bool = False) -> int:
     """The address that the relative offset field of BRA, BSSY and CALL.REL gives.
 
     The field counts 4 bytes from the next instruction: bits 34-81, and from sm_90 on bits 16-23 below them.
+    ``short`` is the form of BSSY, with bits 34-63 alone.
     """
+    if short:
+        return pc + INSTRUCTION_BYTES + 4 * _signed(low >> 34, _SHORT_BITS)
     field = (low >> 34) | (high & (1 << (_OFFSET_BITS - 30)) - 1) << 30
     bits = _OFFSET_BITS
     if arch >= 90:
         field, bits = field << 8 | low >> 16 & 0xFF, bits + 8
-    if field >> (bits - 1):
-        field -= 1 << bits
-    return pc + INSTRUCTION_BYTES + 4 * field
+    return pc + INSTRUCTION_BYTES + 4 * _signed(field, bits)
+
+
+def _signed(field: int, bits: int) -> int:
+    return field - (1 << bits) if field >> (bits - 1) else field
 
 
 def printed_target(text: str) -> int | None:

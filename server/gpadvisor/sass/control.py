@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scheduling control codes and guard bits from the 128-bit words, the same on sm_70 to sm_121 (GPA section IV)."""
+"""Scheduling control codes and guard bits from the 128-bit words, sm_70 to sm_121 (GPA section IV)."""
 
 from __future__ import annotations
 

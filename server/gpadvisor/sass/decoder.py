@@ -23,11 +23,12 @@ from gpadvisor.model.instruction import (
     register,
 )
 from gpadvisor.model.problem import Problem, ProblemCode
+from gpadvisor.sass.addresses import Form, hidden_descriptor, hides_descriptor
 from gpadvisor.sass.branches import inside, printed_target, relative_target
 from gpadvisor.sass.control import code_words, control_codes, guard_fields
 from gpadvisor.sass.listing import SassLine
 from gpadvisor.sass.opcodes import NEVER_EXECUTED, opcode_info
-from gpadvisor.sass.operands import Accesses, Form, accesses, hidden_descriptor, hides_descriptor
+from gpadvisor.sass.operands import Accesses, accesses
 from gpadvisor.sass.tokens import Operand, parse_operand, split_operands
 from gpadvisor.sass.widths import access_bytes
 
@@ -148,7 +149,7 @@ def _decode_line(mnemonic: _Mnemonic, line: SassLine, guard: int, hidden: Regist
     predicate = _guard(line, form, guard)
     uses = found.uses
     if predicate is not None and predicate.register not in uses:
-        uses = (predicate.register, *uses)
+        uses = tuple(sorted((predicate.register, *uses)))
     return _Decoded(
         mnemonic=mnemonic,
         operands=", ".join(texts),
@@ -195,7 +196,7 @@ def _resolve(
     relative = "ABS" not in form.modifiers
     callee = text if call and printed is None and not indirect else None
     if printed is None and relative:
-        encoded = inside(relative_target(arch, pc, low, high), length)
+        encoded = inside(relative_target(arch, pc, low, high, short=form.base in _LABELLED), length)
         if not call and encoded is not None:
             operands = operands.removesuffix(text) + f"{encoded:#x}"
         printed = encoded

@@ -35,24 +35,20 @@ BLANK: Final = SassLine(None, "", "")
 Listing = Mapping[str, tuple[SassLine, ...]]
 """Lines by section name without ``.text.``."""
 
-_ANNOTATION = re.compile(r"(?:^|\s+)[&?](?:[a-z]+=|[A-Za-z]\w*).*$", re.DOTALL)
+_ANNOTATION = re.compile(r"(?:^|\s)[&?][A-Za-z]")
 """Scheduling information that some builds append: ``&req={0} &wr=0x1 ?WAIT5_END_GROUP``."""
 
 _INSTRUCTION = re.compile(
-    r"/\*(?P<offset>[0-9a-fA-F]{4,16})\*/[ \t]+(?P<body>[@A-Z_{][^;\n]*)(?:;|$)",
+    r"/\*(?P<offset>[0-9a-fA-F]{4,16})\*/[ \t]+(?P<body>[@A-Z_][^;\n]*)(?:;|$)",
 )
-_BODY = re.compile(r"\{?\s*(?P<predicate>@!?[A-Z]+[0-9]*)?\s*(?P<opcode>[A-Z_][\w.]*)\s*(?P<operands>.*)$")
+_BODY = re.compile(r"(?P<predicate>@!?[A-Z]+[0-9]*)?\s*(?P<opcode>[A-Z_][\w.]*)\s*(?P<operands>.*)$")
 _SECTION = re.compile(r"^\s*\.section\s+(?P<name>[^\s,]+)")
 _FUNCTION = re.compile(r"^\s*Function\s*:\s*(?P<name>\S+)")
 _LABEL = re.compile(r"^(?P<name>[^\s:/]+):")
 _REFERENCE = re.compile(r"(?P<tick>`\()?(?P<name>\.[A-Za-z_][\w.$]*)(?:@srel)?(?(tick)\))")
 _SYMBOL = re.compile(r"`\(([^()]*)\)")
-_DESCRIPTOR = re.compile(r"([A-Z0-9]*)desc,\[")
-"""On sm_80 to sm_89 the JSON form of 13.5 prints the comma before a descriptor behind its name."""
-
-_TWO_PLACES = re.compile(r"(?<=^\[)([^\]]*)\]\[")
-
-_TARGETS = re.compile(r'\s*\(\*".*?"\*\)')
+_AFTER_REGISTER = re.compile(r"(?<=[RP][0-9ZT])\[|(?<=[RP][0-9][0-9])\[|(?<=R[0-9][0-9][0-9])\[")  # "R4[R2]"
+_TWO_PLACES = re.compile(r"(?<=^\[)([^\]]*)\]\[")  # "[R2][R4.64]" for "[R2], [R4.64]"
 
 
 def parse_json(text: str) -> Listing:
@@ -66,9 +62,13 @@ def parse_json(text: str) -> Listing:
         raise SassError("the disassembler's JSON output has no list of functions; use nvdisasm 12 or newer")
     sections: dict[str, list[SassLine]] = {}
     budget = MAX_LINES
+    section = UNNAMED
     for function in functions:
         name, start, instructions = _json_function(function)
-        lines = sections.setdefault(name, [])
+        if start == 0 or not name.startswith("$"):
+            section = name
+        # nvdisasm 12 lists a device function inside a kernel's section on its own, after the kernel.
+        lines = sections.setdefault(section, [])
         budget -= max(start - len(lines), 0) + len(instructions)
         if budget < 0:
             raise SassError(
@@ -94,15 +94,30 @@ def _json_line(item: object) -> SassLine:
     opcode, operands, predicate = item.get("opcode"), item.get("operands", ""), item.get("predicate")
     if not isinstance(opcode, str) or not isinstance(operands, str):
         raise SassError("the disassembler's JSON output has an instruction without an opcode")
-    if "?" in operands or "&" in operands:
-        operands = _ANNOTATION.sub("", operands)
-    if "desc,[" in operands:
-        operands = _DESCRIPTOR.sub(r"\1,desc[", operands).lstrip(",")
+    operands = _as_in_text(opcode, _plain(operands))
+    guarded = isinstance(predicate, str) and predicate.startswith("@")  # of P2R it holds the operand PR
+    return SassLine(str(predicate) if guarded else None, opcode, operands)
+
+
+def _as_in_text(opcode: str, operands: str) -> str:
+    """The operands as the text form has them; the JSON form of nvdisasm 13 drops or moves some commas."""
+    if "desc,[" in operands:  # "R4desc,[UR4]" for "R4, desc[UR4]"
+        operands = operands.replace("desc,[", ",desc[").lstrip(",").replace(",,", ",")
+    elif "[" in operands:
+        operands = _AFTER_REGISTER.sub(",[", operands)
     if opcode.startswith("LDGSTS"):
         operands = _TWO_PLACES.sub(r"\1],[", operands, count=1)
-    if opcode.startswith("P2R") and ",PR" not in operands:
+    elif opcode.startswith("P2R") and ",PR" not in operands:
         operands = operands.replace(",", ",PR,", 1)
-    return SassLine(predicate if isinstance(predicate, str) and predicate else None, opcode, operands)
+    return operands
+
+
+def _plain(operands: str) -> str:
+    """The operands without scheduling annotations."""
+    if "?" in operands or "&" in operands:
+        match = _ANNOTATION.search(operands)
+        return operands if match is None else operands[: match.start()].rstrip()
+    return operands
 
 
 @dataclass(slots=True)
@@ -143,33 +158,22 @@ def parse_cuobjdump(text: str) -> Listing:
 
 
 def _parse_text(rows: Iterable[str], section: str) -> Listing:
-    sections: dict[str, _Section] = {}
-    current: _Section | None = sections.setdefault(section, _Section())
+    sections: dict[str, _Section] = {section: _Section()}
+    current: _Section | None = sections[section]
     for row in rows:
         match = _INSTRUCTION.search(row) if "/*" in row else None
         if match is not None:
             line = _text_line(match["body"])
             if line is not None and current is not None:
                 current.add(int(match["offset"], 16), line)
-            continue
-        header = _section_header(row)
-        if header is not None:
-            current = None
-            if header:
-                # A repeated header of the same name (".section", then its label) continues the section.
-                name = header if not row.lstrip().startswith("Function") else header + "\n"
-                current = _enter(sections, name)
+        elif (function := _FUNCTION.match(row)) is not None:
+            current = sections[function["name"]] = _Section()
+        elif (header := _section_header(row)) is not None:
+            # The ".section" directive is followed by a label of the same name: one section.
+            current = sections.setdefault(header, _Section()) if header else None
         elif current is not None and (label := _LABEL.match(row)) is not None:
             current.pending.append(label["name"])
     return {name: body.finish() for name, body in sections.items() if body.lines}
-
-
-def _enter(sections: dict[str, _Section], name: str) -> _Section:
-    """The section of that name; a cuobjdump function (marked by a line end) starts afresh."""
-    plain = name.rstrip("\n")
-    if plain != name or plain not in sections:
-        sections[plain] = _Section()
-    return sections[plain]
 
 
 def _section_header(row: str) -> str | None:
@@ -177,23 +181,17 @@ def _section_header(row: str) -> str | None:
     if row.startswith(".text."):
         return row.split(":", 1)[0].strip().removeprefix(".text.")
     match = _SECTION.match(row)
-    if match is not None:
-        name = match["name"]
-        return name.removeprefix(".text.") if name.startswith(".text.") else ""
-    match = _FUNCTION.match(row)
-    return None if match is None else match["name"]
+    if match is None:
+        return None
+    return match["name"].removeprefix(".text.") if match["name"].startswith(".text.") else ""
 
 
 def _text_line(body: str) -> SassLine | None:
     match = _BODY.match(body)
     if match is None:
         return None
-    operands = match["operands"]
-    if "(*" in operands:
-        operands = _TARGETS.sub("", operands)
-    if "?" in operands or "&" in operands:
-        operands = _ANNOTATION.sub("", operands)
-    return SassLine(match["predicate"], match["opcode"], operands.strip().rstrip("}").rstrip())
+    operands = _plain(match["operands"].partition("(*")[0])  # (*"BRANCH_TARGETS .L_x_1,.L_x_2"*)
+    return SassLine(match["predicate"], match["opcode"], operands.strip())
 
 
 def _resolve(line: SassLine, labels: Mapping[str, int]) -> SassLine:

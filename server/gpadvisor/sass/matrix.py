@@ -65,7 +65,7 @@ _WARPGROUP_SHAPE = re.compile(r"64x(?P<n>[0-9]{1,3})x[0-9]{1,3}$")
 
 
 def warpgroup_fragments(base: str, modifiers: Sequence[str]) -> Fragments | None:
-    """Fragment sizes of HGMMA and its kin, whose 64 rows are spread over four warps; B is never in registers."""
+    """Fragment sizes of HGMMA and its kin, 64 rows over four warps; B is never in registers."""
     match = next((found for found in map(_WARPGROUP_SHAPE.match, modifiers) if found), None)
     if match is None:
         return None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Register counts of texture fetches: two destinations by component mask, coordinates and the rest by kind."""
+"""Register counts of texture fetches: two destinations by component mask, coordinates by kind."""
 
 from __future__ import annotations
 
@@ -14,7 +14,15 @@ FETCHES: Final = frozenset({"TEX", "TLD", "TLD4", "TXD", "TMML", "TXQ", "FOOTPRI
 _DIMENSIONS: Final = {
     "1D": 1, "2D": 2, "3D": 3, "CUBE": 3, "ARRAY_1D": 2, "ARRAY_2D": 3, "ARRAY_3D": 4, "ARRAY_CUBE": 4,
 }  # fmt: skip
-_PLAIN_DIMENSIONS: Final = {"1D": 1, "2D": 2, "3D": 3, "CUBE": 3, "ARRAY_1D": 1, "ARRAY_2D": 2, "ARRAY_CUBE": 3}
+_PLAIN_DIMENSIONS: Final = {
+    "1D": 1,
+    "2D": 2,
+    "3D": 3,
+    "CUBE": 3,
+    "ARRAY_1D": 1,
+    "ARRAY_2D": 2,
+    "ARRAY_CUBE": 3,
+}
 _LEVEL: Final = frozenset({"LL", "LB", "LLA", "LBA"})
 _EXTRA: Final = frozenset({"AOFFI", "DC", "MS", "LC", "CL"})
 _ALL_COMPONENTS: Final = 4
@@ -27,7 +35,7 @@ def fetch_registers(
     """Registers written and read by a texture fetch; the first ``destinations`` operands are written."""
     written = [operand for operand in operands[:destinations] if operand.is_register]
     sources = [operand for operand in operands[destinations:] if operand.kind is OperandKind.GPR]
-    defs = [register for operand in operands[:destinations] if operand.is_predicate for register in operand.registers()]
+    defs = [r for operand in operands[:destinations] if operand.is_predicate for r in operand.registers()]
     first, second = _component_counts(operands)
     if len(written) == 2:
         # The text prints the destination of the later components first.
@@ -44,9 +52,9 @@ def fetch_registers(
 
 
 def _component_counts(operands: Sequence[Operand]) -> tuple[int, int]:
-    """Components in the first and second destination; the mask is the last operand, absent where it is full."""
+    """Components in the first and second destination; the mask comes last, or is full and not printed."""
     last = operands[-1].value if operands else None
-    count = bin(last & 15).count("1") if last is not None else _ALL_COMPONENTS
+    count = (last & 15).bit_count() if last is not None else _ALL_COMPONENTS
     return min(count, 2), max(count - 2, 0)
 
 
@@ -54,16 +62,26 @@ def _dimension(operands: Sequence[Operand]) -> str:
     return next((operand.text for operand in reversed(operands) if operand.text in _DIMENSIONS), "2D")
 
 
-def _source_counts(base: str, modifiers: Sequence[str], operands: Sequence[Operand], sources: int) -> tuple[int, ...]:
+def _source_counts(
+    base: str, modifiers: Sequence[str], operands: Sequence[Operand], sources: int
+) -> tuple[int, ...]:
     if base == "TXQ":
         return (1, 1)
     dimension = _dimension(operands)
     coordinates = _DIMENSIONS[dimension]
+    handle = _bindless(base, modifiers)
     rest = sum(modifier in _LEVEL or modifier in _EXTRA for modifier in modifiers)
     if base == "TXD":
-        rest += 2 * _PLAIN_DIMENSIONS.get(dimension, 2)
+        return coordinates + handle, rest + 2 * _PLAIN_DIMENSIONS.get(dimension, 2)
     if "SCR" in modifiers:
         # Scalar form: up to four arguments, split evenly over both sources, the first one taking the odd one.
-        total = coordinates + rest
+        total = coordinates + rest + handle
         return (total + 1) // 2, total // 2
-    return (coordinates, max(rest, 1)) if sources > 1 else (coordinates,)
+    return (coordinates, max(rest + handle, 1)) if sources > 1 else (coordinates,)
+
+
+def _bindless(base: str, modifiers: Sequence[str]) -> bool:
+    """Whether a register holds the handle: ``.B``, for TLD4 behind its component's letter."""
+    if base == "TLD4":
+        return "B" in modifiers and sum(modifier in ("R", "G", "B", "A") for modifier in modifiers) > 1
+    return "B" in modifiers

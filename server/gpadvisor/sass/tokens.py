@@ -126,7 +126,7 @@ def split_operands(text: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=1 << 16)
 def parse_operand(text: str) -> Operand:
-    """The operand that ``text`` prints; text that is not understood is a SPECIAL operand without registers."""
+    """The operand that ``text`` prints; what is not understood is a SPECIAL operand without registers."""
     match = _REGISTER.match(text)
     if match is not None and "[" not in text:
         return _register_operand(text, match)

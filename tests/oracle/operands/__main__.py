@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``python -m tests.oracle.operands [FOLDER]``: the whole comparison with nvdisasm's life ranges, as a table."""
+"""``python -m tests.oracle.operands [FOLDER]``: everything against nvdisasm's life ranges, as a table."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ def main() -> int:
     if len(sys.argv) > 1:
         folder = Path(sys.argv[1])
         folder.mkdir(parents=True, exist_ok=True)
-        print(everything(folder).table())
+        sys.stdout.write(everything(folder).table() + "\n")
         return 0
     with tempfile.TemporaryDirectory() as name:
-        print(everything(Path(name)).table())
+        sys.stdout.write(everything(Path(name)).table() + "\n")
     return 0
 
 

@@ -10,6 +10,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from elftools.elf.elffile import ELFFile
+from tests.oracle.operands import life_ranges
+from tests.oracle.operands.corpus import (
+    ARCHITECTURES,
+    compile_cubin,
+    cub_sources,
+    disassembly,
+    fixture_sources,
+    own_sources,
+    sensible,
+)
 
 from gpadvisor.model.instruction import (
     Instruction,
@@ -23,16 +33,6 @@ from gpadvisor.model.instruction import (
 from gpadvisor.sass import decode, parse_json
 from gpadvisor.sass.texture import FETCHES
 from gpadvisor.sass.tokens import parse_operand, split_operands
-from tests.oracle.operands import life_ranges
-from tests.oracle.operands.corpus import (
-    ARCHITECTURES,
-    compile_cubin,
-    cub_sources,
-    disassembly,
-    fixture_sources,
-    own_sources,
-    sensible,
-)
 
 SHOWN_PER_FORM = 2
 
@@ -58,7 +58,9 @@ class Score:
     def weak_forms(self, *, seen: int = 10, share: float = 0.95) -> list[str]:
         """Forms seen at least ``seen`` times that agree in fewer than ``share`` of them."""
         return [
-            name for name, missed in self.missed.items() if self.seen[name] >= seen and 1 - missed / self.seen[name] < share
+            name
+            for name, missed in self.missed.items()
+            if self.seen[name] >= seen and 1 - missed / self.seen[name] < share
         ]
 
     def add(self, other: Score) -> None:
@@ -82,8 +84,12 @@ class Score:
         for arch, (compared, exact) in sorted(self.by_arch.items()):
             rows.append(f"{arch:10}{compared:10}{compared - exact:8}{100 * exact / max(compared, 1):10.4f}")
         rows.append(f"{'all':10}{self.compared:10}{self.compared - self.exact:8}{100 * self.share:10.4f}")
-        rows.append(f"{len(self.seen)} operand forms, {sum(n >= 10 for n in self.seen.values())} seen ten times or more")
-        rows += [f"  {count} agree but for a fault of the table: {reason}" for reason, count in self.faults.items()]
+        rows.append(
+            f"{len(self.seen)} operand forms, {sum(n >= 10 for n in self.seen.values())} seen ten times"
+        )
+        rows += [
+            f"  {count} agree but for a fault of the table: {reason}" for reason, count in self.faults.items()
+        ]
         for name, missed in self.missed.most_common():
             rows.append(f"  missed {missed} of {self.seen[name]}: {name}")
             rows.extend(f"      {example}" for example in self.examples.get(name, [])[:SHOWN_PER_FORM])
@@ -105,7 +111,11 @@ def compare(cubin: Path, arch: str) -> Score:
     for section, offset, marks in life_ranges.read(disassembly(cubin, "-c", "-plr", "-lrm", "narrow")):
         ranges.setdefault(section, {})[offset] = marks
     with cubin.open("rb") as file:
-        sections = {s.name.removeprefix(".text."): s.data() for s in ELFFile(file).iter_sections() if s.name.startswith(".text.")}
+        sections = {
+            s.name.removeprefix(".text."): s.data()
+            for s in ELFFile(file).iter_sections()
+            if s.name.startswith(".text.")
+        }
     for name, code in sections.items():
         instructions, problems = decode(arch, code, listing[name])
         score.problems.update(f"{arch}: {problem.message}" for problem in problems)
@@ -121,12 +131,14 @@ def compare(cubin: Path, arch: str) -> Score:
 def oracle_fault(instruction: Instruction, arch: str) -> tuple[str, frozenset[Register]] | None:
     """Where the table itself is wrong: the reason, and the registers that are left out of the comparison.
 
-    R2P and P2R: the table never marks the predicates of the mask, although later instructions read what R2P wrote.
+    R2P and P2R: it never marks the predicates of the mask, although later instructions read what R2P wrote.
     LDGSTS.ZFILL: it marks the predicate as written; compiled loops read the same predicate again afterwards.
     Texture fetches of four components from sm_100 on: it leaves the fourth out, which the next store reads.
     """
     if instruction.opcode in ("R2P", "P2R"):
-        return "mask of R2P and P2R", frozenset(register(RegisterFile.PREDICATE, i) for i in range(7)) - _guard(instruction)
+        return "mask of R2P and P2R", frozenset(
+            register(RegisterFile.PREDICATE, i) for i in range(7)
+        ) - _guard(instruction)
     if instruction.opcode == "LDGSTS" and "ZFILL" in instruction.modifiers:
         return "predicate of LDGSTS.ZFILL", frozenset(
             r for r in instruction.uses if register_file(r) is RegisterFile.PREDICATE
@@ -150,7 +162,11 @@ def _count(score: Score, place: str, arch: str, instruction: Instruction, marks:
         score.exact += 1
         return
     fault = oracle_fault(instruction, arch)
-    if fault is not None and defs - fault[1] == marks.defs - fault[1] and uses - fault[1] == marks.uses - fault[1]:
+    if (
+        fault is not None
+        and defs - fault[1] == marks.defs - fault[1]
+        and uses - fault[1] == marks.uses - fault[1]
+    ):
         score.exact += 1
         score.faults[fault[0]] += 1
         return
@@ -174,7 +190,9 @@ WORKERS = 2
 def everything(folder: Path) -> Score:
     """All sources for all architectures."""
     sources = (*own_sources(), *fixture_sources(), *cub_sources())
-    return score_all(((source, arch) for arch in ARCHITECTURES for source in sources if sensible(source, arch)), folder)
+    return score_all(
+        ((source, arch) for arch in ARCHITECTURES for source in sources if sensible(source, arch)), folder
+    )
 
 
 def score_all(jobs: Iterable[tuple[Path, str]], folder: Path) -> Score:

@@ -10,12 +10,27 @@ from pathlib import Path
 
 HERE = Path(__file__).parent / "corpus"
 FIXTURES = Path(__file__).parents[3] / "fixtures" / "kernels"
-ARCHITECTURES = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_90a", "sm_100", "sm_100a", "sm_120", "sm_120a")
-_SUFFIXED_ONLY = ("warpgroup", "matrix", "warp")  # the others compile to the same code with and without the suffix
+ARCHITECTURES = (
+    "sm_75",
+    "sm_80",
+    "sm_86",
+    "sm_89",
+    "sm_90",
+    "sm_90a",
+    "sm_100",
+    "sm_100a",
+    "sm_120",
+    "sm_120a",
+)
+_SUFFIXED_ONLY = (
+    "warpgroup",
+    "matrix",
+    "warp",
+)  # the others compile to the same code with and without the suffix
 
 
 def tool(name: str) -> Path | None:
-    """A compiler tool: of the pinned wheels, so that the code under test is the same everywhere, else of PATH."""
+    """A compiler tool: of the pinned wheels, so that the code is the same everywhere, else of PATH."""
     wheel = Path(sysconfig.get_path("platlib")) / "nvidia" / "cu13" / "bin" / name
     found = str(wheel) if wheel.is_file() else shutil.which(name)
     return Path(found) if found else None
@@ -37,7 +52,7 @@ def fixture_sources() -> tuple[Path, ...]:
 
 
 def sensible(source: Path, arch: str) -> bool:
-    """Whether compiling this file for this architecture adds code that the plain architecture does not have."""
+    """Whether this architecture adds code that the plain one, without its suffix, does not have."""
     return not arch.endswith("a") or source.stem in _SUFFIXED_ONLY
 
 
@@ -53,7 +68,17 @@ def compile_cubin(source: Path, arch: str, folder: Path) -> Path:
     cub = compiler.parents[1] / "include" / "cccl"
     include = ["-I", str(cub)] if cub.is_dir() else []
     partial = cubin.with_suffix(".partial")
-    command = [str(compiler), "-std=c++17", "-w", "-cubin", f"-arch={arch}", *include, "-o", str(partial), str(source)]
+    command = [
+        str(compiler),
+        "-std=c++17",
+        "-w",
+        "-cubin",
+        f"-arch={arch}",
+        *include,
+        "-o",
+        str(partial),
+        str(source),
+    ]
     done = subprocess.run(command, capture_output=True, text=True, timeout=1800, check=False)
     if done.returncode:
         raise RuntimeError(f"{source.name} for {arch}: {done.stderr[-2000:]}")

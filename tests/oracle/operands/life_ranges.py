@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -57,7 +58,7 @@ def _columns(header: list[str]) -> dict[int, Register]:
     names, digits = header[1], [line for line in header[2:] if line.startswith("// |")]
     edges = [i for i, char in enumerate(names) if char == "|"]
     columns: dict[int, Register] = {}
-    for left, right in zip(edges, edges[1:], strict=False):
+    for left, right in itertools.pairwise(edges):
         name = names[left + 1 : right].strip()
         if name not in _FILES:
             continue

@@ -4,14 +4,15 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
-
-from gpadvisor.model.instruction import RegisterFile, register
 from tests.oracle.operands import life_ranges
 from tests.oracle.operands.compare import Score, everything, score_all
 from tests.oracle.operands.corpus import cub_sources, fixture_sources, own_sources, tool
+
+from gpadvisor.model.instruction import RegisterFile, register
 
 EXACT = 0.9998
 FULL_SIZE = 100_000
@@ -20,34 +21,36 @@ SMALL = ("integer", "memory", "matrix", "cub_unique")
 pytestmark = [
     pytest.mark.toolkit,
     pytest.mark.nvdisasm,
-    pytest.mark.skipif(tool("nvcc") is None or tool("nvdisasm") is None, reason="nvcc and nvdisasm are not installed"),
+    pytest.mark.skipif(
+        tool("nvcc") is None or tool("nvdisasm") is None, reason="nvcc and nvdisasm are not installed"
+    ),
 ]
 
 
 def meets_the_bar(score: Score) -> None:
-    print(score.table())
+    sys.stdout.write(score.table() + "\n")
     assert not score.problems, score.table()
     assert score.share >= EXACT, score.table()
     assert not score.weak_forms(), f"{score.weak_forms()}\n{score.table()}"
 
 
+TABLE = """
+\t.section\t.text.k,"ax",@progbits
+                                     // +----------+---------+------------+
+                                     // |  GPR     |  PRED   |   UGPR     |
+                                     // |          |         |            |
+                                     // |       11 |         |            |
+                                     // |  # 01901 | # 01    |  # 04      |
+                                     // +----------+---------+------------+
+        /*0000*/  MOV R1, R11 ;      // |  2  ^: v |         |            |
+        /*0010*/  NOP ;
+        /*0020*/  @P1 LEA R9, R9 ;   // |  2   x:  | 1  v    |  1  v      |
+"""
+
+
 def test_reading_a_table() -> None:
-    text = "\n".join(
-        [
-            '\t.section\t.text.k,"ax",@progbits',
-            "                                     // +----------+---------+------------+",
-            "                                     // |  GPR     |  PRED   |   UGPR     |",
-            "                                     // |          |         |            |",
-            "                                     // |       11 |         |            |",
-            "                                     // |  # 01901 | # 01    |  # 04      |",
-            "                                     // +----------+---------+------------+",
-            "        /*0000*/  MOV R1, R11 ;      // |  2  ^: v |         |            |",
-            "        /*0010*/  NOP ;",
-            "        /*0020*/  @P1 LEA R9, R9 ;   // |  2   x:  | 1  v    |  1  v      |",
-        ]
-    )
     gpr, predicate, uniform = RegisterFile.GPR, RegisterFile.PREDICATE, RegisterFile.UNIFORM
-    rows = list(life_ranges.read(text))
+    rows = list(life_ranges.read(TABLE))
     assert [(section, offset) for section, offset, _ in rows] == [("k", 0), ("k", 0x20)]
     assert rows[0][2].defs == {register(gpr, 1)}
     assert rows[0][2].uses == {register(gpr, 11)}
@@ -63,7 +66,7 @@ def test_a_wrong_model_is_noticed() -> None:
 
 
 def test_selection(tmp_path: Path) -> None:
-    """A few files on an architecture with hidden descriptors and on the newest; everything else is in the full run."""
+    """A few files on an architecture with hidden descriptors and on the newest."""
     sources = [source for source in (*own_sources(), *cub_sources()) if source.stem in SMALL]
     score = score_all([(source, arch) for arch in ("sm_86", "sm_120a") for source in sources], tmp_path)
     assert len(sources) == len(SMALL)
@@ -74,12 +77,21 @@ def test_selection(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
 @pytest.mark.skipif(
-    os.environ.get("GPADVISOR_VALIDATE") != "1", reason="set GPADVISOR_VALIDATE=1 to compile and compare the whole corpus"
+    os.environ.get("GPADVISOR_VALIDATE") != "1",
+    reason="set GPADVISOR_VALIDATE=1 to compile and compare the whole corpus",
 )
 def test_everything(tmp_path: Path) -> None:
     """The corpus, the example kernels and CUB for every architecture."""
     assert fixture_sources()
     score = everything(tmp_path)
     assert score.compared >= FULL_SIZE
-    assert {arch.rstrip("a") for arch in score.by_arch} >= {"sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120"}
+    assert {arch.rstrip("a") for arch in score.by_arch} >= {
+        "sm_75",
+        "sm_80",
+        "sm_86",
+        "sm_89",
+        "sm_90",
+        "sm_100",
+        "sm_120",
+    }
     meets_the_bar(score)
