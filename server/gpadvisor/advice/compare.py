@@ -25,12 +25,12 @@ class Prediction:
 
     @property
     def verdict(self) -> str:
-        """Where the achieved speedup lies."""
+        """Where the achieved speedup lies: below, inside or above the predicted range."""
         if self.achieved is None:
             return "not measured"
         if self.achieved < self.predicted.low:
-            return "below the range"
-        return "above the range" if self.achieved > self.predicted.high else "inside the range"
+            return "below"
+        return "above" if self.achieved > self.predicted.high else "inside"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -58,13 +58,13 @@ def _predictions(kernel: KernelComparison, width: int) -> list[str]:
         return ["  nothing was predicted"]
     columns = (
         Column(title="rule"),
-        Column(title="name", min_width=12),
+        Column(title="name", min_width=12, drop=1),
         Column(title="low", right=True),
         Column(title="expected", right=True),
         Column(title="high", right=True),
         Column(title="paper", right=True),
         Column(title="achieved", right=True),
-        Column(title="", min_width=12),
+        Column(title="is"),
     )
     cells = [
         (

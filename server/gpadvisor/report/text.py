@@ -183,6 +183,8 @@ def ranges(numbers: Sequence[int]) -> str:
 
 
 def _sources(page: Page, matches: Sequence[SourceMatch]) -> list[str]:
+    # Where the path of the report is the path here there is nothing to tell.
+    matches = [match for match in matches if match.method != "exact path"]
     if not matches:
         return []
     lines = page.heading("Source files")
