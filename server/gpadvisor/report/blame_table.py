@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, fields
 from gpadvisor.model.blame import CLASSES, NO_INDEX, Blame, Place, Role
 from gpadvisor.model.instruction import register_name
 from gpadvisor.model.program import Program
+from gpadvisor.report.names import short_name
 from gpadvisor.report.tables import Column, Overflow, format_table
 
 
@@ -85,7 +86,8 @@ def render_blame_text(name: str, rows: Sequence[BlameRow], *, shown: int | None,
         Column(title="use line", min_width=8, overflow=Overflow.CUT_START, drop=2),
     )
     total = sum(row.samples for row in rows)
-    lines = [f"{name}: {total:,} samples, {sum(row.latency for row in rows):,} of them latency samples", ""]
+    latency = sum(row.latency for row in rows)
+    lines = [short_name(name, width), f"{total:,} samples, {latency:,} of them latency samples", ""]
     lines += format_table(columns, [_cells(row) for row in sampled], width=width)
     hidden = sum(1 for row in rows if row.role != "pruned") - len(sampled)
     if hidden > 0:
