@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Eq. 1 and the sharing out of whole samples."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gpadvisor.blamer.apportion import apportion, apportion_stalls, ratios
+
+
+def test_figure_4d_twice_the_issues_at_twice_the_distance_is_the_same_share() -> None:
+    assert ratios([2, 4], [10, 20]) == pytest.approx([0.5, 0.5])
+
+
+def test_eq_1_as_printed() -> None:
+    distances, issues = [3, 5, 6], [4.0, 1.0, 9.0]
+    path = [1 / one / sum(1 / other for other in distances) for one in distances]  # R_path
+    issue = [one / sum(issues) for one in issues]  # R_issue
+    products = [a * b for a, b in zip(path, issue, strict=True)]
+    assert ratios(distances, issues) == pytest.approx([one / sum(products) for one in products])
+
+
+def test_three_sources_with_efficiencies() -> None:
+    shares = ratios([3, 9, 12], [40, 40, 10], [1, 0.5, 1])
+    assert [round(100 * share, 1) for share in shares] == [57.8, 38.6, 3.6]
+
+
+def test_without_any_issue_the_distance_decides() -> None:
+    assert ratios([1, 3], [0, 0]) == pytest.approx([0.75, 0.25])
+
+
+def test_a_source_that_never_issued_gets_nothing() -> None:
+    assert ratios([1, 3], [0, 5]) == [0.0, 1.0]
+    assert ratios([], []) == []
+
+
+def test_largest_remainder() -> None:
+    assert apportion(10, [0.55, 0.25, 0.2]) == [6, 2, 2]
+    assert apportion(1, [0.5, 0.5]) == [1, 0]
+    assert apportion(7, [0.0, 1.0]) == [0, 7]
+    assert apportion(5, [0.0, 0.0]) == [3, 2]
+
+
+SHARES = st.lists(st.tuples(st.integers(1, 1000), st.integers(0, 10**12)), min_size=1, max_size=9)
+
+
+@given(SHARES, st.integers(0, 10**12), st.data())
+def test_parts_add_up_and_latency_never_exceeds_samples(
+    sources: list[tuple[int, int]], samples: int, data: st.DataObject
+) -> None:
+    latency = data.draw(st.integers(0, samples))
+    shares = ratios([one[0] for one in sources], [one[1] for one in sources])
+    assert sum(shares) == pytest.approx(1)
+    parts = apportion_stalls(samples, latency, shares)
+    assert sum(part for part, _ in parts) == samples
+    assert sum(part for _, part in parts) == latency
+    assert all(0 <= part_latency <= part for part, part_latency in parts)
+    for (part, _), share in zip(parts, shares, strict=True):
+        assert abs(part - share * samples) <= 2 + samples * 1e-9

@@ -1,0 +1,312 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sources by wait masks, stall counts and fine stall reasons: the default rules."""
+
+from __future__ import annotations
+
+import pytest
+from tests.assembly import function_of, model, profile_of, program_of
+from tests.blame_rows import assert_conserved, blame_text, blamed, edge_of, rows
+
+from gpadvisor.blamer import blame
+from gpadvisor.model.blame import DependencyKind, PruneRule
+from gpadvisor.model.program import FunctionKind
+
+
+def test_a_scoreboard_stall_goes_to_the_setter_of_the_waited_scoreboard() -> None:
+    text = """
+        LDG.E R0, [R2.64] | W0
+        LDG.E R1, [R4.64] | W1
+        FADD R6, R0, R1 | ?1
+        """
+    result = blame_text(text, {(2, "long_scoreboard"): 100})
+    assert blamed(result, "long_scoreboard") == {1: ("global_memory", 100)}
+    assert edge_of(result, 0, 2).pruned_by is PruneRule.BARRIER
+    assert edge_of(result, 1, 2).pruned_by is None
+
+
+def test_figure_3_a_wait_without_register_use() -> None:
+    text = "top: LDG.E R0, [R2.64] | W0\n@P1 BRA top | ?0\nEXIT"
+    result = blame_text(text, {(1, "long_scoreboard"): (80, 70)})
+    assert blamed(result, "long_scoreboard") == {0: ("global_memory", 80)}
+    assert edge_of(result, 0, 1).kind is DependencyKind.BARRIER
+
+
+def test_long_and_short_scoreboard_are_split_by_reason() -> None:
+    text = """
+        LDG.E R0, [R2.64] | W0
+        LDS R1, [R4] | W1
+        FADD R6, R0, R1 | ?01
+        """
+    result = blame_text(text, {(2, "long_scoreboard"): 60, (2, "short_scoreboard"): 40})
+    assert blamed(result, "long_scoreboard") == {0: ("global_memory", 60)}
+    assert blamed(result, "short_scoreboard") == {1: ("shared_memory", 40)}
+    only_long = blame_text(text, {(2, "long_scoreboard"): 60})
+    assert edge_of(only_long, 1, 2).pruned_by is PruneRule.REASON
+
+
+@pytest.mark.parametrize(
+    ("source", "reason", "expected"),
+    [
+        ("LDL R0, [R1]", "long_scoreboard", "local_memory"),
+        ("TEX.SCR.LL RZ, R0, R2, R4, 0x0, 0x5a, 2D, 0x1", "long_scoreboard", "texture"),
+        ("ATOMG.E.ADD.STRONG.GPU PT, R0, [R2.64], R5", "long_scoreboard", "global_memory"),
+        ("LDC R0, c[0x0][R2]", "short_scoreboard", "constant_memory"),
+        ("MUFU.RCP R0, R1", "short_scoreboard", "arithmetic"),
+        ("F2I.TRUNC.NTZ R0, R1", "short_scoreboard", "arithmetic"),
+        ("S2R R0, SR_TID.X", "short_scoreboard", "arithmetic"),
+        ("LDS R0, [R1]", "short_scoreboard", "shared_memory"),
+    ],
+)
+def test_classes_of_figure_5(source: str, reason: str, expected: str) -> None:
+    result = blame_text(f"{source} | W2\nFADD R6, R0, R7 | ?2", {(1, reason): 10})
+    assert blamed(result, reason) == {0: (expected, 10)}
+
+
+def test_write_after_read_by_the_read_barrier() -> None:
+    text = "STG.E [R2.64], R0 | R0\nMOV R0, R5 | ?0"
+    result = blame_text(text, {(1, "short_scoreboard"): 10, (1, "long_scoreboard"): 4})
+    assert blamed(result, "short_scoreboard") == {0: ("write_after_read", 10)}
+    assert blamed(result, "long_scoreboard") == {0: ("write_after_read", 4)}
+    assert edge_of(result, 0, 1).kind is DependencyKind.WRITE_AFTER_READ
+
+
+def test_an_older_load_of_the_queue_shares_the_stall() -> None:
+    text = "LDS R0, [R8]\nLDS R1, [R8+0x4] | W0\nFADD R4, R9, R1 | ?0\nFADD R5, R0, R4"
+    result = blame_text(text, {(2, "short_scoreboard"): 30})
+    assert blamed(result, "short_scoreboard") == {0: ("shared_memory", 10), 1: ("shared_memory", 20)}
+    assert edge_of(result, 0, 2).kind is DependencyKind.QUEUE
+
+
+def test_asynchronous_copies() -> None:
+    text = "LDGSTS.E [R8], [R2.64] | R1\nLDGDEPBAR | W0\nDEPBAR.LE SB0, 0x0"
+    found = blamed(blame_text(text, {(2, "long_scoreboard"): 30}), "long_scoreboard")
+    assert {one[0] for one in found.values()} == {"async_copy"}
+    assert set(found) == {0, 1}
+
+
+def test_executed_counts_weigh_more_than_samples() -> None:
+    text = "LDG.E R0, [R2.64] | W0\nLDG.E R1, [R4.64] | W0\nFADD R6, R0, R1 | ?0"
+    samples = {(2, "long_scoreboard"): 90, (0, "selected"): 1, (1, "selected"): 1000}
+    counted = blame_text(text, samples, counts={0: 40, 1: 10, 2: 40})
+    assert blamed(counted, "long_scoreboard") == {0: ("global_memory", 60), 1: ("global_memory", 30)}
+
+
+def test_a_wait_mask_outranks_the_reason() -> None:
+    text = "ATOMG.E.ADD.STRONG.GPU PT, R0, [R2.64], R5 | W0\nMOV R6, R0 | ?0"
+    assert blamed(blame_text(text, {(1, "short_scoreboard"): 3}), "short_scoreboard") == {
+        0: ("global_memory", 3)
+    }
+
+
+def test_a_setter_that_must_be_complete_is_cut_unless_it_is_the_only_one() -> None:
+    waiting = "\n".join("MOV R9, R8 | S15" for _ in range(100))
+    far = f"LDG.E R0, [R2.64] | W0\n{waiting}\nFADD R6, R0, R1 | ?0"
+    assert blamed(blame_text(far, {(101, "long_scoreboard"): 5}), "long_scoreboard") == {
+        0: ("global_memory", 5)
+    }
+    both = f"LDG.E R0, [R2.64] | W0\n{waiting}\nLDG.E R1, [R2.64] | W0\nFADD R6, R0, R1 | ?0"
+    result = blame_text(both, {(102, "long_scoreboard"): 5})
+    assert blamed(result, "long_scoreboard") == {101: ("global_memory", 5)}
+    assert edge_of(result, 0, 102).pruned_by is PruneRule.LATENCY
+
+
+def test_a_scoreboard_stall_without_a_setter_is_unattributed_and_never_self() -> None:
+    result = blame_text("MOV R0, R1\nFADD R6, R0, R1 | ?3", {(1, "long_scoreboard"): 7})
+    assert [(row.role, row.dependency, row.samples) for row in rows(result)] == [("unattributed", "none", 7)]
+
+
+def test_without_a_wait_registers_decide() -> None:
+    text = "LDG.E R0, [R2.64] | W0\nFADD R6, R0, R1\nFADD R7, R0, R1"
+    near = blame_text(text, {(1, "long_scoreboard"): 7})
+    assert blamed(near, "long_scoreboard") == {0: ("global_memory", 7)}
+    behind = blame_text(text, {(2, "long_scoreboard"): 7})
+    assert edge_of(behind, 0, 2).pruned_by is PruneRule.DOMINATOR
+    assert [row.role for row in rows(behind)] == ["unattributed"]
+
+
+def test_wait_goes_to_the_producer_whose_latency_runs() -> None:
+    text = "FADD R0, R1, R2 | S1\nMOV R5, R6 | S3\nFMUL R3, R0, R4"
+    result = blame_text(text, {(2, "wait"): 9})
+    assert blamed(result, "wait") == {0: ("arithmetic", 9)}
+    assert edge_of(result, 0, 2).distance_instructions == 2
+
+
+def test_wait_without_a_producer_goes_to_the_stall_count_before() -> None:
+    result = blame_text("MOV R5, R6 | S5\nFMUL R3, R0, R4", {(1, "wait"): 9})
+    assert blamed(result, "wait") == {0: ("schedule", 9)}
+    assert edge_of(result, 0, 1).kind is DependencyKind.STALL_COUNT
+
+
+def test_wait_for_a_guard() -> None:
+    result = blame_text("ISETP.GE.AND P0, PT, R0, R1, PT | S13\n@P0 BRA out\nout: EXIT", {(1, "wait"): 9})
+    assert blamed(result, "wait") == {0: ("arithmetic", 9)}
+    assert edge_of(result, 0, 1).kind is DependencyKind.GUARD
+
+
+def test_wait_at_the_entry_has_no_source() -> None:
+    assert [row.role for row in rows(blame_text("MOV R0, R1\nEXIT", {(0, "wait"): 2}))] == ["unattributed"]
+
+
+def test_wait_behind_a_join_comes_from_both_sides() -> None:
+    text = """
+        @P0 BRA other | S1
+        MOV R5, R6 | S1
+        BRA join | S5
+        other: MOV R5, R7 | S4
+        join: FMUL R3, R0, R4
+        EXIT
+        """
+    assert set(blamed(blame_text(text, {(4, "wait"): 10}), "wait")) == {2, 3}
+
+
+BARRIER = """
+    LDG.E R0, [R2.64] | W0
+    STS [R4], R0 | ?0
+    BAR.SYNC.DEFER_BLOCKING 0x0 | S5
+    LDS R1, [R5] | W1
+    EXIT
+    """
+
+
+def test_a_barrier_stall_goes_to_what_the_slow_side_waited_for() -> None:
+    result = blame_text(BARRIER, {(1, "long_scoreboard"): 90, (0, "lg_throttle"): 10, (3, "barrier"): 50})
+    assert blamed(result, "barrier") == {0: ("synchronization", 50)}
+    assert edge_of(result, 0, 3).kind is DependencyKind.SYNCHRONIZATION
+
+
+def test_a_barrier_stall_on_the_barrier_itself() -> None:
+    result = blame_text(BARRIER, {(1, "long_scoreboard"): 90, (2, "barrier"): 50})
+    assert blamed(result, "barrier") == {0: ("synchronization", 50)}
+
+
+def test_a_barrier_with_nothing_before_it_is_the_source() -> None:
+    assert blamed(blame_text(BARRIER, {(3, "barrier"): 50}), "barrier") == {2: ("synchronization", 50)}
+    alone = rows(blame_text(BARRIER, {(2, "barrier"): 50}))
+    assert [(row.role, row.samples) for row in alone] == [("unattributed", 50)]
+
+
+def test_what_happens_before_the_previous_barrier_does_not_count() -> None:
+    text = """
+        LDG.E R0, [R2.64] | W0
+        STS [R4], R0 | ?0
+        BAR.SYNC.DEFER_BLOCKING 0x0
+        FADD R6, R7, R8
+        BAR.SYNC.DEFER_BLOCKING 0x0
+        EXIT
+        """
+    samples = {(1, "long_scoreboard"): 900, (3, "selected"): 20, (5, "barrier"): 50}
+    assert blamed(blame_text(text, samples), "barrier") == {3: ("synchronization", 50)}
+
+
+def test_thinly_spread_time_stands_under_the_barrier() -> None:
+    lines = [f"FADD R{at}, R60, R61" for at in range(40)]
+    text = "\n".join([*lines, "BAR.SYNC.DEFER_BLOCKING 0x0", "EXIT"])
+    samples = {(at, "math_pipe_throttle"): 10 for at in range(40)} | {(41, "barrier"): 100}
+    assert blamed(blame_text(text, samples), "barrier") == {40: ("synchronization", 100)}
+
+
+def test_a_fence_waits_for_stores_since_the_fence_before() -> None:
+    text = """
+        STG.E [R2.64], R0 | R0
+        MEMBAR.SC.GPU
+        STG.E [R2.64], R1 | R0
+        MEMBAR.SC.GPU
+        EXIT
+        """
+    result = blame_text(text, {(3, "membar"): 10, (4, "membar"): 6})
+    assert {(row.definition, row.use, row.dependency) for row in rows(result)} == {
+        (2, 3, "memory_barrier"),
+        (2, 4, "memory_barrier"),
+    }
+    assert edge_of(result, 2, 3).kind is DependencyKind.IN_FLIGHT
+
+
+DRAIN = "STG.E [R2.64], R0\n@P0 EXIT\nSTG.E [R4.64], R0\nEXIT\nself: BRA self\nNOP"
+
+
+def test_drain_goes_to_the_stores_before_the_exit() -> None:
+    result = blame_text(DRAIN, {(4, "drain"): 30})
+    (first, second) = rows(result)
+    assert {first.definition, second.definition} == {0, 2}
+    assert {first.place, second.place} == {"after_exit"}
+    assert {first.dependency, second.dependency} == {"store_in_flight"}
+    assert first.samples + second.samples == 30
+    assert blamed(blame_text(DRAIN, {(1, "drain"): 8}), "drain") == {0: ("store_in_flight", 8)}
+
+
+def test_drain_without_a_store_is_unattributed() -> None:
+    assert [row.role for row in rows(blame_text("MOV R0, R1\nEXIT", {(1, "drain"): 8}))] == ["unattributed"]
+
+
+def test_drain_charged_to_the_next_function_belongs_to_the_one_before() -> None:
+    first = function_of("STG.E [R2.64], R0\nEXIT")
+    second = function_of("MOV R0, R1\nRET.REL.NODEC R20", number=1, start=2, kind=FunctionKind.DEVICE)
+    program, profile = program_of(first, second), profile_of({(2, "drain"): 8, (2, "selected"): 1})
+    result = blame(program, profile, model())
+    assert_conserved(program, profile, result)
+    drain = next(row for row in rows(result) if row.reason == "drain")
+    assert (drain.function, drain.definition, drain.use, drain.place) == (0, 0, None, "after_exit")
+
+
+def test_drain_behind_the_section() -> None:
+    result = blame_text("STG.E [R2.64], R0\nEXIT", {(2, "drain"): 8, (2, "wait"): 1})
+    assert {(row.reason, row.role, row.definition, row.place) for row in rows(result)} == {
+        ("drain", "blamed", 0, "after_exit"),
+        ("wait", "unattributed", None, "after_exit"),
+    }
+
+
+def test_reasons_of_the_instruction_itself_stay() -> None:
+    result = blame_text(
+        "LDG.E R0, [R2.64] | W0\nEXIT", {(0, "lg_throttle"): 5, (0, "selected"): 3, (1, "nonsense"): 2}
+    )
+    assert {(row.reason, row.role, row.dependency, row.use) for row in rows(result)} == {
+        ("lg_throttle", "self", "self", 0),
+        ("selected", "self", "self", 0),
+        ("nonsense", "self", "self", 1),
+    }
+
+
+def test_samples_outside_the_program() -> None:
+    program = program_of(function_of("MOV R0, R1\nEXIT"))
+    profile = profile_of(
+        {(0, "selected"): 1}, external={(0x7F0000, "long_scoreboard"): 9, (0x7F0000, "selected"): 2}
+    )
+    result = blame(program, profile, model())
+    assert_conserved(program, profile, result)
+    outside = {(row.reason, row.role, row.place, row.use) for row in rows(result) if row.place == "external"}
+    assert outside == {
+        ("long_scoreboard", "unattributed", "external", None),
+        ("selected", "self", "external", None),
+    }
+
+
+def test_without_any_program_every_dependency_is_unattributed() -> None:
+    program, profile = program_of(), profile_of({(0, "long_scoreboard"): 9, (0, "selected"): 2})
+    result = blame(program, profile, model())
+    assert_conserved(program, profile, result)
+    assert {row.place for row in rows(result)} == {"unmapped"}
+    assert result.coverage.before is None
+
+
+def test_without_any_sample() -> None:
+    result = blame(program_of(function_of("EXIT")), profile_of({}), model())
+    assert len(result.rows) == 0
+    assert result.edges == ()
+
+
+def test_coverage_before_and_after_pruning() -> None:
+    text = "LDG.E R0, [R2.64] | W0\nLDG.E R1, [R4.64] | W1\nFADD R6, R0, R1 | ?1"
+    result = blame_text(text, {(2, "long_scoreboard"): 10})
+    assert result.coverage.before == pytest.approx(2 / 3)
+    assert result.coverage.after == 1
+
+
+def test_gmma_waits_for_the_group_scoreboard() -> None:
+    text = """
+        HGMMA.64x8x16.F32 R24, gdesc[UR4], R24, gsb0
+        WARPGROUP.DEPBAR.LE gsb0, 0x0
+        EXIT
+        """
+    result = blame_text(text, {(1, "gmma"): 10}, arch="sm_90")
+    assert blamed(result, "gmma") == {0: ("tensor", 10)}
