@@ -64,7 +64,8 @@ def test_fixed_latency_counts_instructions_strictly_between(count: int, kept: bo
 @pytest.mark.parametrize(("last", "kept"), [(3, True), (4, False)])
 def test_variable_latency_counts_stall_cycles_strictly_between(last: int, kept: bool) -> None:
     # 68 times 15 is 1020: the load is hidden from 1024 on.
-    text = f"LDG.E R0, [R2.64] | W0 S15\n{between(68, 'MOV R20, R21 | S15')}\nMOV R20, R21 | S{last}\nFMUL R3, R0, R4 | ?0"
+    hiding = f"{between(68, 'MOV R20, R21 | S15')}\nMOV R20, R21 | S{last}"
+    text = f"LDG.E R0, [R2.64] | W0 S15\n{hiding}\nFMUL R3, R0, R4 | ?0"
     result = blame_text(text, {(70, "long_scoreboard"): 8}, rules=GPA2021)
     edge = edge_of(result, 0, 70)
     assert edge.pruned_by is (None if kept else PruneRule.LATENCY)

@@ -97,7 +97,6 @@ def test_scoreboard_stalls_find_their_sources(report: Path) -> None:
         result = blame(program, kernel, table(program))
         for reason in ("long_scoreboard", "short_scoreboard"):
             attributed = share(result, reason, Role.BLAMED)
-            print(f"{kernel.launch.kernel} {reason}: {attributed}")
             assert attributed is None or attributed > 0.99
 
 
