@@ -35,7 +35,7 @@ def address_registers(form: Form, operand: Operand, position: int) -> list[Regis
     return [
         name
         for address in operand.addresses
-        for name in span(address.file, address.index, _width(form, operand, address, position))
+        for name in span(address.first, _width(form, operand, address, position))
     ]
 
 
@@ -43,7 +43,7 @@ def _width(form: Form, operand: Operand, address: Address, position: int) -> int
     if address.role == "desc":
         return 2
     if operand.kind is OperandKind.CONSTANT:
-        return 2 if address.role == "cx" and address.file is RegisterFile.UNIFORM else 1
+        return 2 if address.role == "cx" and address.uniform else 1
     if operand.kind is OperandKind.DESCRIPTOR:
         if address.role != "gdesc":
             return 1

@@ -29,7 +29,7 @@ from gpadvisor.sass.control import code_words, control_codes, guard_fields
 from gpadvisor.sass.listing import SassLine
 from gpadvisor.sass.opcodes import NEVER_EXECUTED, opcode_info
 from gpadvisor.sass.operands import Accesses, accesses
-from gpadvisor.sass.tokens import Operand, parse_operand, split_operands
+from gpadvisor.sass.tokens import Operand, OperandKind, parse_operand, split_operands
 from gpadvisor.sass.widths import access_bytes
 
 _PT: Final = 7
@@ -62,9 +62,6 @@ class _Decoded:
     partial_wait: PartialWait | None
 
 
-_Key = tuple[SassLine, int, int]
-
-
 def decode(
     arch: str, code: bytes, lines: Sequence[SassLine]
 ) -> tuple[tuple[Instruction, ...], tuple[Problem, ...]]:
@@ -79,19 +76,15 @@ def decode(
         )
     words = code_words(code)
     rows = words.tolist()
-    known: dict[_Key, _Decoded] = {}
     unknown: Counter[str] = Counter()
     instructions: list[Instruction] = []
     number = _arch_number(arch)
     for index, (line, guard, control, (low, high)) in enumerate(
         zip(lines, guard_fields(words).tolist(), control_codes(words), rows, strict=True)
     ):
-        mnemonic = _mnemonic(arch, number, line.opcode)
+        mnemonic = _mnemonic(arch, line.opcode)
         hidden = hidden_descriptor(mnemonic.form, line.operands, low, high) if mnemonic.hides else None
-        key = line, guard, -1 if hidden is None else hidden
-        decoded = known.get(key)
-        if decoded is None:
-            decoded = known[key] = _decode_line(mnemonic, line, guard, hidden)
+        decoded = _decode_line(arch, line, guard, hidden)
         form = mnemonic.form
         pc = Pc(index * INSTRUCTION_BYTES)
         target, callee, operands = None, None, decoded.operands
@@ -129,10 +122,10 @@ _LABELLED: Final = frozenset({"BSSY"})
 
 
 @lru_cache(maxsize=1 << 14)
-def _mnemonic(arch: str, number: int, opcode: str) -> _Mnemonic:
+def _mnemonic(arch: str, opcode: str) -> _Mnemonic:
     base, *modifiers = opcode.split(".")
     info = opcode_info(arch, opcode)
-    form = Form(number, base, tuple(modifiers), info)
+    form = Form(_arch_number(arch), base, tuple(modifiers), info)
     return _Mnemonic(
         form=form,
         hides=hides_descriptor(form),
@@ -141,7 +134,9 @@ def _mnemonic(arch: str, number: int, opcode: str) -> _Mnemonic:
     )
 
 
-def _decode_line(mnemonic: _Mnemonic, line: SassLine, guard: int, hidden: Register | None) -> _Decoded:
+@lru_cache(maxsize=1 << 16)
+def _decode_line(arch: str, line: SassLine, guard: int, hidden: Register | None) -> _Decoded:
+    mnemonic = _mnemonic(arch, line.opcode)
     texts = split_operands(line.operands)
     tokens = tuple(parse_operand(text) for text in texts)
     form = mnemonic.form
@@ -192,7 +187,7 @@ def _resolve(
     text = tokens[-1].text
     printed = printed_target(text)
     call = form.info.opclass is OpcodeClass.CALL
-    indirect = any(token.is_register and token.file is RegisterFile.GPR for token in tokens)
+    indirect = any(token.kind is OperandKind.GPR for token in tokens)
     relative = "ABS" not in form.modifiers
     callee = text if call and printed is None and not indirect else None
     if printed is None and relative:

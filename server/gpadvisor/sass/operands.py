@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from gpadvisor.model.instruction import Register, RegisterFile
+from gpadvisor.model.instruction import Register, RegisterFile, register
 from gpadvisor.sass.addresses import Form, address_registers
 from gpadvisor.sass.matrix import Fragments, fragments, warpgroup_fragments
 from gpadvisor.sass.texture import FETCHES, fetch_registers
@@ -157,7 +157,7 @@ def _conservative(operands: Sequence[Operand]) -> Accesses:
         if operand is not first
         for name in (
             *operand.registers(),
-            *(part for place in operand.addresses for part in span(place.file, place.index, 1)),
+            *(part for place in operand.addresses for part in span(place.first, 1)),
         )
     )
     return _accesses(() if first is None else first.registers(), uses)
@@ -181,7 +181,7 @@ def _masked(form: Form, operands: Sequence[Operand]) -> list[Register]:
     file = RegisterFile.UNIFORM_PREDICATE if form.base.startswith("U") else RegisterFile.PREDICATE
     values = [operand.value for operand in operands if operand.value is not None]
     mask = values[-1] if values else (1 << _PREDICATES) - 1
-    return [r for i in range(_PREDICATES) if mask >> i & 1 for r in span(file, i, 1)]
+    return [register(file, i) for i in range(_PREDICATES) if mask >> i & 1]
 
 
 def _matrix(sizes: Fragments, operands: Sequence[Operand]) -> Accesses:

@@ -28,7 +28,7 @@ class OperandKind(Enum):
     SPECIAL = "X"  # SR_TID.X, B0, SB0, 2D, a symbol
 
 
-FILES: Final = {
+_FILES: Final = {
     "R": RegisterFile.GPR,
     "P": RegisterFile.PREDICATE,
     "UR": RegisterFile.UNIFORM,
@@ -42,7 +42,7 @@ _KINDS: Final = {
 }
 _LAST_INDEX: Final = {"R": 254, "P": 6, "UR": 254, "UP": 6}
 
-_REGISTER = re.compile(r"[-+!~|]*(?P<prefix>UR|UP|R|P)(?P<index>[0-9]+|Z|T)(?![A-Za-z0-9_])(?P<tail>.*)$")
+_REGISTER = re.compile(r"[-+!~|]*(?P<prefix>UR|UP|R|P)(?P<index>[0-9]+|Z|T)(?![A-Za-z0-9_])")
 _IN_BRACKETS = re.compile(
     r"(?<![A-Za-z0-9_.])(?P<prefix>UR|R)(?P<index>[0-9]+|Z)(?P<modifiers>(?:\.[A-Za-z0-9]+)*)"
 )
@@ -54,10 +54,10 @@ _NUMBER = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """One register inside brackets; ``index`` is None for RZ and URZ."""
+    """One register inside brackets."""
 
-    file: RegisterFile
-    index: int | None
+    first: Register | None  # None for RZ and URZ
+    uniform: bool
     wide: bool  # printed with ".64"
     narrow: bool  # printed with ".U32"
     role: str  # name before the bracket: "", "desc", "gdesc", "tmem", "c", ...
@@ -66,37 +66,26 @@ class Address:
 
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """One operand; ``index`` is None for RZ, PT, URZ, UPT and everything that is no register."""
+    """One operand."""
 
     kind: OperandKind
     text: str
-    file: RegisterFile | None = None
-    index: int | None = None
-    tail: str = ""  # modifiers after a register, ".reuse.H0_H0"
+    first: Register | None = None  # None for RZ, PT, URZ, UPT and everything that is no register
     addresses: tuple[Address, ...] = ()
     value: int | None = None  # of an integer immediate
-
-    @property
-    def is_predicate(self) -> bool:
-        """Whether it is one predicate of either file."""
-        return self.kind in (OperandKind.PREDICATE, OperandKind.UNIFORM_PREDICATE)
-
-    @property
-    def is_register(self) -> bool:
-        """Whether it is a register of either file."""
-        return self.kind in (OperandKind.GPR, OperandKind.UNIFORM)
+    is_register: bool = False  # of either file
+    is_predicate: bool = False  # a single one, of either file
 
     def registers(self, count: int = 1) -> tuple[Register, ...]:
-        """The ``count`` registers that start here; none for RZ and its like, never past the file's end."""
-        return span(self.file, self.index, count)
+        """The ``count`` registers that start here; none for RZ and its like."""
+        return span(self.first, count)
 
 
-def span(file: RegisterFile | None, index: int | None, count: int) -> tuple[Register, ...]:
-    """``count`` registers of a file from ``index`` on."""
-    if file is None or index is None:
+def span(first: Register | None, count: int) -> tuple[Register, ...]:
+    """``count`` registers from ``first`` on, never past the end of its file."""
+    if first is None:
         return ()
-    end = min(index + count, 255)
-    return tuple(register(file, i) for i in range(index, end))
+    return tuple(map(Register, range(first, min(first + count, (first | 255)))))
 
 
 def split_operands(text: str) -> tuple[str, ...]:
@@ -135,8 +124,7 @@ def parse_operand(text: str) -> Operand:
     bare = text.lstrip("-+!~|")
     if bare in ("PR", "UPR") or bare.startswith(("PR.", "UPR.")):
         uniform = bare.startswith("U")
-        kind = OperandKind.UNIFORM_PREDICATE_SET if uniform else OperandKind.PREDICATE_SET
-        return Operand(kind, text, file=FILES["UP" if uniform else "P"], tail=bare.partition(".")[2])
+        return Operand(OperandKind.UNIFORM_PREDICATE_SET if uniform else OperandKind.PREDICATE_SET, text)
     if _NUMBER.match(text):
         return Operand(OperandKind.IMMEDIATE, text, value=_integer(text))
     return Operand(OperandKind.SPECIAL, text)
@@ -149,12 +137,23 @@ def _integer(text: str) -> int | None:
         return None
 
 
+def _first(prefix: str, digits: str) -> Register | None:
+    """The register of a name; None for RZ, PT and for what no file has."""
+    if not digits.isdigit() or len(digits) > 3 or int(digits) > _LAST_INDEX[prefix]:
+        return None
+    return register(_FILES[prefix], int(digits))
+
+
 def _register_operand(text: str, match: re.Match[str]) -> Operand:
-    prefix, digits = match["prefix"], match["index"]
-    index = int(digits) if digits.isdigit() and len(digits) <= 3 else None
-    if index is not None and index > _LAST_INDEX[prefix]:
-        index = None
-    return Operand(_KINDS[prefix], text, file=FILES[prefix], index=index, tail=match["tail"])
+    prefix = match["prefix"]
+    predicate = prefix.endswith("P")
+    return Operand(
+        _KINDS[prefix],
+        text,
+        first=_first(prefix, match["index"]),
+        is_register=not predicate,
+        is_predicate=predicate,
+    )
 
 
 def _bracket_operand(text: str) -> Operand:
@@ -163,12 +162,11 @@ def _bracket_operand(text: str) -> Operand:
     for group in _GROUP.finditer(text):
         names.append(group["name"])
         for match in _IN_BRACKETS.finditer(group["content"]):
-            index = int(match["index"]) if match["index"].isdigit() and len(match["index"]) <= 3 else None
             modifiers = match["modifiers"].split(".")
             addresses.append(
                 Address(
-                    file=FILES[match["prefix"]],
-                    index=index if index is not None and index < 255 else None,
+                    first=_first(match["prefix"], match["index"]),
+                    uniform=match["prefix"] == "UR",
                     wide="64" in modifiers,
                     narrow="U32" in modifiers or "S32" in modifiers,
                     role=group["name"],

@@ -29,8 +29,8 @@ TOKENS = st.sampled_from(
     [
         "R0", "R254", "R255", "R999999", "RZ", "-R4.reuse.H0_H0", "|R5|", "P0", "!P6", "PT", "P9", "UP1",
         "UR63", "UR255", "URZ", "[R2.64+UR4+0x10]", "[UR4]", "desc[UR4][R2.64]", "gdesc[UR8]", "tmem[UR7]",
-        "cx[UR4][0x10]", "c[0x0][R4+0x160]", "[", "]", "{5,4}", "0x7fffffff", "-1.5e+30", "+INF", "SB0", "B0", "PR",
-        "2D", "ARRAY_CUBE", "`(.L_x_3)", "32@lo((a + b))", "0xf", "SR_TID.X", ".", "-", "",
+        "cx[UR4][0x10]", "c[0x0][R4+0x160]", "[", "]", "{5,4}", "0x7fffffff", "-1.5e+30", "+INF", "SB0", "B0",
+        "PR", "2D", "ARRAY_CUBE", "`(.L_x_3)", "32@lo((a + b))", "0xf", "SR_TID.X", ".", "-", "",
     ]
 )  # fmt: skip
 MODIFIERS = st.sampled_from(
