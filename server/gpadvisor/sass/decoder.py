@@ -192,6 +192,8 @@ def _resolve(
     callee = text if call and printed is None and not indirect else None
     if printed is None and relative:
         encoded = inside(relative_target(arch, pc, low, high, short=form.base in _LABELLED), length)
+        if call and encoded == pc + INSTRUCTION_BYTES:
+            encoded = None  # not linked yet: the offset is still zero
         if not call and encoded is not None:
             operands = operands.removesuffix(text) + f"{encoded:#x}"
         printed = encoded

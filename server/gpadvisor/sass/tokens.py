@@ -85,6 +85,8 @@ def span(first: Register | None, count: int) -> tuple[Register, ...]:
     """``count`` registers from ``first`` on, never past the end of its file."""
     if first is None:
         return ()
+    if count == 1:
+        return (first,)
     return tuple(map(Register, range(first, min(first + count, (first | 255)))))
 
 

@@ -63,6 +63,8 @@ def test_a_label_is_resolved_by_the_encoding() -> None:
 def test_calls() -> None:
     words = (0x0000003000007944, 0)
     assert _branch(SassLine(None, "CALL.REL.NOINC", "$k$helper"), words) == (0x60, "$k$helper", "$k$helper")
+    unlinked = SassLine(None, "CALL.REL.NOINC", "elsewhere")
+    assert _branch(unlinked, (0x0000000000007944, 0)) == (None, "elsewhere", "elsewhere")
     assert _branch(SassLine(None, "CALL.REL.NOINC", "0x60"), words) == (0x60, None, "0x60")
     assert _branch(SassLine(None, "CALL.ABS.NOINC", "vprintf"), words) == (None, "vprintf", "vprintf")
     assert _branch(SassLine(None, "CALL.ABS.NOINC", "R2"), words) == (None, None, "R2")
