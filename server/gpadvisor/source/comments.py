@@ -10,61 +10,39 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
 
 from tree_sitter import Node, Tree
 
-from gpadvisor.source.syntax import MAX_PARSED_BYTES, parse_cuda
+from gpadvisor.source.facts import HASH_SUFFIXES, MARKER, MAX_COMMENTS, MAX_REASON, SuppressionComment
 
-MAX_COMMENTS: Final = 1_000
-"""Suppressions read from one file; a source has a handful."""
-_MAX_REASON: Final = 400
 _MAX_WRAPPERS: Final = 8
 """``extern "C"`` and template heads around a function."""
 _MARKER: Final = re.compile(
     rb"gpadvisor:[ \t]{0,8}ignore\b(?:[ \t]{0,8}\[(?P<codes>[^\]\r\n]{0,400})\])?(?P<reason>[^\r\n]{0,400})"
 )
 _CODE: Final = re.compile(r"^GPA[0-9]{3}$")
-_HASH_SUFFIXES: Final = (".py", ".pyi", ".pyx", ".jl")
 _PYTHON_TOKEN: Final = re.compile(rb'"""|\'\'\'|\\.|["\'#\n]', re.DOTALL)
 _JULIA_TOKEN: Final = re.compile(rb'"""|#=|=#|\\.|["#\n]', re.DOTALL)
 _LINE_COMMENT: Final = re.compile(rb"//[ \t]{0,80}(?=gpadvisor:)")
 _BODIES: Final = ("body", "consequence", "alternative")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SuppressionComment:
-    """One comment; lines count from 1, both ends of the covered range included."""
-
-    codes: tuple[str, ...]  # empty where the comment names no rule code, which makes it void
-    reason: str
-    line: int
-    first_line: int
-    last_line: int
-
-    def covers(self, line: int) -> bool:
-        """Whether a line is in the covered range."""
-        return self.first_line <= line <= self.last_line
-
-
-def suppression_comments(path: str, text: str) -> tuple[SuppressionComment, ...]:
+def suppression_comments(path: str, data: bytes, tree: Tree | None) -> tuple[SuppressionComment, ...]:
     """The suppression comments of a source, in order; the file name decides the language.
 
-    Markers in strings and macros are not comments. A source larger than the parser is given, or one it
-    cannot make sense of at that place, still has its comments read, each covering one line.
+    Markers in strings and macros are not comments. A source without a tree, or one that the parser cannot
+    make sense of at that place, still has its comments read, each covering one line.
     """
-    if "gpadvisor:" not in text:
+    if MARKER.encode() not in data:
         return ()
-    data = text.encode("utf-8", "replace")
     source = _Source(data)
-    if path.lower().endswith(_HASH_SUFFIXES):
-        spans = list(_hash_comments(data, _JULIA_TOKEN if path.lower().endswith(".jl") else _PYTHON_TOKEN))
-        tree = None
+    lower = path.lower()
+    if lower.endswith(HASH_SUFFIXES):
+        spans = list(_hash_comments(data, _JULIA_TOKEN if lower.endswith(".jl") else _PYTHON_TOKEN))
     else:
-        spans, tree = _cuda_comments(data)
-    found = [_comment(source, tree, start, end, match) for start, end, match in spans[:MAX_COMMENTS]]
-    return tuple(comment for comment in found if comment is not None)
+        spans = list(_line_comments(data)) if tree is None else _cuda_comments(data, tree)
+    return tuple(_comment(source, tree, start, end, match) for start, end, match in spans[:MAX_COMMENTS])
 
 
 class _Source:
@@ -92,17 +70,14 @@ class _Source:
 _Span = tuple[int, int, re.Match[bytes]]
 
 
-def _cuda_comments(data: bytes) -> tuple[list[_Span], Tree | None]:
-    """Comments that hold a marker, by the grammar where the file is not too large for it."""
-    if len(data) > MAX_PARSED_BYTES:
-        return list(_line_comments(data)), None
-    tree = parse_cuda(data)
+def _cuda_comments(data: bytes, tree: Tree) -> list[_Span]:
+    """Comments that hold a marker, by the grammar."""
     spans = []
     for match in _MARKER.finditer(data):
         node = tree.root_node.descendant_for_byte_range(match.start(), match.start() + 1)
         if node is not None and node.type == "comment":
             spans.append((node.start_byte, node.end_byte, match))
-    return spans, tree
+    return spans
 
 
 def _line_comments(data: bytes) -> Iterator[_Span]:
@@ -165,7 +140,7 @@ def _comment(
 
 
 def _reason(text: str) -> str:
-    return " ".join(text.replace("*/", " ").replace("=#", " ").split()).lstrip(":-").strip()[:_MAX_REASON]
+    return " ".join(text.replace("*/", " ").replace("=#", " ").split()).lstrip(":-").strip()[:MAX_REASON]
 
 
 def _next_code(source: _Source, tree: Tree | None, line: int) -> int:

@@ -9,35 +9,37 @@ from typing import Final
 
 from gpadvisor.model.advice import KernelAdvice, ScopeKind, Suggestion
 from gpadvisor.model.ids import SourceLocation
-from gpadvisor.source.patterns import CudaSource, Token
+from gpadvisor.source.facts import HASH_SUFFIXES, SourceFacts, Token
 
-_OTHER_LANGUAGES: Final = (".py", ".pyi", ".pyx", ".jl")
 _SHOWN: Final = 4
-_MAX_TOKEN: Final = 60
 _LINES: Final = 8
 
-Sources = Callable[[str], CudaSource | None]
+Sources = Callable[[str], SourceFacts | None]
+"""The facts of a source by the path that the advice uses; None where there are none."""
 
 
-def name_source_tokens(kernels: Sequence[KernelAdvice], texts: Mapping[str, str]) -> tuple[KernelAdvice, ...]:
+def name_source_tokens(kernels: Sequence[KernelAdvice], sources: Sources) -> tuple[KernelAdvice, ...]:
     """The kernels with a sentence added to each suggestion that the source has something to say about.
 
     Args:
         kernels: Advice.
-        texts: Sources by the path that the advice uses, as they were when the code was built.
+        sources: Facts of the sources as they were when the code was built.
     """
-    parsed: dict[str, CudaSource | None] = {}
-
-    def source(path: str) -> CudaSource | None:
-        if path not in parsed:
-            known = path in texts and not path.lower().endswith(_OTHER_LANGUAGES)
-            parsed[path] = CudaSource(texts[path]) if known else None
-        return parsed[path]
-
     return tuple(
-        replace(kernel, suggestions=tuple(_named(suggestion, source) for suggestion in kernel.suggestions))
+        replace(kernel, suggestions=tuple(_named(suggestion, sources) for suggestion in kernel.suggestions))
         for kernel in kernels
     )
+
+
+def files_asked_about(kernels: Sequence[KernelAdvice]) -> set[str]:
+    """The files whose facts ``name_source_tokens`` would look at."""
+    asked: set[str] = set()
+
+    def note(path: str) -> None:
+        asked.add(path)
+
+    name_source_tokens(kernels, note)
+    return {path for path in asked if not path.lower().endswith(HASH_SUFFIXES)}
 
 
 def _named(suggestion: Suggestion, source: Sources) -> Suggestion:
@@ -71,26 +73,23 @@ def _arithmetic(suggestion: Suggestion, source: Sources) -> str:
     opcodes = _opcodes(suggestion)
     parts = []
     if opcodes & {"F64", "DADD", "DMUL", "DFMA", "DSETP"}:
-        literals = _tokens(suggestion, source, CudaSource.double_literals)
+        literals = _tokens(suggestion, source, lambda facts: facts.double_literals)
         parts.append(_list("double literal", "double literals", literals))
     if opcodes & {"I2F", "F2I", "RCP", "RCP64H"}:
-        parts.append(_list("division", "divisions", _tokens(suggestion, source, CudaSource.divisions)))
+        divisions = _tokens(suggestion, source, lambda facts: facts.divisions)
+        parts.append(_list("division", "divisions", divisions))
     return " ".join(part for part in parts if part)
 
 
 def _tokens(
-    suggestion: Suggestion, source: Sources, query: Callable[[CudaSource, int], tuple[Token, ...]]
+    suggestion: Suggestion, source: Sources, query: Callable[[SourceFacts], tuple[Token, ...]]
 ) -> list[str]:
     found = []
     for place in _places(suggestion):
-        text = source(place.file)
-        tokens = () if text is None else query(text, place.line)
-        found += [f"{_short(token.text)} (line {token.line})" for token in tokens if token.line == place.line]
+        facts = source(place.file)
+        tokens = () if facts is None else query(facts)
+        found += [f"{token.text} (line {token.line})" for token in tokens if token.line == place.line]
     return list(dict.fromkeys(found))
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= _MAX_TOKEN else text[: _MAX_TOKEN - 3] + "..."
 
 
 def _list(one: str, several: str, names: Sequence[str]) -> str:
@@ -103,8 +102,8 @@ def _list(one: str, several: str, names: Sequence[str]) -> str:
 def _pragma(suggestion: Suggestion, source: Sources) -> str:
     """Loop unrolling: what the loop's pragma says already."""
     place = suggestion.scope.location
-    text = None if place is None or suggestion.scope.kind is not ScopeKind.LOOP else source(place.file)
-    loop = None if text is None or place is None else text.loop(place.line)
+    facts = None if place is None or suggestion.scope.kind is not ScopeKind.LOOP else source(place.file)
+    loop = None if facts is None or place is None else facts.loop(place.line)
     if loop is None or loop.unroll is None:
         return ""
     return f"The loop has #pragma unroll {loop.unroll}".rstrip() + " already."
@@ -113,22 +112,22 @@ def _pragma(suggestion: Suggestion, source: Sources) -> str:
 def _aliasing(suggestion: Suggestion, source: Sources) -> str:
     """Code reordering: pointers that the compiler must assume to overlap."""
     for place in _places(suggestion):
-        text = source(place.file)
-        kernel = None if text is None else text.kernel(place.line)
+        facts = source(place.file)
+        kernel = None if facts is None else facts.kernel(place.line)
         if kernel is not None:
             names = list(kernel.unrestricted)
-            return "" if len(names) < 2 else f"Pointers without __restrict__: {', '.join(names[:8])}."
+            return "" if len(names) < 2 else f"Pointers without __restrict__: {', '.join(names)}."
     return ""
 
 
 def _bounds(suggestion: Suggestion, source: Sources) -> str:
     """Thread and block increase: the launch bounds that are there."""
     place = suggestion.scope.location
-    text = None if place is None else source(place.file)
-    kernel = None if text is None or place is None else text.kernel(place.line)
+    facts = None if place is None else source(place.file)
+    kernel = None if facts is None or place is None else facts.kernel(place.line)
     if kernel is None or kernel.launch_bounds is None:
         return ""
-    return f"The kernel has __launch_bounds__({_short(kernel.launch_bounds)}) already."
+    return f"The kernel has __launch_bounds__({kernel.launch_bounds}) already."
 
 
 _QUESTIONS: Final[Mapping[str, Callable[[Suggestion, Sources], str]]] = {

@@ -1,122 +1,133 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a CUDA source says that its machine code does not: literals, divisions, pragmas, launch bounds."""
+"""What a CUDA source says that its machine code does not: literals, divisions, pragmas, launch bounds.
+
+No text is looked at beyond some hundred bytes: expressions nest, and each level contains the ones below it.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
-from tree_sitter import Node
+from tree_sitter import Node, Tree
 
-from gpadvisor.source.syntax import MAX_PARSED_BYTES, parse_cuda
+from gpadvisor.source.facts import MAX_POINTERS, MAX_SITES, MAX_TEXT, KernelSite, LoopSite, Token
 
 _LOOPS: Final = frozenset({"for_statement", "while_statement", "do_statement", "for_range_loop"})
+_ARITHMETIC: Final = frozenset({"binary_expression", "assignment_expression"})
 _DOUBLE: Final = re.compile(
-    r"^(?:(?:[0-9][0-9']*\.[0-9']*|\.[0-9][0-9']*)(?:[eE][+-]?[0-9]+)?|[0-9][0-9']*[eE][+-]?[0-9]+"
-    r"|0[xX][0-9a-fA-F'.]+[pP][+-]?[0-9]+)[lL]?$"
+    rb"^(?:(?:[0-9][0-9']*\.[0-9']*|\.[0-9][0-9']*)(?:[eE][+-]?[0-9]+)?|[0-9][0-9']*[eE][+-]?[0-9]+"
+    rb"|0[xX][0-9a-fA-F'.]+[pP][+-]?[0-9]+)[lL]?$"
 )
-_UNROLL: Final = re.compile(r"^(?:GCC\s+)?unroll\b\s*(.{0,80})$")
-_BOUNDS: Final = re.compile(r"__launch_bounds__\s*\(([^()]{0,200}(?:\([^()]{0,100}\)[^()]{0,100}){0,4})\)")
-_RESTRICT: Final = re.compile(r"\b(?:__restrict__|__restrict|restrict)\b")
-_MAX_VISITED: Final = 100_000
-"""Nodes looked at for one question; a line of generated code can have any number."""
-_MAX_FOUND: Final = 100
-"""Findings on one line or in one signature."""
-_MAX_COMMENTS: Final = 16
-"""Comments between a pragma and its loop."""
+_UNROLL: Final = re.compile(rb"^(?:GCC\s+)?unroll\b\s*(.{0,80})$")
+_BOUNDS: Final = re.compile(rb"__launch_bounds__\s*\(([^()]{0,200}(?:\([^()]{0,100}\)[^()]{0,100}){0,4})\)")
+_RESTRICT: Final = re.compile(rb"\b(?:__restrict__|__restrict|restrict)\b")
+_MAX_VISITED: Final = 2_000_000
+_MAX_PARAMETERS: Final = 100
+_EXPRESSION_BYTES: Final = 256
+_HEAD_BYTES: Final = 4_096
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Token:
-    """An expression as the source has it, on one line."""
+@dataclass(slots=True)
+class Patterns:
+    """The sites found so far, in source order."""
 
-    text: str
-    line: int
-    column: int  # from 1, in bytes
+    data: bytes
+    double_literals: list[Token] = field(default_factory=list)
+    divisions: list[Token] = field(default_factory=list)
+    loops: list[LoopSite] = field(default_factory=list)
+    kernels: list[KernelSite] = field(default_factory=list)
 
+    def look_at(self, node: Node, unroll: str | None) -> None:
+        """Note what a node is; ``unroll`` is what the pragma right before it says."""
+        kind = node.type
+        if kind == "number_literal":
+            if len(self.double_literals) < MAX_SITES and _DOUBLE.match(self.bytes_of(node)):
+                self.double_literals.append(self._token(node))
+        elif kind in _ARITHMETIC:
+            if len(self.divisions) < MAX_SITES and _is_division(node):
+                self.divisions.append(self._token(node))
+        elif kind in _LOOPS:
+            if len(self.loops) < MAX_SITES:
+                self.loops.append(LoopSite(line=_line(node), last_line=_last_line(node), unroll=unroll))
+        elif kind == "function_definition" and len(self.kernels) < MAX_SITES:
+            self._function(node)
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LoopSite:
-    """A loop statement."""
+    def _token(self, node: Node) -> Token:
+        # One byte more than the limit tells a text that was cut from one that ends there.
+        return Token(text=_short(self.bytes_of(node, _EXPRESSION_BYTES + 1)), line=_line(node))
 
-    line: int
-    last_line: int
-    unroll: str | None  # what stands behind ``#pragma unroll``, "" where nothing does; None without a pragma
+    def _function(self, node: Node) -> None:
+        body = node.child_by_field_name("body")
+        end = node.end_byte if body is None else body.start_byte
+        head = self.data[node.start_byte : min(end, node.start_byte + _HEAD_BYTES)]
+        if b"__global__" not in head:
+            return
+        bounds = _BOUNDS.search(head)
+        site = KernelSite(
+            line=_line(node),
+            last_line=_last_line(node),
+            launch_bounds=None if bounds is None else _short(bounds.group(1)),
+            unrestricted=self._unrestricted(node),
+        )
+        self.kernels.append(site)
 
+    def _unrestricted(self, function: Node) -> tuple[str, ...]:
+        declarator = function.child_by_field_name("declarator")
+        while declarator is not None and declarator.type != "function_declarator":
+            declarator = declarator.child_by_field_name("declarator")
+        parameters = None if declarator is None else declarator.child_by_field_name("parameters")
+        names: list[str] = []
+        for parameter in [] if parameters is None else parameters.named_children[:_MAX_PARAMETERS]:
+            inner = parameter.child_by_field_name("declarator")
+            if inner is None or inner.type != "pointer_declarator":
+                continue
+            if _RESTRICT.search(self.bytes_of(parameter, _HEAD_BYTES)):
+                continue
+            while inner is not None and inner.type != "identifier":
+                inner = inner.child_by_field_name("declarator")
+            if inner is not None:
+                names.append(_short(self.bytes_of(inner)))
+        return tuple(names[:MAX_POINTERS])
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KernelSite:
-    """A kernel's definition."""
+    def bytes_of(self, node: Node, limit: int = _EXPRESSION_BYTES) -> bytes:
+        """The text of a node, as far as it is looked at."""
+        return self.data[node.start_byte : min(node.end_byte, node.start_byte + limit)]
 
-    line: int
-    last_line: int
-    launch_bounds: str | None  # the arguments as written
-    unrestricted: tuple[str, ...]  # pointer parameters without __restrict__
-
-
-class CudaSource:
-    """A parsed source; its questions are answered for one line each, so that a large file costs little."""
-
-    def __init__(self, text: str) -> None:
-        data = text.encode("utf-8", "replace")
-        # Of a generated file of many megabytes nothing is known rather than everything late.
-        self._root = parse_cuda(data if len(data) <= MAX_PARSED_BYTES else b"").root_node
-
-    def double_literals(self, line: int) -> tuple[Token, ...]:
-        """Floating-point literals of type double (or long double, which device code treats alike)."""
-        nodes = (node for node in self._on(line) if node.type == "number_literal")
-        return _tokens(node for node in nodes if _DOUBLE.match(_text(node)))
-
-    def divisions(self, line: int) -> tuple[Token, ...]:
-        """Divisions and remainders, also by assignment, by something that is not a literal."""
-        return _tokens(node for node in self._on(line) if _is_division(node))
-
-    def loop(self, line: int) -> LoopSite | None:
-        """The innermost loop whose head begins on a line."""
-        found = None
-        for node in self._on(line):
-            if node.type in _LOOPS and _line(node) == line:
-                found = node
-        if found is None:
+    def unroll(self, node: Node) -> str | None:
+        """What a pragma says about unrolling the statement after it."""
+        if node.type != "preproc_call":
             return None
-        return LoopSite(line=line, last_line=_last_line(found), unroll=_unroll(found))
-
-    def kernel(self, line: int) -> KernelSite | None:
-        """The ``__global__`` function that a line is in."""
-        for node in self._on(line):
-            if node.type != "function_definition":
-                continue
-            body = node.child_by_field_name("body")
-            whole = _text(node)
-            head = whole if body is None else whole.encode()[: body.start_byte - node.start_byte].decode()
-            if "__global__" not in head:
-                continue
-            bounds = _BOUNDS.search(head)
-            return KernelSite(
-                line=_line(node),
-                last_line=_last_line(node),
-                launch_bounds=None if bounds is None else " ".join(bounds.group(1).split()),
-                unrestricted=_unrestricted(node),
-            )
-        return None
-
-    def _on(self, line: int) -> Iterator[Node]:
-        """Nodes that touch a line, outer ones first, in source order."""
-        row = line - 1
-        stack = [self._root]
-        for _ in range(_MAX_VISITED):
-            if not stack:
-                return
-            node = stack.pop()
-            if node.start_point[0] <= row <= node.end_point[0]:
-                yield node
-                stack.extend(reversed(node.children))
+        argument = node.child_by_field_name("argument")
+        found = None if argument is None else _UNROLL.match(self.bytes_of(argument).strip())
+        return None if found is None else _short(found.group(1).partition(b"//")[0])
 
 
-def _text(node: Node) -> str:
-    return "" if node.text is None else node.text.decode("utf-8", "replace")
+def find_patterns(data: bytes, tree: Tree) -> Patterns:
+    """Walk a tree once, without recursion: code nests as deep as it likes."""
+    found = Patterns(data)
+    stack: list[tuple[Node, str | None]] = [(tree.root_node, None)]
+    for _ in range(_MAX_VISITED):
+        if not stack:
+            break
+        node, unroll = stack.pop()
+        found.look_at(node, unroll)
+        below: list[tuple[Node, str | None]] = []
+        before: str | None = None
+        for child in node.children:
+            below.append((child, before))
+            # Comments may stand between a pragma and its loop.
+            if child.is_named and child.type != "comment":
+                before = found.unroll(child)
+        stack.extend(reversed(below))
+    return found
+
+
+def _short(raw: bytes) -> str:
+    text = " ".join(raw.decode("utf-8", "replace").split())
+    cut = len(raw) > _EXPRESSION_BYTES or len(text) > MAX_TEXT
+    return text[: MAX_TEXT - 3] + "..." if cut else text
 
 
 def _line(node: Node) -> int:
@@ -127,53 +138,8 @@ def _last_line(node: Node) -> int:
     return node.end_point[0] + 1
 
 
-def _tokens(nodes: Iterator[Node]) -> tuple[Token, ...]:
-    found = []
-    for node in nodes:
-        text = " ".join(_text(node).split())
-        found.append(Token(text=text, line=_line(node), column=node.start_point[1] + 1))
-        if len(found) == _MAX_FOUND:
-            break
-    return tuple(found)
-
-
 def _is_division(node: Node) -> bool:
-    if node.type not in {"binary_expression", "assignment_expression"}:
-        return False
     operator, right = node.child_by_field_name("operator"), node.child_by_field_name("right")
     if operator is None or right is None or operator.type not in {"/", "%", "/=", "%="}:
         return False
     return right.type != "number_literal"
-
-
-def _unroll(loop: Node) -> str | None:
-    """The pragma before a loop, over comments."""
-    before = loop.prev_named_sibling
-    for _ in range(_MAX_COMMENTS):
-        if before is None or before.type != "comment":
-            break
-        before = before.prev_named_sibling
-    if before is None or before.type != "preproc_call":
-        return None
-    argument = before.child_by_field_name("argument")
-    found = None if argument is None else _UNROLL.match(_text(argument).strip())
-    return None if found is None else found.group(1).partition("//")[0].strip()
-
-
-def _unrestricted(function: Node) -> tuple[str, ...]:
-    declarator = function.child_by_field_name("declarator")
-    while declarator is not None and declarator.type != "function_declarator":
-        declarator = declarator.child_by_field_name("declarator")
-    parameters = None if declarator is None else declarator.child_by_field_name("parameters")
-    if parameters is None:
-        return ()
-    names = []
-    for parameter in parameters.named_children[:_MAX_FOUND]:
-        inner = parameter.child_by_field_name("declarator")
-        if inner is None or inner.type != "pointer_declarator" or _RESTRICT.search(_text(parameter)):
-            continue
-        while inner is not None and inner.type != "identifier":
-            inner = inner.child_by_field_name("declarator")
-        if inner is not None:
-            names.append(_text(inner))
-    return tuple(names)

@@ -9,7 +9,7 @@ from dataclasses import replace
 from gpadvisor.model.advice import Hotspot, KernelAdvice, Suggestion, Suppression
 from gpadvisor.model.ids import SourceLocation
 from gpadvisor.model.problem import Problem, ProblemCode
-from gpadvisor.source.comments import SuppressionComment
+from gpadvisor.source.facts import SuppressionComment
 
 Comments = Mapping[str, Sequence[SuppressionComment]]
 """Suppression comments by file, under the names that the advice uses."""

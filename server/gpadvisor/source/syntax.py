@@ -9,6 +9,8 @@ from typing import Final
 import tree_sitter_cuda
 from tree_sitter import Language, Parser, Tree
 
+from gpadvisor.source.facts import HASH_SUFFIXES
+
 MAX_PARSED_BYTES: Final = 1 << 20
 """Larger files are generated. The worst text of this size takes seconds and hundreds of megabytes."""
 
@@ -18,6 +20,8 @@ def _parser() -> Parser:
     return Parser(Language(tree_sitter_cuda.language()))
 
 
-def parse_cuda(source: bytes) -> Tree:
-    """The syntax tree of a source of at most ``MAX_PARSED_BYTES``."""
+def parse_cuda(path: str, source: bytes) -> Tree | None:
+    """The syntax tree of a source; None for one of another language, or of many megabytes."""
+    if path.lower().endswith(HASH_SUFFIXES) or len(source) > MAX_PARSED_BYTES:
+        return None
     return _parser().parse(source)

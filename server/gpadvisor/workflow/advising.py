@@ -11,11 +11,14 @@ from gpadvisor.advice import advise, advise_kernel
 from gpadvisor.model.advice import Advice, KernelAdvice
 from gpadvisor.model.problem import Problem
 from gpadvisor.optimizers import OPTIMIZERS
-from gpadvisor.source import apply_suppressions, name_source_tokens
+from gpadvisor.source.facts import MARKER
+from gpadvisor.source.naming import files_asked_about, name_source_tokens
+from gpadvisor.source.suppression import apply_suppressions
 from gpadvisor.workflow.analysis import AnalysedKernel, Analysis, analyse_file
 from gpadvisor.workflow.cache import Cache
 from gpadvisor.workflow.inputs import InputKind, input_kind
 from gpadvisor.workflow.request import Progress, Request
+from gpadvisor.workflow.source_facts import read_source_facts
 from gpadvisor.workflow.sources import find_sources
 from gpadvisor.workflow.suppressing import comments_as_profiled
 
@@ -27,6 +30,9 @@ class AdvisedFile:
     advice: Advice
     texts: Mapping[str, str]  # source text by the path that the line table names
     wanted_sources: Mapping[str, list[str] | list[int]]  # what the search on this machine looked for
+    lasting: (
+        bool  # whether the same inputs would give the same advice; False where a process failed in passing
+    )
 
 
 def advise_file(path: Path, request: Request, progress: Progress, cache: Cache) -> AdvisedFile:
@@ -40,9 +46,14 @@ def advise_file(path: Path, request: Request, progress: Progress, cache: Cache) 
     lines = _analysed_lines(analysis)
     compiled = path if input_kind(path) is InputKind.SOURCE else None
     sources = find_sources(lines.keys(), analysis.profile, compiled, request)
-    kernels = name_source_tokens([_advise(kernel, request) for kernel in analysis.kernels], sources.texts)
+    kernels: tuple[KernelAdvice, ...] = tuple(_advise(kernel, request) for kernel in analysis.kernels)
+    texts = sources.texts
+    quoted = {path: (path, texts[path]) for path in files_asked_about(kernels) & texts.keys()}
+    commented = [(path, text) for path, text in sources.now.items() if MARKER in text]
+    facts, unread = read_source_facts({*quoted.values(), *commented})
+    kernels = name_source_tokens(kernels, lambda path: facts.get(quoted[path]) if path in quoted else None)
     unused: tuple[Problem, ...] = ()
-    comments = comments_as_profiled(sources)
+    comments = comments_as_profiled(sources, facts)
     if comments:
         kernels, _ = apply_suppressions(kernels, comments, analysed_lines=lines)
         # A comment is of use even where the thresholds would have hidden what it suppresses.
@@ -59,10 +70,11 @@ def advise_file(path: Path, request: Request, progress: Progress, cache: Cache) 
             profile=profile,
             launches=analysis.launches,
             sources=sources.matches,
-            more_problems=(*analysis.problems, *sources.problems, *unused),
+            more_problems=(*analysis.problems, *sources.problems, *unread, *unused),
         ),
-        texts=sources.texts,
+        texts=texts,
         wanted_sources=sources.wanted,
+        lasting=not unread,
     )
 
 

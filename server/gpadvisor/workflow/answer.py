@@ -107,7 +107,7 @@ def _fresh(
     result = advise_file(path, request, progress, cache)
     text = render(result.advice, shown, result.texts, request.root)
     fired = fired_suggestions(result.advice)
-    if key:
+    if key and result.lasting:
         entry = {
             "wanted": result.wanted_sources,
             "sources": local_sources.fingerprint(request.root, result.wanted_sources),

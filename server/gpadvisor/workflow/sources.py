@@ -11,7 +11,7 @@ from pathlib import Path
 from gpadvisor.model.advice import SourceMatch
 from gpadvisor.model.problem import Problem, ProblemCode
 from gpadvisor.model.profile import Profile, SourceText
-from gpadvisor.source import LocalFile, PathMapping, mapped_paths, match_sources, path_parts
+from gpadvisor.source.matching import LocalFile, PathMapping, mapped_paths, match_sources, path_parts
 from gpadvisor.workflow import local_sources
 from gpadvisor.workflow.request import Request
 
@@ -30,6 +30,11 @@ class FoundSources:
     def texts(self) -> dict[str, str]:
         """The text to quote: as profiled, else as it is now."""
         return {**self.local, **self.profiled}
+
+    @property
+    def now(self) -> dict[str, str]:
+        """The text whose comments count: as it is now, else as profiled."""
+        return {**self.profiled, **self.local}
 
 
 def find_sources(

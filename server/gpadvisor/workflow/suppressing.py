@@ -3,20 +3,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from gpadvisor.advice.compare import map_lines
-from gpadvisor.source import SuppressionComment, suppression_comments
+from gpadvisor.source.facts import SourceFacts, SuppressionComment
+from gpadvisor.workflow.source_facts import Source
 from gpadvisor.workflow.sources import FoundSources
 
 
-def comments_as_profiled(sources: FoundSources) -> dict[str, tuple[SuppressionComment, ...]]:
+def comments_as_profiled(
+    sources: FoundSources, facts: Mapping[Source, SourceFacts]
+) -> dict[str, tuple[SuppressionComment, ...]]:
     """Suppression comments by file, with the lines that they cover in the text that was profiled."""
     comments: dict[str, tuple[SuppressionComment, ...]] = {}
-    for path, text in sources.texts.items():
-        now = sources.local.get(path, text)
-        found = suppression_comments(path, now)
+    for path, now in sources.now.items():
+        found = facts[path, now].comments if (path, now) in facts else ()
         if found and path in sources.profiled and sources.profiled[path] != now:
             found = _as_profiled(found, now, sources.profiled[path])
         if found:

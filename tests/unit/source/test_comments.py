@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import pytest
 
-from gpadvisor.source.comments import MAX_PARSED_BYTES, SuppressionComment, suppression_comments
+from gpadvisor.source.facts import SuppressionComment
+from gpadvisor.source.reading import source_facts
+from gpadvisor.source.syntax import MAX_PARSED_BYTES
 
 
 def only(text: str, path: str = "a.cu") -> SuppressionComment:
-    (comment,) = suppression_comments(path, text)
+    (comment,) = source_facts(path, text).comments
     return comment
 
 
@@ -76,7 +78,7 @@ def test_a_marker_in_a_string_or_a_macro_is_no_comment() -> None:
         'const char *r = R"(\n// gpadvisor: ignore[GPA102]\n)";\n'
         '#define TWICE(x) x + /* */ \\\n  x "gpadvisor: ignore[GPA102]"\n'
     )
-    assert suppression_comments("a.cuh", text) == ()
+    assert source_facts("a.cuh", text).comments == ()
 
 
 @pytest.mark.parametrize(
@@ -103,7 +105,7 @@ def test_python_follows_strings() -> None:
         "t = 'it\\'s # gpadvisor: ignore[GPA104]'\n"
         "# gpadvisor: ignore[GPA105]\n\n# note\ny = 1\n"
     )
-    found = suppression_comments("kernels/softmax.py", text)
+    found = source_facts("kernels/softmax.py", text).comments
     assert [(c.codes[0], c.first_line, c.last_line) for c in found] == [("GPA101", 1, 1), ("GPA105", 10, 10)]
 
 
@@ -129,14 +131,13 @@ def test_long_lines_and_odd_bytes_do_not_matter() -> None:
     assert len(comment.reason) <= 400
 
 
-def test_a_source_without_markers_is_not_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gpadvisor.source.comments.parse_cuda", pytest.fail)
-    assert suppression_comments("a.cu", "// nothing here\nint x;\n") == ()
+def test_a_source_without_markers_has_no_comments() -> None:
+    assert source_facts("a.cu", "// nothing here\nint x;\n").comments == ()
 
 
 def test_a_thousand_comments_in_a_row_are_for_the_same_line() -> None:
     text = "// gpadvisor: ignore[GPA102]\n\n" * 1_200 + "int x = 1;\n"
-    found = suppression_comments("a.cu", text)
+    found = source_facts("a.cu", text).comments
     assert len(found) == 1_000
     assert {(comment.first_line, comment.last_line) for comment in found} == {(2_401, 2_401)}
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import pytest
 
-from gpadvisor.source.patterns import MAX_PARSED_BYTES, CudaSource, KernelSite, LoopSite
+from gpadvisor.source.facts import MAX_SITES, MAX_TEXT, KernelSite, LoopSite, SourceFacts, Token
+from gpadvisor.source.reading import source_facts
+from gpadvisor.source.syntax import MAX_PARSED_BYTES
 
 KERNEL = """#include <x.h>
 template <typename T>
@@ -25,32 +27,35 @@ __device__ float helper(float *a, float *b) { return *a / *b; }
 
 
 @pytest.fixture(scope="module")
-def source() -> CudaSource:
-    return CudaSource(KERNEL)
+def source() -> SourceFacts:
+    return source_facts("scale.cu", KERNEL)
 
 
-def test_double_literals(source: CudaSource) -> None:
-    texts = [token.text for token in source.double_literals(9)]
-    assert texts == ["0.5", "2e3", "3.", ".25L", "0x1p-3", "1'000.5"]
-    first = source.double_literals(9)[0]
-    assert KERNEL.splitlines()[first.line - 1][first.column - 1 :].startswith("0.5")
-    assert source.double_literals(10) == ()
+def on(line: int, tokens: tuple[Token, ...]) -> list[str]:
+    return [token.text for token in tokens if token.line == line]
 
 
-def test_divisions_by_what_is_not_a_literal(source: CudaSource) -> None:
-    assert "i / w" in [token.text for token in source.divisions(9)]
-    assert not [token for token in source.divisions(9) if token.text.endswith("/ 8")]
-    assert [token.text for token in source.divisions(10)] == ["w /= out[0]"]
+def test_double_literals(source: SourceFacts) -> None:
+    assert on(9, source.double_literals) == ["0.5", "2e3", "3.", ".25L", "0x1p-3", "1'000.5"]
+    assert {token.line for token in source.double_literals} == {9}
 
 
-def test_loops_and_their_pragmas(source: CudaSource) -> None:
+def test_divisions_by_what_is_not_a_literal(source: SourceFacts) -> None:
+    assert on(9, source.divisions) == ["in[i / w] % w", "i / w"]
+    assert on(10, source.divisions) == ["w /= out[0]"]
+
+
+def test_loops_and_their_pragmas(source: SourceFacts) -> None:
     assert source.loop(8) == LoopSite(line=8, last_line=9, unroll="4")
     assert source.loop(10) == LoopSite(line=10, last_line=10, unroll=None)
     assert source.loop(12) == LoopSite(line=12, last_line=12, unroll="")
     assert source.loop(9) is None
+    nested = source_facts("a.cu", "void f() { for (;;) {\n#pragma unroll 3\nx(); for (;;) while (y) ;\n} }")
+    assert nested.loop(1) == LoopSite(line=1, last_line=4, unroll=None)
+    assert nested.loop(3) == LoopSite(line=3, last_line=3, unroll=None)
 
 
-def test_kernels(source: CudaSource) -> None:
+def test_kernels(source: SourceFacts) -> None:
     kernel = source.kernel(9)
     assert kernel == KernelSite(
         line=3, last_line=13, launch_bounds="256, (2 + 2)", unrestricted=("out", "table")
@@ -60,13 +65,29 @@ def test_kernels(source: CudaSource) -> None:
     assert source.kernel(99) is None
 
 
-def test_broken_and_huge_sources_have_no_answers() -> None:
-    broken = CudaSource("__global__ void k( { for (;; ")
-    assert broken.loop(1) is None or broken.loop(1) == LoopSite(line=1, last_line=1, unroll=None)
-    huge = CudaSource("float x = 0.5;\n" * (MAX_PARSED_BYTES // 15 + 1))
-    assert huge.double_literals(1) == ()
+def test_broken_huge_and_other_sources_have_no_answers() -> None:
+    broken = source_facts("a.cu", "__global__ void k( { for (;; ")
+    assert broken.loop(1) in {None, LoopSite(line=1, last_line=1, unroll=None)}
+    assert source_facts("a.cu", "float x = 0.5;\n" * (MAX_PARSED_BYTES // 15 + 1)) == SourceFacts()
+    assert source_facts("a.py", "x = y * 0.5 / z") == SourceFacts()
 
 
 def test_deep_nesting_is_no_recursion() -> None:
-    deep = CudaSource("void f() { x = " + "(" * 3_000 + "0.5" + ")" * 3_000 + "; }")
-    assert len(deep.double_literals(1)) <= 1
+    deep = source_facts("a.cu", "void f() { x = " + "(" * 3_000 + "0.5" + ")" * 3_000 + "; }")
+    assert len(deep.double_literals) <= 1
+
+
+def test_one_huge_line_has_so_many_short_answers_and_no_more() -> None:
+    text = "void f() { x = " + "0.5 / y + " * (MAX_SITES + 10) + " 1; z = 1" + " / w" * 5_000 + "; }"
+    facts = source_facts("a.cu", text)
+    assert len(facts.double_literals) == len(facts.divisions) == MAX_SITES
+    chain = source_facts("a.cu", "void f() { z = 1" + " / w" * 5_000 + "; }")
+    assert len(chain.divisions) == 5_000
+    assert max(len(token.text) for token in chain.divisions) == MAX_TEXT
+    assert chain.divisions[0].text.endswith("/ w...")
+    assert chain.divisions[-1].text == "1 / w"
+
+
+def test_long_whitespace_is_cut_visibly() -> None:
+    facts = source_facts("a.cu", "void f() { z = 1" + " " * 1_000 + "/ w; }")
+    assert [token.text for token in facts.divisions] == ["1..."]

@@ -9,7 +9,8 @@ from tests import advice_values as values
 
 from gpadvisor.model.advice import KernelAdvice
 from gpadvisor.model.problem import ProblemCode
-from gpadvisor.source.comments import SuppressionComment, suppression_comments
+from gpadvisor.source.facts import SuppressionComment
+from gpadvisor.source.reading import source_facts
 from gpadvisor.source.suppression import apply_suppressions
 
 
@@ -88,7 +89,7 @@ def test_groups_with_a_suppressed_suggestion_go() -> None:
 
 def test_a_comment_before_the_kernel_covers_kernel_scope() -> None:
     text = "// gpadvisor: ignore[GPA302] the grid is small\n" + values.GATHER_SOURCE.partition("\n\n")[2]
-    comments = {values.GATHER_FILE: suppression_comments(values.GATHER_FILE, text)}
+    comments = {values.GATHER_FILE: source_facts(values.GATHER_FILE, text).comments}
     (kernel,), _ = apply_suppressions([values.kernel()], comments)
     assert silent(kernel) == {"GPA302"}
 

@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Everything that advice takes from a source, by one parse.
+
+The parser is native code: a source that may come from elsewhere is read in a child process, by
+``workflow.source_facts``.
+"""
+
+from __future__ import annotations
+
+from gpadvisor.source.comments import suppression_comments
+from gpadvisor.source.facts import SourceFacts
+from gpadvisor.source.patterns import find_patterns
+from gpadvisor.source.syntax import parse_cuda
+
+
+def source_facts(path: str, text: str) -> SourceFacts:
+    """The facts of a source; the file name decides the language."""
+    data = text.encode("utf-8", "replace")
+    tree = parse_cuda(path, data)
+    comments = suppression_comments(path, data, tree)
+    if tree is None:
+        return SourceFacts(comments=comments)
+    found = find_patterns(data, tree)
+    return SourceFacts(
+        comments=comments,
+        double_literals=tuple(found.double_literals),
+        divisions=tuple(found.divisions),
+        loops=tuple(found.loops),
+        kernels=tuple(found.kernels),
+    )

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Facts of sources, parsed in one child process with limits of time, memory and output."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Final, TypeAlias
+
+from gpadvisor.errors import ToolError, ToolTimeoutError
+from gpadvisor.model.problem import Problem, ProblemCode
+from gpadvisor.source.facts import SourceFacts
+from gpadvisor.toolchain.process import run_tool
+
+Source: TypeAlias = tuple[str, str]
+"""Path and text: a file may be asked about as it was profiled and as it is now."""
+
+_TIMEOUT_SECONDS: Final = 20.0
+_MEMORY_BYTES: Final = 2 << 30
+_OUTPUT_BYTES: Final = 64 << 20
+
+
+def read_source_facts(
+    sources: Collection[Source],
+    *,
+    timeout_seconds: float = _TIMEOUT_SECONDS,
+    memory_bytes: int = _MEMORY_BYTES,
+) -> tuple[Mapping[Source, SourceFacts], tuple[Problem, ...]]:
+    """The facts of each source; none, and a problem, where the process that parses them fails."""
+    asked = sorted(sources)
+    if not asked:
+        return {}, ()
+    try:
+        answer = _ask(asked, timeout_seconds, memory_bytes)
+        facts = dict(zip(asked, _checked(asked, answer), strict=True))
+    except ToolTimeoutError:
+        return {}, (_problem(asked, f"took longer than {timeout_seconds:g} s and was stopped"),)
+    except ToolError:
+        return {}, (_problem(asked, "failed"),)
+    except (ValueError, RecursionError):
+        return {}, (_problem(asked, "gave no sensible answer"),)
+    return facts, ()
+
+
+def _ask(asked: list[Source], timeout_seconds: float, memory_bytes: int) -> bytes:
+    with tempfile.TemporaryDirectory(prefix="gpadvisor-") as folder:
+        request = Path(folder) / "request.json"
+        request.write_text(json.dumps(asked), encoding="ascii")
+        output = run_tool(
+            [sys.executable, "-P", "-s", "-m", "gpadvisor.workflow.source_child", request],
+            timeout_seconds=timeout_seconds,
+            memory_bytes=memory_bytes,
+            output_bytes=_OUTPUT_BYTES,
+            directory=Path(folder),
+            # The child must find this very package, wherever the caller found it.
+            environment={
+                "PYTHONPATH": os.pathsep.join(str(Path(part).absolute()) for part in sys.path if part)
+            },
+        )
+    return output.stdout
+
+
+def _checked(asked: list[Source], answer: bytes) -> list[SourceFacts]:
+    """The facts in an answer; ValueError where it is none."""
+    rows = json.loads(answer)
+    if not isinstance(rows, list) or len(rows) != len(asked):
+        raise ValueError("not one row for each source")
+    return [
+        SourceFacts.from_json(row, text.count("\n") + 1) for row, (_, text) in zip(rows, asked, strict=True)
+    ]
+
+
+def _problem(asked: list[Source], what: str) -> Problem:
+    paths = sorted({path for path, _ in asked})
+    shown = ", ".join(paths[:3]) + (f" and {len(paths) - 3} more" if len(paths) > 3 else "")
+    return Problem(
+        ProblemCode.SOURCE_NOT_READ,
+        f"the process that parses {shown} {what}: their gpadvisor comments do not count in this advice and "
+        "nothing of them is named; look for a generated or damaged file among them",
+    )
