@@ -28,7 +28,7 @@ class Flow(Enum):
     INDIRECT = auto()
     CALL = auto()
     LEAVE = auto()  # returns, or ends the thread
-    CONVERGE = auto()  # BSYNC, WARPSYNC: goes on at the place that a BSSY or the operand names
+    CONVERGE = auto()  # BSYNC: goes on at the place that a BSSY names
     MARK = auto()  # BSSY: names that place
 
 
@@ -42,7 +42,6 @@ _FLOW_OF_CLASS: Final[Mapping[OpcodeClass, Flow]] = {
 _FLOW_OF_OPCODE: Final[Mapping[str, Flow]] = {
     "BSSY": Flow.MARK,
     "BSYNC": Flow.CONVERGE,
-    "WARPSYNC": Flow.CONVERGE,
 }
 
 Edge = tuple[int, EdgeKind]
@@ -166,11 +165,7 @@ def _resumes_at(
 ) -> list[int]:
     """Instruction indices other than the next one at which a convergence may go on."""
     operands = [operand.strip() for operand in instruction.operands.split(",")]
-    if instruction.opcode == "WARPSYNC":
-        # WARPSYNC.COLLECTIVE R1, 0x80 names where the warp resumes; WARPSYNC 0xffffffff has a mask.
-        named = {int(operands[-1], 16)} if len(operands) > 1 and _TARGET.match(operands[-1]) else set()
-    else:
-        named = marks.get(operands[0], set())
+    named = marks.get(operands[0], set())
     resumed = {(place - base) // INSTRUCTION_BYTES for place in named if place >= base}
     return [] if following in resumed else sorted(resumed)
 

@@ -58,6 +58,7 @@ def table_rows(text: str) -> Iterator[tuple[str, str, dict[int, Register]]]:
             yield line, section, columns
 
 
+@pytest.mark.slow
 @pytest.mark.toolkit
 @pytest.mark.nvdisasm
 @pytest.mark.parametrize("arch", ["sm_80", "sm_90"])
