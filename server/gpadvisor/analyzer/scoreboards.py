@@ -42,6 +42,10 @@ class Link(IntEnum):
     GROUP = 3  # an asynchronous copy of a committed group
 
 
+_SHARED_LINKS: Final = (Link.QUEUE, Link.GROUP)
+"""Links that several scoreboards may have to one operation."""
+
+
 @dataclass(frozen=True, slots=True)
 class Outstanding:
     """An operation that a waiting instruction may be waiting for."""
@@ -228,11 +232,16 @@ class _Analysis:
 
     def _step(self, state: _State, event: _Event) -> None:
         for scoreboard in event.waits:
-            if state[scoreboard]:
-                _complete(state, set(state[scoreboard]))
+            slot = state[scoreboard]
+            if slot:
+                _complete(state, set(slot))
+                slot.clear()
         if event.partial is not None:
             scoreboard, keep = event.partial
-            _complete(state, {key for key, age in state[scoreboard].items() if age >= keep})
+            old = {key for key, age in state[scoreboard].items() if age >= keep}
+            _complete(state, old)
+            for key in old.intersection(state[scoreboard]):
+                del state[scoreboard][key]
         if event.copies:
             self._add(state[_COPIES], event.index, Link.GROUP)
         if event.write is not None:
@@ -270,11 +279,9 @@ def _grow_older(slot: dict[int, int]) -> None:
 
 
 def _complete(state: _State, keys: set[int]) -> None:
-    """Forget completed operations; older ones of an in-order queue are forgotten wherever they were noted."""
-    queued = {key for key in keys if key & 3 == Link.QUEUE}
-    for slot in state[: GROUP_SCOREBOARD + 1]:
-        for key in keys.intersection(slot) if len(slot) > len(keys) else [key for key in slot if key in keys]:
-            del slot[key]
-    for key in queued:
-        for place in _QUEUES.values():
-            state[place].pop(key, None)
+    """Forget completed operations; those of a queue or a group are forgotten wherever they were noted."""
+    shared = {key for key in keys if key & 3 in _SHARED_LINKS}
+    for slot in state:
+        if slot and shared:
+            for key in shared.intersection(slot):
+                del slot[key]

@@ -50,6 +50,11 @@ class Scoreboard(Flag):
     SHORT = auto()
 
 
+_EITHER: Final = Scoreboard.LONG | Scoreboard.SHORT
+_EITHER_CLASSES: Final = frozenset({OpcodeClass.MEMORY_BARRIER, OpcodeClass.CACHE_CONTROL})
+_EITHER_SPACES: Final = frozenset({MemorySpace.GENERIC, MemorySpace.DISTRIBUTED_SHARED, MemorySpace.TENSOR})
+
+
 def is_memory(instruction: Instruction) -> bool:
     """Whether an instruction accesses memory of any kind."""
     return instruction.info.opclass in _MEMORY
@@ -69,15 +74,13 @@ def stalls_as(instruction: Instruction, *, reads_only: bool) -> Scoreboard:
         reads_only: the wait is for its operands to be read, not for its result.
     """
     info = instruction.info
-    if not info.known or info.opclass in {OpcodeClass.MEMORY_BARRIER, OpcodeClass.CACHE_CONTROL}:
-        return Scoreboard.LONG | Scoreboard.SHORT
-    if info.space in {MemorySpace.GENERIC, MemorySpace.DISTRIBUTED_SHARED, MemorySpace.TENSOR}:
-        return Scoreboard.LONG | Scoreboard.SHORT
+    if not info.known or info.opclass in _EITHER_CLASSES or info.space in _EITHER_SPACES:
+        return _EITHER
     if instruction.opcode == "LDGDEPBAR":
         return Scoreboard.LONG
     if is_l1tex(instruction):
         # Operands are read before L1TEX is reached, in the queue that it shares with the short operations.
-        return Scoreboard.LONG | Scoreboard.SHORT if reads_only else Scoreboard.LONG
+        return _EITHER if reads_only else Scoreboard.LONG
     return Scoreboard.SHORT
 
 
@@ -85,7 +88,7 @@ def scoreboard_of(reason: StallReason) -> Scoreboard:
     """Which operations a stall reason can be a wait for; all of them where it does not tell."""
     if reason.name == "short_scoreboard":
         return Scoreboard.SHORT
-    return Scoreboard.LONG if reason.stall_class is StallClass.MEMORY else Scoreboard.LONG | Scoreboard.SHORT
+    return Scoreboard.LONG if reason.stall_class is StallClass.MEMORY else _EITHER
 
 
 def dependency_class(source: Instruction, kind: DependencyKind) -> DependencyClass:

@@ -7,6 +7,7 @@ Each rule returns why an edge is cut, in words, or None where it stays.
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import Final
 
 from gpadvisor.analyzer.scoreboards import Link
 from gpadvisor.blamer.classify import Scoreboard, stalls_as
@@ -42,11 +43,14 @@ def is_memory_source(source: Instruction, rules: BlameRules) -> bool:
     """Whether a def competes for memory stalls: loads and atomics, but shared memory is execution."""
     if source.info.opclass is OpcodeClass.ATOMIC and not rules.atomics_are_memory:
         return False
-    if source.info.opclass not in {OpcodeClass.LOAD, OpcodeClass.ATOMIC, OpcodeClass.ASYNC_COPY}:
+    if source.info.opclass not in _READS:
         return False
     if source.info.space is MemorySpace.CONSTANT:
         return rules.constants_are_memory
     return source.info.space is not MemorySpace.SHARED
+
+
+_READS: Final = frozenset({OpcodeClass.LOAD, OpcodeClass.ATOMIC, OpcodeClass.ASYNC_COPY})
 
 
 def both_barriers_rule(source: Instruction, use: Instruction) -> str | None:
