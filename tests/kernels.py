@@ -65,7 +65,10 @@ class Kernel:
     name: str  # of the folder
     title: str
     entry: str  # name of the __global__ function
-    plants: str  # code of the optimizer that should find it
+    plants: str  # code of the optimizer that should find it; in a trap, that should not
+    trap: bool  # whether following the advice gains nothing: none, or a low expected value, is right
+    quiet: tuple[str, ...]  # codes that the machine code alone must not bring up
+    checked: Literal["host", "gpu only"]  # where before and after are shown to compute the same
     static: bool  # whether the machine code alone shows it
     wording: tuple[str, str] | None  # a word the finding has and one it lacks, where patterns share a code
     why: str
@@ -80,6 +83,11 @@ class Kernel:
     def source(self, which: Which = "before") -> Path:
         """The CUDA source."""
         return FOLDER / self.name / f"{which}.cu"
+
+    def own_headers(self) -> tuple[tuple[str, str], ...]:
+        """Name and text of the headers in the kernel's folder."""
+        files = sorted((FOLDER / self.name).glob("*.cuh"))
+        return tuple((path.name, path.read_text(encoding="utf-8")) for path in files)
 
     def planted_line(self, end: Literal["def", "use"]) -> int:
         """The 1-based line of before.cu that carries a marker."""
@@ -107,6 +115,9 @@ def read_kernel(folder: Path) -> Kernel:
         title=table["title"],
         entry=table["kernel"],
         plants=table["plants"],
+        trap=table.get("trap", False),
+        quiet=tuple(table.get("quiet", ())),
+        checked=table.get("checked", "host"),
         static=table.get("static", False),
         wording=(wording["has"], wording["lacks"]) if wording else None,
         why=table["why"],
@@ -150,11 +161,19 @@ def nvdisasm_path() -> Path | None:
 
 
 @functools.cache
-def compile_text(text: str, name: str, arch: str = "sm_80", *options: str) -> bytes:
+def compile_text(
+    text: str,
+    name: str,
+    arch: str = "sm_80",
+    *options: str,
+    headers: tuple[tuple[str, str], ...] = (),
+) -> bytes:
     """Compile CUDA text by NVRTC, in this process, with line information; cached for the session."""
     from cuda.bindings import nvrtc
 
-    error, program = nvrtc.nvrtcCreateProgram(text.encode(), name.encode(), 0, [], [])
+    names = [header.encode() for header, _ in headers]
+    texts = [content.encode() for _, content in headers]
+    error, program = nvrtc.nvrtcCreateProgram(text.encode(), name.encode(), len(headers), texts, names)
     assert error == nvrtc.nvrtcResult.NVRTC_SUCCESS, error
     try:
         flags = [f"--gpu-architecture={arch}".encode(), b"-lineinfo", *(o.encode() for o in options)]
@@ -182,7 +201,8 @@ def compile_kernel(name: str, which: Which = "before", arch: str = "sm_80") -> b
         assert headers is not None, "the nvidia-cuda-runtime wheel brings the headers"
         options.append(f"--include-path={headers}")
     name_in_lines = f"{COMPILED_AS}/{path.relative_to(ROOT).as_posix()}"
-    return compile_text(path.read_text(encoding="utf-8"), name_in_lines, arch, *options)
+    text = path.read_text(encoding="utf-8")
+    return compile_text(text, name_in_lines, arch, *options, headers=kernel.own_headers())
 
 
 @functools.cache
