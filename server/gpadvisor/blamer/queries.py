@@ -59,7 +59,8 @@ def by_place(blame: Blame, column: NDArray[np.int32], places: Collection[tuple[F
     """Rows whose instruction in an index column is one of the places."""
     wanted = np.array([function << 32 | index for function, index in places], dtype=np.int64)
     keys = blame.rows.function.astype(np.int64) << 32 | np.maximum(column, 0)
-    return np.isin(keys, wanted) & (column != NO_INDEX)
+    found: Mask = np.isin(keys, wanted) & (column != NO_INDEX)
+    return found
 
 
 def samples(blame: Blame, rows: Rows | Mask) -> int:
@@ -105,7 +106,7 @@ def loop_indices(function: Function, loop: LoopId) -> list[int]:
 
 def taken_in(blame: Blame, function: Function, loop: LoopId | None = None) -> Mask:
     """Rows sampled inside a function, or inside one of its loops with what is nested in it."""
-    mask = (blame.rows.function == function.id) & (blame.rows.use_index != NO_INDEX)
+    mask: Mask = (blame.rows.function == function.id) & (blame.rows.use_index != NO_INDEX)
     if loop is not None:
         mask &= in_loop(function, loop)[np.maximum(blame.rows.use_index, 0) * mask]
     return mask

@@ -18,7 +18,7 @@ from gpadvisor.blamer.rules import Budget
 from gpadvisor.blamer.sources import UNATTRIBUTED, Found, Source, UseResult
 from gpadvisor.blamer.survivors import PathRules
 from gpadvisor.model.blame import DependencyClass, DependencyKind, PruneRule
-from gpadvisor.model.instruction import RegisterFile, register_file
+from gpadvisor.model.instruction import OpcodeClass, RegisterFile, register_file
 from gpadvisor.model.stalls import StallClass, StallReason
 
 _MAX_STALL_CYCLES: Final = 15
@@ -135,7 +135,7 @@ def _fixed_latency(graph: FunctionGraph, use: int, edges: list[Edge]) -> Found:
     running = _running(graph, use, edges, before)
     if not running:
         known = {edge.definition: edge for edge in edges}
-        for one in before:
+        for one in dict.fromkeys(_behind_nops(graph, one) for one in before):
             if one == use:
                 continue
             edge = known.get(one)
@@ -149,6 +149,15 @@ def _fixed_latency(graph: FunctionGraph, use: int, edges: list[Edge]) -> Found:
         edge.alive = True
     graph.measure(running)
     return Found(tuple(Source(edge, _fixed_class(graph, edge), edge.distance) for edge in running))
+
+
+def _behind_nops(graph: FunctionGraph, index: int) -> int:
+    """The instruction that NOPs make room for: compilers pad slow FP64 and tensor pipes with them."""
+    start = graph.function.blocks[int(graph.function.block_of[index])].start
+    at = index
+    while at > start and graph.instructions[at].info.opclass is OpcodeClass.NOP:
+        at -= 1
+    return at
 
 
 def _fixed_class(graph: FunctionGraph, edge: Edge) -> DependencyClass:

@@ -137,6 +137,15 @@ def test_wait_without_a_producer_goes_to_the_stall_count_before() -> None:
     assert edge_of(result, 0, 1).kind is DependencyKind.STALL_COUNT
 
 
+def test_nops_wait_for_the_slow_instruction_before_them() -> None:
+    text = "DFMA R2, R4, R6, R8 | S15\nNOP | S15\nNOP | S15\nDFMA R10, R12, R14, R16\nEXIT"
+    result = blame_text(text, {(2, "wait"): 9, (3, "wait"): 4}, arch="sm_90")
+    assert {(row.definition, row.use, row.dependency) for row in rows(result)} == {
+        (0, 2, "schedule"),
+        (0, 3, "schedule"),
+    }
+
+
 def test_wait_for_a_guard() -> None:
     result = blame_text("ISETP.GE.AND P0, PT, R0, R1, PT | S13\n@P0 BRA out\nout: EXIT", {(1, "wait"): 9})
     assert blamed(result, "wait") == {0: ("arithmetic", 9)}
