@@ -19,8 +19,8 @@ REASONS = ("long_scoreboard", "short_scoreboard", "wait", "barrier", "membar", "
 OPCODES = st.sampled_from(
     [
         "BRA", "BRA.DIV", "BRX", "JMX", "CALL.REL.NOINC", "CALL.ABS", "RET.REL", "EXIT", "BSSY", "BSYNC",
-        "BREAK", "WARPSYNC.COLLECTIVE", "NOP", "LDG.E", "LDS", "LDGSTS", "LDGDEPBAR", "DEPBAR.LE", "HGMMA.64x8x16.F32",
-        "WARPGROUP.DEPBAR.LE", "BAR.SYNC", "MEMBAR", "QUUX.64",
+        "BREAK", "WARPSYNC.COLLECTIVE", "NOP", "LDG.E", "LDS", "LDGSTS", "LDGDEPBAR", "DEPBAR.LE",
+        "HGMMA.64x8x16.F32", "WARPGROUP.DEPBAR.LE", "BAR.SYNC", "MEMBAR", "QUUX.64",
     ]
 )  # fmt: skip
 OPERANDS = st.sampled_from(
