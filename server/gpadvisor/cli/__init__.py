@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from typing import Final
 
 from gpadvisor import __version__
-from gpadvisor.cli import advise, blame, compare, explain, export_snapshot, import_report, rules
+from gpadvisor.cli import advise, blame, compare, explain, export_snapshot, import_report, rules, simulate
 from gpadvisor.errors import GpadvisorError
 
-COMMANDS: Final = (advise, blame, compare, import_report, export_snapshot, explain, rules)
+COMMANDS: Final = (advise, blame, compare, import_report, export_snapshot, simulate, explain, rules)
 
 _EPILOG = """\
 exit codes:

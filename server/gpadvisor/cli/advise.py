@@ -11,6 +11,7 @@ from pathlib import Path
 from gpadvisor.cli import options
 from gpadvisor.cli.progress import TerminalProgress
 from gpadvisor.workflow.answer import AnswerOptions, Gate, answer
+from gpadvisor.workflow.launches import StatedLaunch
 from gpadvisor.workflow.request import Request
 
 _DESCRIPTION = """\
@@ -69,6 +70,12 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         type=Path,
         help="folder searched for the sources (default: the current one)",
     )
+    parser.add_argument(
+        "--model",
+        action="store_true",
+        help="simulate a cubin or a source whose launch is stated, see 'simulate'",
+    )
+    options.add_launch(parser)
     parser.add_argument("--arch", metavar="SM", help="architecture a .cu file is compiled for, such as sm_90")
     parser.add_argument(
         "--fail-on",
@@ -124,10 +131,24 @@ def make_request(arguments: argparse.Namespace) -> Request:
     return Request(
         settings=settings,
         kernel=arguments.kernel,
-        launch=arguments.launch,
+        launch=getattr(arguments, "launch", None),
         merge=getattr(arguments, "merge", False),
         show_all=getattr(arguments, "all", False),
+        model=getattr(arguments, "model", False),
+        stated=_stated(arguments),
         root=root,
+    )
+
+
+def _stated(arguments: argparse.Namespace) -> StatedLaunch:
+    return StatedLaunch(
+        grid=getattr(arguments, "grid", None),
+        block=getattr(arguments, "block", None),
+        loops=dict(getattr(arguments, "loop", [])),
+        l1_hit_rate=getattr(arguments, "l1_hit_rate", None),
+        l2_hit_rate=getattr(arguments, "l2_hit_rate", None),
+        sms=getattr(arguments, "sms", None),
+        seed=getattr(arguments, "seed", None),
     )
 
 

@@ -20,21 +20,75 @@ MAX_WIDTH: Final = 120
 PIPED_WIDTH: Final = 80
 
 
-def add_selection(parser: argparse.ArgumentParser) -> None:
-    """Options that choose what of an input is looked at."""
+def add_selection(parser: argparse.ArgumentParser, *, launches: bool = True) -> None:
+    """Options that choose what of an input is looked at; ``launches`` where it may have several."""
     parser.add_argument(
         "--kernel", metavar="REGEX", type=pattern, help="only kernels whose demangled or mangled name matches"
     )
-    parser.add_argument(
-        "--launch",
-        metavar="N",
-        type=natural,
-        help="this launch of the report (from 0) instead of each kernel's longest",
-    )
+    if launches:
+        parser.add_argument(
+            "--launch",
+            metavar="N",
+            type=natural,
+            help="this launch of the report (from 0) instead of each kernel's longest",
+        )
     parser.add_argument(
         "--machine", metavar="FILE", help="machine table to use instead of the shipped one (TOML)"
     )
     parser.add_argument("--no-cache", action="store_true", help="neither read nor write the cache")
+
+
+def add_launch(parser: argparse.ArgumentParser) -> None:
+    """Options that state a launch for the model."""
+    group = parser.add_argument_group("the launch to model")
+    group.add_argument("--grid", metavar="X[,Y[,Z]]", type=size, help="blocks of the grid")
+    group.add_argument("--block", metavar="X[,Y[,Z]]", type=size, help="threads of a block")
+    group.add_argument(
+        "--loop",
+        metavar="LINE=TRIPS",
+        type=loop,
+        action="append",
+        default=[],
+        help="how often the loop at a source line runs, where the code does not say; may be repeated",
+    )
+    group.add_argument(
+        "--l1-hit-rate", metavar="P", type=rate, help="share of accesses that hit L1 (default 0.5)"
+    )
+    group.add_argument(
+        "--l2-hit-rate", metavar="P", type=rate, help="share of the rest that hit L2 (default 0.5)"
+    )
+    group.add_argument(
+        "--sms", metavar="N", type=natural, help="SMs of the GPU (default: of the architecture's)"
+    )
+    group.add_argument("--seed", metavar="N", type=natural, help="of the model's random draws (default 1)")
+
+
+def size(text: str) -> tuple[int, int, int]:
+    """One to three positive numbers with commas."""
+    parts = text.split(",")
+    if not 1 <= len(parts) <= 3 or not all(part.isascii() and part.isdigit() and int(part) for part in parts):
+        raise argparse.ArgumentTypeError(f"'{text}' is not one to three numbers such as 32,8")
+    x, y, z = (*(int(part) for part in parts), 1, 1)[:3]
+    return x, y, z
+
+
+def loop(text: str) -> tuple[int, int]:
+    """``LINE=TRIPS``."""
+    line, _, trips = text.partition("=")
+    if not (line.isascii() and line.isdigit() and trips.isascii() and trips.isdigit()):
+        raise argparse.ArgumentTypeError(f"'{text}' is not LINE=TRIPS")
+    return int(line), int(trips)
+
+
+def rate(text: str) -> float:
+    """A probability."""
+    try:
+        value = float(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a number between 0 and 1") from error
+    if not 0 <= value <= 1:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a number between 0 and 1")
+    return value
 
 
 def pattern(text: str) -> re.Pattern[str]:

@@ -3,26 +3,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from gpadvisor import machine
 from gpadvisor.advice.launches import ChosenLaunch, chosen_launches, launch_summaries
 from gpadvisor.analyzer.occupancy import kernel_occupancy
 from gpadvisor.blamer import DEFAULT_RULES, BlameRules, blame
 from gpadvisor.cubin import demangle
-from gpadvisor.errors import CubinError, MachineModelError, ProfileMismatchError, SassError, ToolError
+from gpadvisor.errors import CubinError, ProfileMismatchError, SassError, ToolError, UsageError
 from gpadvisor.estimators.context import KernelContext
 from gpadvisor.model.advice import LaunchSummary
 from gpadvisor.model.machine import MachineModel
 from gpadvisor.model.problem import Problem, ProblemCode
 from gpadvisor.model.profile import EXTERNAL, Evidence, KernelProfile, Launch, Profile
 from gpadvisor.model.program import Program
-from gpadvisor.toolchain import compile_source
 from gpadvisor.workflow.cache import Cache, file_digest
+from gpadvisor.workflow.code import Code, open_code
 from gpadvisor.workflow.inputs import InputKind, input_kind
-from gpadvisor.workflow.opening import compile_settings, load, read_machine
+from gpadvisor.workflow.machines import machine_model
+from gpadvisor.workflow.modelling import model_kernel, no_launch
+from gpadvisor.workflow.opening import load
 from gpadvisor.workflow.programs import Disassembled, kernel_program, kernel_sections, open_cubin
 from gpadvisor.workflow.request import Progress, Request
 
@@ -57,10 +57,11 @@ def analyse_file(
     Raises:
         GpadvisorError: the input, a tool or a setting is at fault, or no kernel matches.
     """
-    kind = input_kind(path)
-    if kind is InputKind.PROFILE:
+    if input_kind(path) is InputKind.PROFILE:
+        if request.model:
+            raise UsageError(f"{path} is a profile; --model is for a cubin or a .cu file, which have none")
         return _ProfileAnalysis(path, request, progress, cache, rules).run()
-    return _analyse_code(path, kind, request, progress, cache)
+    return _analyse_code(path, request, progress, cache, rules)
 
 
 class _ProfileAnalysis:
@@ -164,68 +165,50 @@ def used_sections(profile: KernelProfile, source: Disassembled) -> frozenset[str
     return frozenset({profile.sections[index] for index in used} | ({own} if own is not None else set()))
 
 
-def machine_model(arch: str, request: Request) -> MachineModel:
-    """The table of an architecture, or the user's own.
-
-    Raises:
-        MachineModelError: no table is known, or the user's file is malformed.
-    """
-    if request.settings.machine is not None:
-        return machine.load_file(read_machine(Path(request.settings.machine)))
-    try:
-        return machine.load(arch)
-    except MachineModelError as error:
-        raise type(error)(f"{error}; or give your own table with --machine FILE") from error
-
-
 def _analyse_code(
-    path: Path, kind: InputKind, request: Request, progress: Progress, cache: Cache
+    path: Path, request: Request, progress: Progress, cache: Cache, rules: BlameRules
 ) -> Analysis:
-    problems: tuple[Problem, ...] = ()
-    if kind is InputKind.SOURCE:
-        progress(f"compiling {path.name}")
-        compiled = compile_source(
-            path, arch=request.settings.arch, settings=compile_settings(request.settings)
-        )
-        data, problems = compiled.cubin, compiled.problems
-    else:
-        data = path.read_bytes()
-    source = open_cubin(
-        data,
-        None,
-        stored=None,
-        timeout_seconds=request.settings.tool_timeout_seconds,
-        cache=cache,
-        progress=progress,
+    code = open_code(path, request, progress, cache)
+    model = machine_model(code.source.cubin.arch, request)
+    kernels = tuple(
+        _kernel_of_code(name, kernel_program(code.source, {section}), code, model, request, rules)
+        for name, section in code.kernels.items()
     )
-    names: Mapping[str, str] = kernel_sections(source.cubin)
-    wanted = {name: section for name, section in names.items() if request.wants(demangle(name), name)}
-    if not wanted:
-        found = ", ".join(sorted(demangle(name) for name in names)[:5]) or "none"
-        raise ProfileMismatchError(f"no kernel of {path} is called that; it has: {found}")
-    model = machine_model(source.cubin.arch, request)
+    if request.model and not any(kernel.context.profile for kernel in kernels):
+        raise UsageError(no_launch(path))
     return Analysis(
         path=path,
         sha256=file_digest(path),
         profile=None,
-        kernels=tuple(_static_kernel(name, section, source, model) for name, section in wanted.items()),
+        kernels=kernels,
         launches=(),
-        problems=(*problems, *source.problems),
+        problems=(*code.problems, *code.source.problems),
     )
 
 
-def _static_kernel(name: str, section: str, source: Disassembled, model: MachineModel) -> AnalysedKernel:
-    program = kernel_program(source, {section})
+def _kernel_of_code(
+    name: str, program: Program, code: Code, model: MachineModel, request: Request, rules: BlameRules
+) -> AnalysedKernel:
+    """One kernel without a measured profile: modelled where that was asked for and is possible."""
+    modelled = None
+    if request.model:
+        modelled = model_kernel(program, name, model, request, code.source.cubin.sha256)
+    profile = None if modelled is None else modelled.profile
     context = KernelContext(
         kernel=name,
         program=program,
         machine=model,
-        occupancy=kernel_occupancy(model, program.facts.get(name), None),
-        evidence=Evidence.STATIC,
-        profile=None,
-        blame=None,
+        occupancy=kernel_occupancy(model, program.facts.get(name), profile),
+        evidence=Evidence.STATIC if profile is None else profile.evidence,
+        profile=profile,
+        blame=None if profile is None else blame(program, profile, model, rules),
     )
-    return AnalysedKernel(context=context, demangled=demangle(name), chosen=None, problems=())
+    return AnalysedKernel(
+        context=context,
+        demangled=demangle(name),
+        chosen=None,
+        problems=() if profile is None else profile.problems,
+    )
 
 
 def _no_kernel(profile: Profile, request: Request, path: Path) -> str:

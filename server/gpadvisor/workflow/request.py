@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
 
+from gpadvisor.workflow.launches import StatedLaunch
 from gpadvisor.workflow.settings import Settings
 
 Progress: TypeAlias = Callable[[str], None]
@@ -24,18 +25,23 @@ class Request:
     launch: int | None = None
     merge: bool = False
     show_all: bool = False
+    model: bool = False  # simulate kernels that have no profile and whose launch is stated
+    stated: StatedLaunch = field(default_factory=StatedLaunch)  # of the command line
     root: Path = Path()  # where the sources of the project are looked for
 
     def describe(self) -> dict[str, object]:
         """Everything that decides the answer, as JSON values, for a cache key."""
         settings = {name: getattr(self.settings, name) for name in Settings.__dataclass_fields__}
         settings["source_map"] = sorted(self.settings.source_map.items())
+        settings["launches"] = repr(sorted(self.settings.launches.items()))
         return {
             "settings": settings,
             "kernel": None if self.kernel is None else self.kernel.pattern,
             "launch": self.launch,
             "merge": self.merge,
             "show_all": self.show_all,
+            "model": self.model,
+            "stated": repr(self.stated),
             "root": str(self.root.resolve()),
         }
 

@@ -15,6 +15,7 @@ from types import MappingProxyType
 from typing import Final
 
 from gpadvisor.errors import SettingsError
+from gpadvisor.workflow.launches import StatedLaunch, parse_launches
 
 FILE_NAME: Final = "gpadvisor.toml"
 MAX_FILE_BYTES: Final = 1 << 20
@@ -51,6 +52,10 @@ class Settings:
     )
     tool_timeout_seconds: float = field(
         default=120.0, metadata={"doc": "time limit of one compiler or disassembler run"}
+    )
+    launches: Mapping[str, StatedLaunch] = field(
+        default_factory=lambda: MappingProxyType({}),
+        metadata={"doc": "table of kernels with their launch, for models; see below"},
     )
     memory_mib: int = field(
         default=8192, metadata={"doc": "memory limit of a child process that reads a profile"}
@@ -138,6 +143,8 @@ def _checked(name: str, value: object, where: str) -> object:
         if isinstance(value, (int, float)) and not isinstance(value, bool) and value >= 0:
             return float(value)
         raise SettingsError(f"{where}: '{shown}' must be a number that is not negative")
+    if name == "launches":
+        return parse_launches(value, where)
     if name == "source_map":
         if isinstance(value, dict) and all(isinstance(new, str) for new in value.values()):
             return MappingProxyType(dict(value))

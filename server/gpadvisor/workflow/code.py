@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Code without a profile: a cubin as it is, or a source, compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from gpadvisor.cubin import demangle
+from gpadvisor.errors import ProfileFormatError, ProfileMismatchError
+from gpadvisor.model.problem import Problem
+from gpadvisor.toolchain import compile_source
+from gpadvisor.workflow.cache import Cache
+from gpadvisor.workflow.inputs import InputKind, input_kind
+from gpadvisor.workflow.opening import compile_settings
+from gpadvisor.workflow.programs import Disassembled, kernel_sections, open_cubin
+from gpadvisor.workflow.request import Progress, Request
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Code:
+    """A cubin with its listing, and the kernels in it that were asked for."""
+
+    data: bytes
+    source: Disassembled
+    kernels: Mapping[str, str]  # section by mangled name
+    problems: tuple[Problem, ...]  # of the compile step
+
+
+def open_code(path: Path, request: Request, progress: Progress, cache: Cache) -> Code:
+    """Read a cubin or compile a source, and disassemble it.
+
+    Raises:
+        GpadvisorError: the file is neither, a tool is at fault, or no kernel has the wanted name.
+    """
+    kind = input_kind(path)
+    problems: tuple[Problem, ...] = ()
+    if kind is InputKind.PROFILE:
+        raise ProfileFormatError(f"{path} is neither a cubin nor a .cu file")
+    if kind is InputKind.SOURCE:
+        progress(f"compiling {path.name}")
+        compiled = compile_source(
+            path, arch=request.settings.arch, settings=compile_settings(request.settings)
+        )
+        data, problems = compiled.cubin, compiled.problems
+    else:
+        data = path.read_bytes()
+    source = open_cubin(
+        data,
+        None,
+        stored=None,
+        timeout_seconds=request.settings.tool_timeout_seconds,
+        cache=cache,
+        progress=progress,
+    )
+    names = kernel_sections(source.cubin)
+    wanted = {name: section for name, section in names.items() if request.wants(demangle(name), name)}
+    if not wanted:
+        found = ", ".join(sorted(demangle(name) for name in names)[:5])
+        raise ProfileMismatchError(
+            f"no kernel of {path} is called that; it has: {found}" if found else f"{path} holds no kernel"
+        )
+    return Code(data=data, source=source, kernels=wanted, problems=problems)

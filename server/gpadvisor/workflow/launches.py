@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Launches that the user states for the model: on the command line, or in ``[launches.KERNEL]``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from types import MappingProxyType
+from typing import Final, TypeAlias
+
+from gpadvisor.errors import SettingsError
+
+Dimensions: TypeAlias = tuple[int, int, int]
+ArgumentValue: TypeAlias = int | float | None
+"""One scalar argument; None where it is a pointer or not known."""
+
+ARGUMENT_KINDS: Final = ("pointer", "int", "long", "float", "double")
+
+
+@dataclass(frozen=True, slots=True)
+class StatedArgument:
+    """One kernel argument in order of declaration."""
+
+    kind: str  # one of ARGUMENT_KINDS
+    value: ArgumentValue = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatedLaunch:
+    """What is known of a launch that was not measured; None where the model's default holds."""
+
+    grid: Dimensions | None = None
+    block: Dimensions | None = None
+    dynamic_shared_bytes: int | None = None
+    loops: Mapping[int, int] = field(default_factory=dict)  # trips by source line
+    arguments: tuple[StatedArgument, ...] = ()
+    l1_hit_rate: float | None = None
+    l2_hit_rate: float | None = None
+    sms: int | None = None
+    seed: int | None = None
+
+    def over(self, other: StatedLaunch) -> StatedLaunch:
+        """This launch, with what it leaves open taken from another."""
+        changes = {
+            entry.name: getattr(self, entry.name)
+            for entry in fields(self)
+            if getattr(self, entry.name) not in (None, ()) and entry.name != "loops"
+        }
+        return replace(other, loops={**other.loops, **self.loops}, **changes)
+
+
+def parse_launches(table: object, where: str) -> Mapping[str, StatedLaunch]:
+    """Checked launches from the settings' table, by kernel name.
+
+    Raises:
+        SettingsError: an unknown key or a value of the wrong type.
+    """
+    if not isinstance(table, dict) or not all(isinstance(entry, dict) for entry in table.values()):
+        raise SettingsError(f"{where}: 'launches' must be a table with one table per kernel")
+    return MappingProxyType(
+        {name: _launch(entry, f"{where}: launches.{name}") for name, entry in table.items()}
+    )
+
+
+def _launch(table: Mapping[str, object], where: str) -> StatedLaunch:
+    known = {entry.name for entry in fields(StatedLaunch)}
+    values: dict[str, object] = {}
+    for key, value in table.items():
+        name = key.replace("-", "_")
+        if name not in known:
+            names = ", ".join(sorted(entry.replace("_", "-") for entry in known))
+            raise SettingsError(f"{where}: unknown key '{key}'; known are {names}")
+        values[name] = _CHECKS[name](value, f"{where}.{key}")
+    return replace(StatedLaunch(), **values)  # type: ignore[arg-type] # each value was checked for its field
+
+
+def dimensions(value: object, where: str) -> Dimensions:
+    """One to three positive sizes; those left out are 1."""
+    sizes = [value] if isinstance(value, int) else value
+    if (
+        isinstance(sizes, list)
+        and 1 <= len(sizes) <= 3
+        and all(isinstance(size, int) and not isinstance(size, bool) and size > 0 for size in sizes)
+    ):
+        x, y, z = (*sizes, 1, 1)[:3]
+        return x, y, z
+    raise SettingsError(f"{where} must be one to three positive integers")
+
+
+def _count(value: object, where: str) -> int:
+    if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+        return value
+    raise SettingsError(f"{where} must be an integer that is not negative")
+
+
+def _rate(value: object, where: str) -> float:
+    if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= 1:
+        return float(value)
+    raise SettingsError(f"{where} must lie between 0 and 1")
+
+
+def _loops(value: object, where: str) -> Mapping[int, int]:
+    if isinstance(value, dict) and all(line.isdigit() for line in value):
+        return MappingProxyType(
+            {int(line): _count(trips, f"{where}.{line}") for line, trips in value.items()}
+        )
+    raise SettingsError(f"{where} must be a table of source lines and how often each loop runs")
+
+
+def _arguments(value: object, where: str) -> tuple[StatedArgument, ...]:
+    if not isinstance(value, list):
+        raise SettingsError(f"{where} must be a list such as ['pointer', {{int = 1024}}, 'float']")
+    return tuple(_argument(entry, where) for entry in value)
+
+
+def _argument(value: object, where: str) -> StatedArgument:
+    kind, given = value, None
+    if isinstance(value, dict) and len(value) == 1:
+        ((kind, given),) = value.items()
+    if (
+        kind not in ARGUMENT_KINDS
+        or isinstance(given, bool)
+        or not isinstance(given, (int, float, type(None)))
+    ):
+        raise SettingsError(
+            f"{where} has an entry that is neither of {', '.join(ARGUMENT_KINDS)} nor {{int = 1}}"
+        )
+    return StatedArgument(str(kind), given)
+
+
+_CHECKS: Final = {
+    "grid": dimensions,
+    "block": dimensions,
+    "dynamic_shared_bytes": _count,
+    "loops": _loops,
+    "arguments": _arguments,
+    "l1_hit_rate": _rate,
+    "l2_hit_rate": _rate,
+    "sms": _count,
+    "seed": _count,
+}

@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The machine table of an architecture, or the user's own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from gpadvisor import machine
+from gpadvisor.errors import MachineModelError
+from gpadvisor.model.machine import MachineModel
+from gpadvisor.workflow.opening import read_machine
+from gpadvisor.workflow.request import Request
+
+
+def machine_model(arch: str, request: Request) -> MachineModel:
+    """The table of an architecture, or the user's own.
+
+    Raises:
+        MachineModelError: no table is known, or the user's file is malformed.
+    """
+    if request.settings.machine is not None:
+        return machine.load_file(read_machine(Path(request.settings.machine)))
+    try:
+        return machine.load(arch)
+    except MachineModelError as error:
+        raise type(error)(f"{error}; or give your own table with --machine FILE") from error

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Modelled profiles: a kernel's machine code on the simulated SM, where nothing was measured."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from gpadvisor import store
+from gpadvisor.cubin import demangle
+from gpadvisor.errors import UsageError
+from gpadvisor.model.machine import MachineModel
+from gpadvisor.model.problem import Problem
+from gpadvisor.model.profile import KernelProfile, Profile
+from gpadvisor.model.program import Program
+from gpadvisor.sass.listing import dump_listing
+from gpadvisor.simulator import Argument, Simulation, SimulationConfig, argument_words, simulate
+from gpadvisor.workflow.cache import Cache
+from gpadvisor.workflow.code import open_code
+from gpadvisor.workflow.launches import StatedArgument, StatedLaunch
+from gpadvisor.workflow.machines import machine_model
+from gpadvisor.workflow.programs import kernel_program
+from gpadvisor.workflow.request import Progress, Request
+
+_SIZES: Final = {"pointer": 8, "int": 4, "long": 8, "float": 4, "double": 8}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Simulated:
+    """What ``simulate`` wrote."""
+
+    kernels: tuple[tuple[str, Simulation], ...]
+    problems: tuple[Problem, ...]
+
+
+def stated_launch(kernel: str, request: Request) -> StatedLaunch:
+    """What the command line and the settings say about a kernel's launch."""
+    plain = demangle(kernel).partition("(")[0].partition("<")[0].rpartition(" ")[2]
+    launches = request.settings.launches
+    known = launches.get(kernel) or launches.get(plain) or StatedLaunch()
+    return request.stated.over(known)
+
+
+def model_kernel(
+    program: Program, kernel: str, machine: MachineModel, request: Request, binary: str | None
+) -> Simulation | None:
+    """The simulated launch of a kernel; None where its grid and block are not stated.
+
+    Raises:
+        UsageError: the launch cannot run.
+    """
+    stated = stated_launch(kernel, request)
+    if stated.grid is None or stated.block is None:
+        return None
+    config = SimulationConfig(grid=stated.grid, block=stated.block, loop_trips=stated.loops)
+    given = {
+        "dynamic_shared_bytes": stated.dynamic_shared_bytes,
+        "l1_hit_rate": stated.l1_hit_rate,
+        "l2_hit_rate": stated.l2_hit_rate,
+        "sms": stated.sms,
+        "seed": stated.seed,
+        "arguments": argument_words([_argument(entry) for entry in stated.arguments]) or None,
+    }
+    config = replace(config, **{name: value for name, value in given.items() if value is not None})  # type: ignore[arg-type] # checked when it was read
+    return simulate(program, kernel, machine, config, binary=binary)
+
+
+def simulate_file(path: Path, target: Path, request: Request, progress: Progress, cache: Cache) -> Simulated:
+    """Write a snapshot with one modelled launch of each wanted kernel whose launch is stated.
+
+    Raises:
+        UsageError: no wanted kernel has a launch, or it cannot run.
+        GpadvisorError: the input or a tool is at fault.
+    """
+    code = open_code(path, request, progress, cache)
+    machine = machine_model(code.source.cubin.arch, request)
+    simulations: list[tuple[str, Simulation]] = []
+    for kernel, section in code.kernels.items():
+        progress(f"simulating {demangle(kernel)[:50]}")
+        program = kernel_program(code.source, {section})
+        simulation = model_kernel(program, kernel, machine, request, code.source.cubin.sha256)
+        if simulation is not None:
+            simulations.append((kernel, simulation))
+    if not simulations:
+        raise UsageError(no_launch(path))
+    listing = dump_listing(code.source.listing)
+    profiles = [one.as_profile(code.data, listing) for _, one in simulations]
+    whole = replace(profiles[0], kernels=tuple(_numbered(profiles)))
+    store.write_snapshot(whole, target)
+    return Simulated(kernels=tuple(simulations), problems=(*code.problems, *code.source.problems))
+
+
+def no_launch(path: Path) -> str:
+    """Why nothing of a file can be modelled, and what to do."""
+    return (
+        f"no launch is known for a kernel of {path}; give --grid and --block, "
+        "or a table [launches.KERNEL] in gpadvisor.toml"
+    )
+
+
+def _numbered(profiles: list[Profile]) -> list[KernelProfile]:
+    kernels = [kernel for profile in profiles for kernel in profile.kernels]
+    return [
+        replace(kernel, launch=replace(kernel.launch, index=index)) for index, kernel in enumerate(kernels)
+    ]
+
+
+def _argument(stated: StatedArgument) -> Argument:
+    kind = {"int": "integer", "long": "integer", "double": "float"}.get(stated.kind, stated.kind)
+    value = None if stated.value is None else float(stated.value)
+    return Argument(kind=kind, size=_SIZES[stated.kind], value=value)  # type: ignore[arg-type] # one of the three kinds
