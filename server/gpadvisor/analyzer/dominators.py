@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import networkx as nx
+
 
 def reverse_postorder(successors: Sequence[Sequence[int]], entry: int = 0) -> list[int]:
     """Blocks that the entry reaches, each before those that it leads to except along retreating edges."""
@@ -44,35 +46,21 @@ def _visit(successors: Sequence[Sequence[int]], root: int, seen: set[int], order
 def immediate_dominators(order: Sequence[int], predecessors: Sequence[Sequence[int]]) -> list[int | None]:
     """The immediate dominator of each block; None for the entry and for blocks that it does not reach.
 
-    The iteration of Cooper, Harvey and Kennedy: quadratic at worst, two passes on reducible graphs.
+    Args:
+        order: the entry, then every block that it reaches.
+        predecessors: of each block.
     """
-    rank = {block: position for position, block in enumerate(order)}
-    idom: dict[int, int] = {order[0]: order[0]}
-    changed = True
-    while changed:
-        changed = False
-        for block in order[1:]:
-            best: int | None = None
-            for predecessor in predecessors[block]:
-                if predecessor in idom:
-                    best = predecessor if best is None else _meet(idom, rank, predecessor, best)
-            if best is not None and idom.get(block) != best:
-                idom[block] = best
-                changed = True
+    reached = set(order)
+    graph = nx.DiGraph()
+    graph.add_nodes_from(order)
+    graph.add_edges_from(
+        (above, block) for block in order for above in predecessors[block] if above in reached
+    )
     result: list[int | None] = [None] * len(predecessors)
-    for block in order[1:]:
-        result[block] = idom[block]
+    for block, above in nx.immediate_dominators(graph, order[0]).items():
+        if block != order[0]:
+            result[block] = above
     return result
-
-
-def _meet(idom: dict[int, int], rank: dict[int, int], first: int, second: int) -> int:
-    """The nearest common dominator of two blocks."""
-    while first != second:
-        while rank[first] > rank[second]:
-            first = idom[first]
-        while rank[second] > rank[first]:
-            second = idom[second]
-    return first
 
 
 class DominatorTree:

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+import networkx as nx
+
 from gpadvisor.analyzer.dominators import DominatorTree
 
 _MAX_MEMBERSHIPS: Final = 1 << 22
@@ -114,47 +116,11 @@ def _irreducible_regions(
 
 
 def strongly_connected(nodes: Sequence[int], successors: dict[int, list[int]]) -> list[list[int]]:
-    """Tarjan's strongly connected components, without recursion."""
-    number: dict[int, int] = {}
-    low: dict[int, int] = {}
-    open_nodes: list[int] = []
-    is_open: set[int] = set()
-    components: list[list[int]] = []
-    for root in nodes:
-        if root in number:
-            continue
-        number[root] = low[root] = len(number)
-        open_nodes.append(root)
-        is_open.add(root)
-        stack = [(root, iter(successors[root]))]
-        while stack:
-            node, pending = stack[-1]
-            for successor in pending:
-                if successor not in number:
-                    number[successor] = low[successor] = len(number)
-                    open_nodes.append(successor)
-                    is_open.add(successor)
-                    stack.append((successor, iter(successors[successor])))
-                    break
-                if successor in is_open:
-                    low[node] = min(low[node], number[successor])
-            else:
-                stack.pop()
-                if stack:
-                    low[stack[-1][0]] = min(low[stack[-1][0]], low[node])
-                if low[node] == number[node]:
-                    components.append(_close(open_nodes, is_open, node))
-    return components
-
-
-def _close(open_nodes: list[int], is_open: set[int], root: int) -> list[int]:
-    component: list[int] = []
-    while True:
-        member = open_nodes.pop()
-        is_open.discard(member)
-        component.append(member)
-        if member == root:
-            return component
+    """The strongly connected components, single nodes included."""
+    graph = nx.DiGraph()
+    graph.add_nodes_from(nodes)
+    graph.add_edges_from((node, target) for node in nodes for target in successors[node])
+    return [list(component) for component in nx.strongly_connected_components(graph)]
 
 
 def _nest(found: list[FoundLoop], block_count: int, *, complete: bool) -> LoopNest:

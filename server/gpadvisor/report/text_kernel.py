@@ -142,7 +142,7 @@ def _suggestions(page: Page, kernel: KernelAdvice) -> list[str]:
         lines += ["", *group_lines(page, kernel, group)]
     more = len(live) - len(shown)
     notes = [f"{plural(more, 'more suggestion')} not shown (--top)" if more else ""]
-    notes.append(f"{kernel.hidden} below the thresholds (--min-speedup shows them)" if kernel.hidden else "")
+    notes.append(f"{kernel.hidden} below the thresholds (--all shows them)" if kernel.hidden else "")
     text = "; ".join(note for note in notes if note)
     if text:
         lines += ["", *(page.style.quiet(line) for line in wrap(text, page.width, " "))]
