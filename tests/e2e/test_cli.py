@@ -253,6 +253,46 @@ def test_a_cubin_and_a_source_get_static_findings(capsys: pytest.CaptureFixture[
     assert kernel["device"]["arch"] == "sm_86"
 
 
+LAUNCH = ("--grid", "8,8", "--block", "32,8", "--arch", "sm_80")
+
+
+def test_a_modelled_profile_says_so_and_is_repeatable(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    source = FOLDER / "gemm_strided" / "before.cu"
+    first, second = tmp_path / "a.gpadvisor", tmp_path / "b.gpadvisor"
+    code, out, _ = run(capsys, "simulate", source, *LAUNCH, "--loop", "14=64", "-o", first)
+    assert code == 0
+    assert "assumptions" in out
+    assert run(capsys, "simulate", source, *LAUNCH, "--loop", "14=64", "-o", second)[0] == 0
+    assert first.read_bytes() == second.read_bytes()
+    (kernel,) = json.loads(run(capsys, "advise", first, "--format", "json")[1])["kernels"]
+    assert kernel["evidence"] == "modelled"
+    assert kernel["samples"]["total"] > 0
+    summary = kernel["samples"]
+    assert summary["blamed"] + summary["self"] + summary["unattributed"] == summary["total"]
+    direct = run(capsys, "advise", source, "--model", *LAUNCH, "--loop", "14=64", "--format", "json")
+    assert direct[0] == 0
+    (modelled,) = json.loads(direct[1])["kernels"]
+    assert modelled["stalls"] == kernel["stalls"]
+    assert "modelled" in run(capsys, "advise", source, "--model", *LAUNCH)[1]
+
+
+def test_a_launch_may_stand_in_the_settings(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    source = FOLDER / "gemm_strided" / "before.cu"
+    code, _, err = run(capsys, "advise", source, "--model")
+    assert (code, "--grid and --block" in err) == (2, True)
+    (tmp_path / "work" / "gpadvisor.toml").write_text(
+        "[launches.gemm_strided]\ngrid = [8, 8]\nblock = [32, 8]\nloops = { 14 = 64 }\n"
+    )
+    code, out, _ = run(capsys, "advise", source, "--model", "--format", "json", "--arch", "sm_80")
+    assert code == 0
+    assert json.loads(out)["kernels"][0]["launch"]["grid"] == [8, 8, 1]
+    code, _, err = run(capsys, "advise", source, "--model", "--block", "1024,8", "--arch", "sm_80")
+    assert code == 2
+    assert "Traceback" not in err
+
+
 def test_explain_and_rules(capsys: pytest.CaptureFixture[str]) -> None:
     code, listed, _ = run(capsys, "rules")
     assert code == 0

@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gpadvisor.analyzer import build_program
-from gpadvisor.cubin import Cubin, read_cubin
-from gpadvisor.model.problem import Problem
+from gpadvisor.cubin import Cubin, line_table_damage, read_cubin
+from gpadvisor.model.problem import Problem, ProblemCode
 from gpadvisor.model.program import Program
 from gpadvisor.sass.listing import Listing, dump_listing, load_listing
 from gpadvisor.toolchain import disassemble
@@ -80,5 +80,12 @@ def kernel_program(source: Disassembled, sections: Collection[str]) -> Program:
             if call.callee is None and call.symbol in by_symbol
         }
         if called <= wanted:
-            return program
+            return _with_line_damage(program, source.cubin)
         wanted |= called
+
+
+def _with_line_damage(program: Program, cubin: Cubin) -> Program:
+    damage = line_table_damage(cubin)
+    if damage is None:
+        return program
+    return replace(program, problems=(*program.problems, Problem(ProblemCode.DAMAGED_CUBIN, damage)))
