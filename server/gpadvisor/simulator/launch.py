@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From a launch to the share of one SM: occupancy, blocks in waves, the parameters of the inner loop."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpadvisor.analyzer.occupancy import occupancy
+from gpadvisor.errors import UsageError
+from gpadvisor.model.advice import Occupancy
+from gpadvisor.model.machine import MachineModel
+from gpadvisor.model.program import Function, FunctionKind, KernelFacts, Program
+from gpadvisor.simulator import state
+from gpadvisor.simulator.configuration import SimulationConfig
+from gpadvisor.simulator.timing import SimulatedDevice, Timing
+
+DEFAULT_REGISTERS: Final = 32
+_LINE_BYTES: Final = 128
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Share:
+    """What one SM gets of a launch, and how much of that is simulated."""
+
+    sms: int
+    resident: int  # blocks at a time
+    total: int  # blocks of the SM in the whole launch
+    blocks: NDArray[np.int64]  # grid indices of those simulated
+    repeats: int  # further full waves that are taken to be like the first
+    warps_per_block: int
+    registers: int
+    static_shared: int
+    occupancy: Occupancy
+
+
+def find_kernel(program: Program, kernel: str) -> Function:
+    """The kernel of that mangled or plain name."""
+    kernels = [one for one in program.functions if one.kind is FunctionKind.KERNEL]
+    for one in kernels:
+        if kernel in {one.name, one.demangled, one.demangled.partition("(")[0]}:
+            return one
+    known = ", ".join(one.demangled for one in kernels) or "none"
+    raise UsageError(f"the program has no kernel {kernel!r}; it has {known}")
+
+
+def share_of_sm(
+    machine: MachineModel, facts: KernelFacts | None, device: SimulatedDevice, config: SimulationConfig
+) -> Share:
+    """The blocks of an SM that holds as many as any.
+
+    Raises:
+        UsageError: the launch cannot run; the message says which limit it breaks.
+    """
+    sm, threads = machine.sm, config.threads_per_block
+    sms = config.sms or device.sms
+    registers = (
+        DEFAULT_REGISTERS
+        if facts is None or facts.registers_per_thread is None
+        else facts.registers_per_thread
+    )
+    static = 0 if facts is None else facts.static_shared_bytes or 0
+    shared = static + config.dynamic_shared_bytes
+    _check(machine, facts, config, threads, shared)
+    found = occupancy(
+        sm,
+        threads_per_block=threads,
+        registers_per_thread=registers,
+        shared_bytes=shared,
+        block_barriers=None if facts is None else facts.uses_barriers,
+    )
+    resident = found.blocks_per_sm or 0
+    if resident < 1:
+        raise UsageError(
+            f"the launch cannot run on {machine.arch}: a block of {threads} threads with {registers} "
+            f"registers each and {shared} bytes of shared memory does not fit an SM (limited by {found.limiter})"
+        )
+    total = -(-config.blocks // sms)
+    resident = min(resident, total)
+    tail = (total - 1) % resident + 1
+    most = resident * (config.waves - 1) + tail
+    simulated = min(total, most)
+    # The SM in the middle of those that hold most blocks: the first ones see more of the grid's border.
+    first = ((config.blocks - 1) % sms) // 2
+    blocks = first + sms * np.arange(simulated, dtype=np.int64)
+    return Share(
+        sms=sms,
+        resident=resident,
+        total=total,
+        blocks=np.minimum(blocks, config.blocks - 1),
+        repeats=(total - simulated) // resident,
+        warps_per_block=-(-threads // sm.warp_size.value),
+        registers=registers,
+        static_shared=static,
+        occupancy=found,
+    )
+
+
+def _check(
+    machine: MachineModel, facts: KernelFacts | None, config: SimulationConfig, threads: int, shared: int
+) -> None:
+    sm = machine.sm
+    if threads > sm.max_threads_per_block.value:
+        raise UsageError(
+            f"the launch cannot run: {threads} threads per block, {machine.arch} takes at most "
+            f"{sm.max_threads_per_block.value}"
+        )
+    if shared > sm.shared_bytes_per_block.value:
+        raise UsageError(
+            f"the launch cannot run: {shared} bytes of shared memory per block, {machine.arch} takes at most "
+            f"{sm.shared_bytes_per_block.value}"
+        )
+    if facts is None:
+        return
+    if facts.required_block is not None and facts.required_block != config.block:
+        raise UsageError(
+            f"the launch cannot run: the kernel was compiled for blocks of {facts.required_block}"
+        )
+    if facts.max_threads_per_block is not None and threads > facts.max_threads_per_block:
+        raise UsageError(
+            f"the launch cannot run: {threads} threads per block, the kernel's launch bounds allow "
+            f"{facts.max_threads_per_block}"
+        )
+    registers = facts.registers_per_thread
+    if registers is not None and registers > sm.max_registers_per_thread.value:
+        raise UsageError(
+            f"the launch cannot run: {registers} registers per thread, {machine.arch} takes at most "
+            f"{sm.max_registers_per_thread.value}"
+        )
+
+
+def whole_parameters(
+    machine: MachineModel, timing: Timing, share: Share, config: SimulationConfig, entry: int
+) -> NDArray[np.int64]:
+    """Whole numbers that the inner loop reads."""
+    sm = machine.sm
+    found = np.zeros(state.PARAMETERS, dtype=np.int64)
+    slots = min(share.resident, len(share.blocks))
+    values = {
+        state.SCHEDULERS: sm.schedulers.value,
+        state.WARPS: slots * share.warps_per_block,
+        state.WARPS_PER_BLOCK: share.warps_per_block,
+        state.BLOCK_SLOTS: slots,
+        state.BLOCKS: len(share.blocks),
+        state.THREADS: config.threads_per_block,
+        state.ENTRY: entry,
+        state.WAVEFRONT: timing.wavefront_cycles,
+        state.LG_QUEUE: min(timing.lg_queue, state.QUEUE_DEPTH),
+        state.MIO_QUEUE: min(timing.mio_queue, state.QUEUE_DEPTH),
+        state.TEX_QUEUE: min(timing.tex_queue, state.QUEUE_DEPTH),
+        state.OPERAND_READ: timing.operand_read_cycles,
+        state.BRANCH_CYCLES: timing.branch_cycles,
+        state.BARRIER_CYCLES: timing.barrier_cycles,
+        state.FETCH_L1: timing.fetch_l1_cycles,
+        state.FETCH_L2: timing.fetch_l2_cycles,
+        state.PREFETCH: timing.prefetched_lines,
+        state.L0_LINES: max(1, sm.instruction_cache_l0_bytes.value // _LINE_BYTES),
+        state.L1_LINES: max(1, sm.instruction_cache_l1_bytes.value // _LINE_BYTES),
+        state.LAUNCH_CYCLES: timing.block_launch_cycles,
+        state.MAX_CYCLES: config.max_cycles,
+        state.MAX_INSTRUCTIONS: config.max_instructions,
+        state.DIVERGENT: int(config.divergent_branches),
+        state.FULL_WAVE: share.resident,
+    }
+    for place, value in values.items():
+        found[place] = value
+    found[state.L1_CYCLES : state.L1_CYCLES + 2] = timing.l1_cycles
+    found[state.L2_CYCLES : state.L2_CYCLES + 2] = timing.l2_cycles
+    found[state.DRAM_CYCLES : state.DRAM_CYCLES + 2] = timing.dram_cycles
+    found[state.BLOCK_SIZE : state.BLOCK_SIZE + 3] = config.block
+    found[state.GRID_SIZE : state.GRID_SIZE + 3] = config.grid
+    return found
+
+
+def real_parameters(
+    timing: Timing, device: SimulatedDevice, share: Share, config: SimulationConfig
+) -> NDArray[np.float64]:
+    """Bytes per cycle that one SM may take from L2 and from DRAM."""
+    busy = min(share.sms, config.blocks)
+    found = np.zeros(2)
+    # Fewer SMs share the same DRAM; one alone can take no more than its way to L2 carries.
+    dram = device.dram_bytes_per_second / device.clock_hz / busy
+    found[state.L2_RATE] = max(timing.l2_bytes_per_cycle, 1e-6)
+    found[state.DRAM_RATE] = min(dram, timing.l2_bytes_per_cycle)
+    return found

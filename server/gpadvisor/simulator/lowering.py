@@ -1,0 +1,499 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A code section as flat arrays for the inner loop, one row per 16 bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpadvisor.errors import UsageError
+from gpadvisor.model.ids import INSTRUCTION_BYTES
+from gpadvisor.model.instruction import Instruction, MemorySpace, OpcodeClass
+from gpadvisor.model.machine import MachineModel
+from gpadvisor.model.program import Function, Program
+from gpadvisor.simulator.configuration import SimulationConfig
+from gpadvisor.simulator.control import Decision, decisions, indirect_targets, is_conditional, jumps
+from gpadvisor.simulator.evaluate import Slice
+from gpadvisor.simulator.parameters import constant_words
+from gpadvisor.simulator.resources import Access, Unit, Use, use_of
+from gpadvisor.simulator.semantics import TRUE, Meaning, branch_predicate, is_uniform, written_by
+from gpadvisor.simulator.slices import Relevance, relevance
+from gpadvisor.simulator.timing import Timing
+
+
+class Flow(IntEnum):
+    """What an instruction does to control or to waiting warps."""
+
+    PLAIN = 0
+    BRANCH = 1
+    EXIT = 2
+    CALL = 3
+    RETURN = 4
+    BARRIER = 5
+    ARRIVE = 6
+    MARK = 7  # BSSY
+    CONVERGE = 8  # BSYNC
+    FENCE = 9
+    PARTIAL_WAIT = 10
+    ASYNC_GROUP = 11  # LDGDEPBAR
+    SLEEP = 12
+    INDIRECT = 13
+    BREAK = 14
+    TRY_WAIT = 15
+    MATRIX_WAIT = 16  # WARPGROUP.DEPBAR
+    NOT_CODE = 17  # outside of every function
+
+
+class Code(NamedTuple):
+    """What the inner loop knows of each instruction."""
+
+    flow: NDArray[np.int8]
+    target: NDArray[np.int32]
+    targets: NDArray[np.int32]  # of indirect branches: first and behind the last in ``listed``
+    listed: NDArray[np.int32]
+    guard: NDArray[np.int16]  # predicate slot, -1 = PT, -3 = not followed
+    guard_negated: NDArray[np.bool_]
+    second: NDArray[np.int16]
+    second_negated: NDArray[np.bool_]
+    conditional: NDArray[np.bool_]
+    stall: NDArray[np.int16]
+    yields: NDArray[np.bool_]
+    wait_mask: NDArray[np.int16]
+    write_barrier: NDArray[np.int8]  # -1 = none
+    read_barrier: NDArray[np.int8]
+    keep: NDArray[np.int16]  # of a partial wait
+    barrier: NDArray[np.int8]  # number of a CTA, convergence or partial-wait barrier
+    barrier_warps: NDArray[np.int16]  # 0 = all of the block
+    unit: NDArray[np.int8]
+    interval: NDArray[np.int32]
+    access: NDArray[np.int8]
+    latency: NDArray[np.int32]  # [n, 2]
+    long: NDArray[np.bool_]
+    width: NDArray[np.int16]  # bytes per lane
+    sectors: NDArray[np.float64]  # per request; negative: by address, else by width
+    ways: NDArray[np.float64]
+    l1_hit: NDArray[np.float64]
+    l2_hit: NDArray[np.float64]
+    base: NDArray[np.int32]  # [n, 2] register slots of the address, -1 = none
+    base_shift: NDArray[np.int32]  # [n, 2] how far each is shifted
+    base_offset: NDArray[np.int64]
+    followed: NDArray[np.bool_]  # the address can be followed
+    rule: NDArray[np.int8]
+    taken: NDArray[np.float64]
+    trips: NDArray[np.int32]
+    counter: NDArray[np.int32]
+    fixed: NDArray[np.int16]  # [n, 2] fixed latency to the same pipe, to a memory operand; 0 = not fixed
+    defs: NDArray[np.int32]  # ranges in ``registers``: [n, 2]
+    uses: NDArray[np.int32]
+    registers: NDArray[np.int32]
+    fence: NDArray[np.int32]  # cycles of a fence, nanoseconds of a sleep
+
+
+FACTS: Final = (
+    "flow", "target", "guard", "guard_negated", "second", "second_negated", "conditional", "stall", "yields",
+    "wait_mask", "write_barrier", "read_barrier", "keep", "barrier", "barrier_warps", "unit", "interval",
+    "access", "long", "width", "base_offset", "followed", "rule", "trips", "counter", "fence",
+    "targets", "latency", "base", "fixed", "defs", "uses", "base_shift",
+)  # fmt: skip
+"""Order of the columns of ``packed``; the last seven take two columns each."""
+RATES: Final = ("sectors", "ways", "l1_hit", "l2_hit", "taken")
+
+
+class Packed(NamedTuple):
+    """The same in four arrays: compiled functions pass few arrays faster than many."""
+
+    fact: NDArray[np.int64]  # [n, columns of FACTS]
+    rate: NDArray[np.float64]  # [n, RATES]
+    registers: NDArray[np.int32]
+    listed: NDArray[np.int32]
+
+
+def packed(code: Code) -> Packed:
+    """Put the columns side by side."""
+    columns = [getattr(code, name).reshape(len(code.flow), -1).astype(np.int64) for name in FACTS]
+    rates = [getattr(code, name) for name in RATES]
+    return Packed(np.hstack(columns), np.stack(rates, axis=1), code.registers, code.listed)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Lowered:
+    """One section, ready to run."""
+
+    code: Code
+    slice: Slice
+    entry: int
+    functions: tuple[Function, ...]
+    instructions: Mapping[int, Instruction]
+    decisions: Mapping[int, Decision]  # by place in the section
+    slots: int
+    flags: int
+    counters: int
+    notes: tuple[str, ...]  # what is not modelled in this code
+    unknown: Mapping[str, int]  # opcodes without an entry in the table
+
+
+def lower(
+    program: Program, kernel: Function, machine: MachineModel, timing: Timing, config: SimulationConfig
+) -> Lowered:
+    """Lower the section of a kernel, with the functions in it."""
+    functions = tuple(one for one in program.functions if one.section == kernel.section)
+    constants = constant_words(program.arch, config)
+    followed = relevance(functions, constants.get, addresses=True)
+    lowering = _Lowering(functions, followed, config)
+    for function in functions:
+        first = function.start // INSTRUCTION_BYTES
+        like_branches = jumps(function)
+        for index, decision in decisions(program, function, config).items():
+            lowering.decide(first + index, decision)
+        for index, instruction in enumerate(function.instructions):
+            lowering.add(first + index, instruction, use_of(instruction, timing, machine), machine)
+            if instruction.info.opclass is OpcodeClass.MEMORY_BARRIER:
+                lowering.code.fence[first + index] = fence_cycles(instruction, timing)
+            if index in like_branches:
+                lowering.code.flow[first + index] = Flow.BRANCH
+                lowering.code.conditional[first + index] = is_conditional(instruction)
+            if instruction.info.opclass is OpcodeClass.INDIRECT_BRANCH:
+                lowering.list_targets(first + index, indirect_targets(function, index))
+        lowering.rates(function)
+    if not functions:
+        raise UsageError(f"kernel {kernel.name} has no code to simulate")
+    return lowering.finish(kernel.start // INSTRUCTION_BYTES)
+
+
+_FLOWS: Final = {
+    OpcodeClass.BRANCH: Flow.BRANCH,
+    OpcodeClass.INDIRECT_BRANCH: Flow.INDIRECT,
+    OpcodeClass.CALL: Flow.CALL,
+    OpcodeClass.RETURN: Flow.RETURN,
+    OpcodeClass.EXIT: Flow.EXIT,
+    OpcodeClass.BARRIER: Flow.BARRIER,
+    OpcodeClass.MEMORY_BARRIER: Flow.FENCE,
+    OpcodeClass.SLEEP: Flow.SLEEP,
+}
+_FLOWS_BY_OPCODE: Final = {
+    "BSSY": Flow.MARK,
+    "BSYNC": Flow.CONVERGE,
+    "BREAK": Flow.BREAK,
+    "LDGDEPBAR": Flow.ASYNC_GROUP,
+    "SYNCS": Flow.TRY_WAIT,
+}
+_NOT_MODELLED: Final = {
+    OpcodeClass.CLUSTER_BARRIER: "cluster barriers are passed without waiting",
+}
+
+
+class _Lowering:
+    """Fills the arrays."""
+
+    def __init__(self, functions: Sequence[Function], followed: Relevance, config: SimulationConfig) -> None:
+        self._functions = tuple(functions)
+        self._followed = followed
+        self._config = config
+        count = max((f.start // INSTRUCTION_BYTES + len(f.instructions) for f in functions), default=0) + 1
+        self._count = count
+        registers = sorted(followed.registers)
+        words = [one for one in registers if (one >> 8) % 2 == 0]
+        predicates = [one for one in registers if (one >> 8) % 2 == 1]
+        self._slot = {one: at for at, one in enumerate(words)}
+        self._flag = {one: at for at, one in enumerate(predicates)}
+        self.code = _empty_code(count)
+        widest = max((len(m.results) for m in followed.meanings.values()), default=1)
+        kills = max((len(self._killed(one)) for one in self._relevant()), default=1)
+        self.slice = _empty_slice(count, max(2, widest, kills))
+        self._registers: list[int] = []
+        self._listed: list[int] = []
+        self._decisions: dict[int, Decision] = {}
+        self._notes: dict[str, None] = {}
+        self._unknown: dict[str, int] = {}
+        self._instructions: dict[int, Instruction] = {}
+
+    def _relevant(self) -> list[Instruction]:
+        return [
+            function.instructions[place - function.start // INSTRUCTION_BYTES]
+            for function in self._functions
+            for place in self._followed.meanings
+            if 0 <= place - function.start // INSTRUCTION_BYTES < len(function.instructions)
+        ]
+
+    def _killed(self, instruction: Instruction) -> list[int]:
+        return [self._slot[one] for one in written_by(instruction) if one in self._slot]
+
+    # ---- one instruction ----
+
+    def add(self, place: int, instruction: Instruction, use: Use, machine: MachineModel) -> None:
+        """Lower one instruction."""
+        code, control = self.code, instruction.control
+        self._instructions[place] = instruction
+        flow = _flow_of(instruction)
+        code.flow[place] = flow
+        if instruction.target is not None:
+            code.target[place] = instruction.target // INSTRUCTION_BYTES
+        if flow is Flow.RETURN and instruction.uses:
+            code.target[place] = self._slot.get(int(instruction.uses[-1]) - 1, -1)
+        code.conditional[place] = flow is not Flow.BRANCH or is_conditional(instruction)
+        guard = (TRUE, False) if instruction.guard is None else (
+            int(instruction.guard.register), instruction.guard.negated)  # fmt: skip
+        code.guard[place], code.guard_negated[place] = self._predicate(guard[0]), guard[1]
+        second = branch_predicate(instruction) or (TRUE, False)
+        code.second[place], code.second_negated[place] = self._predicate(second[0]), second[1]
+        code.stall[place] = max(1, control.stall_cycles)
+        code.yields[place] = not control.yield_flag and control.stall_cycles < 12
+        code.wait_mask[place] = control.wait_mask
+        code.write_barrier[place] = -1 if control.write_barrier is None else control.write_barrier
+        code.read_barrier[place] = -1 if control.read_barrier is None else control.read_barrier
+        code.unit[place], code.interval[place] = use.unit, use.interval
+        code.access[place], code.latency[place], code.long[place] = use.access, use.latency, use.long
+        code.width[place] = instruction.width_bytes or 4
+        self._barriers(place, instruction, flow)
+        self._fixed(place, instruction, machine)
+        self._address(place, instruction)
+        self._meaning(place, instruction)
+        code.defs[place] = self._range(instruction.defs)
+        code.uses[place] = self._range(instruction.uses)
+        self._remark(instruction)
+
+    def _predicate(self, which: int) -> int:
+        return -1 if which == TRUE else self._flag.get(which, -3)
+
+    def _range(self, registers: Sequence[int]) -> tuple[int, int]:
+        start = len(self._registers)
+        self._registers.extend(int(one) for one in registers)
+        return start, len(self._registers)
+
+    def _barriers(self, place: int, instruction: Instruction, flow: Flow) -> None:
+        code = self.code
+        first = instruction.operands.partition(",")[0].strip()
+        if flow in {Flow.MARK, Flow.CONVERGE, Flow.BREAK}:
+            digits = first.split()[-1].lstrip("B") if first else ""
+            code.barrier[place] = int(digits) & 15 if digits.isdecimal() else 0
+        elif flow in {Flow.BARRIER, Flow.ARRIVE}:
+            parts = [part.strip() for part in instruction.operands.split(",")]
+            numbers = [int(part, 16) for part in parts if part.startswith("0x")]
+            code.barrier[place] = numbers[0] & 15 if numbers else 0
+            code.barrier_warps[place] = numbers[1] // 32 if len(numbers) > 1 else 0
+        elif instruction.partial_wait is not None:
+            code.barrier[place] = instruction.partial_wait.barrier
+            code.keep[place] = instruction.partial_wait.keep
+        elif flow is Flow.SLEEP and first.startswith("0x"):
+            code.fence[place] = min(int(first, 16), 1 << 20)
+
+    def _fixed(self, place: int, instruction: Instruction, machine: MachineModel) -> None:
+        if instruction.info.variable_latency or not instruction.defs:
+            return
+        row = machine.latency(instruction.opcode, instruction.modifiers)
+        if row is not None:
+            self.code.fixed[place] = min(row.min_cycles, 64), min(row.max_cycles, 64)
+
+    def _address(self, place: int, instruction: Instruction) -> None:
+        code, config = self.code, self._config
+        found = self._followed.bases.get(place)
+        if found is not None:
+            registers, offset = found
+            slots = [self._slot[one] for one, _ in registers]
+            code.base[place] = [*slots, -1, -1][:2]
+            code.base_shift[place] = [*(shift for _, shift in registers), 0, 0][:2]
+            code.base_offset[place] = offset
+            code.followed[place] = True
+        pc = int(instruction.pc)
+        sectors = config.sectors_per_request_at.get(pc, config.sectors_per_request)
+        ways = config.bank_conflict_ways_at.get(pc, config.bank_conflict_ways)
+        code.sectors[place] = -1.0 if sectors is None else max(0.0, sectors)
+        code.ways[place] = -1.0 if ways is None else max(1.0, ways)
+
+    def rates(self, function: Function) -> None:
+        """Hit rates of a function's accesses."""
+        config = self._config
+        first = function.start // INSTRUCTION_BYTES
+        for index, instruction in enumerate(function.instructions):
+            local = instruction.info.space is MemorySpace.LOCAL
+            entry = function.lines[index]
+            line = -1 if entry is None else entry.location.line
+            base = config.local_hit_rate if local else config.l1_hit_rate
+            self.code.l1_hit[first + index] = config.l1_hit_rate_at.get(line, base)
+            self.code.l2_hit[first + index] = config.l2_hit_rate_at.get(line, config.l2_hit_rate)
+
+    def _meaning(self, place: int, instruction: Instruction) -> None:
+        meaning = self._followed.meanings.get(place)
+        if meaning is None:
+            return
+        out = self.slice
+        out.op[place] = meaning.op
+        out.mode[place], out.table[place], out.signed[place] = meaning.mode, meaning.table, meaning.signed
+        out.guard[place], out.guard_negated[place] = self.code.guard[place], self.code.guard_negated[place]
+        for k, source in enumerate(meaning.sources[:4]):
+            slot = self._slot.get(source.value, -1) if source.kind == 1 else source.value
+            out.source_kind[place, k] = 3 if slot == -1 and source.kind == 1 else source.kind
+            out.source_value[place, k] = slot
+            out.source_how[place, k] = source.how
+        for k, (which, negated) in enumerate(meaning.predicates[:3]):
+            out.read[place, k], out.read_negated[place, k] = self._predicate(which), negated
+        if meaning.op == 1:
+            self._kill(place, instruction)
+        else:
+            self._results(place, instruction, meaning)
+
+    def _results(self, place: int, instruction: Instruction, meaning: Meaning) -> None:
+        out = self.slice
+        for k, result in enumerate(meaning.results):
+            out.result[place, k] = self._slot.get(result, -1)
+        for k, flag in enumerate(meaning.flags[:8]):
+            out.flag[place, k] = self._flag.get(flag, -1)
+        written = [*meaning.results, *(flag for flag in meaning.flags if flag >= 0)]
+        out.uniform[place] = any(is_uniform(one) for one in written if one >= 0)
+        if set(written_by(instruction)) - set(written):  # more than is followed
+            out.op[place] = 1
+            self._kill(place, instruction)
+
+    def _kill(self, place: int, instruction: Instruction) -> None:
+        out = self.slice
+        out.result[place] = -1
+        out.flag[place] = -1
+        for k, slot in enumerate(self._killed(instruction)):
+            out.result[place, k] = slot
+        flags = [self._flag[int(one)] for one in instruction.defs if int(one) in self._flag]
+        for k, flag in enumerate(flags[:8]):
+            out.flag[place, k] = flag
+        out.uniform[place] = any(is_uniform(int(one)) for one in instruction.defs)
+
+    def _remark(self, instruction: Instruction) -> None:
+        if not instruction.info.known:
+            self._unknown[instruction.opcode] = self._unknown.get(instruction.opcode, 0) + 1
+        note = _NOT_MODELLED.get(instruction.info.opclass)
+        if note is not None:
+            self._notes[note] = None
+        if instruction.info.opclass is OpcodeClass.CALL and instruction.target is None:
+            self._notes["calls into other sections or through pointers return at once"] = None
+        if instruction.info.opclass is OpcodeClass.ASYNC_COPY and instruction.opcode != "LDGSTS":
+            self._notes["bulk copies take one memory latency, whatever their size"] = None
+
+    # ---- the rest ----
+
+    def decide(self, place: int, decision: Decision) -> None:
+        """What to do where the condition is not known."""
+        self.code.rule[place] = decision.rule
+        self.code.taken[place] = decision.taken
+        self.code.trips[place] = decision.trips
+        self.code.counter[place] = len(self._decisions)
+        self._decisions[place] = decision
+
+    def list_targets(self, place: int, targets: Sequence[int]) -> None:
+        """Where an indirect branch may go."""
+        self.code.targets[place] = len(self._listed), len(self._listed) + len(targets)
+        self._listed.extend(targets)
+        self._notes["targets of indirect branches are drawn evenly from those in the code"] = None
+
+    def finish(self, entry: int) -> Lowered:
+        """The finished arrays."""
+        code = self.code._replace(
+            registers=np.array(self._registers or [0], dtype=np.int32),
+            listed=np.array(self._listed or [0], dtype=np.int32),
+        )
+        return Lowered(
+            code=code,
+            slice=self.slice,
+            entry=entry,
+            functions=self._functions,
+            instructions=self._instructions,
+            decisions=self._decisions,
+            slots=max(1, len(self._slot)),
+            flags=max(1, len(self._flag)),
+            counters=max(1, len(self._decisions)),
+            notes=tuple(self._notes),
+            unknown=self._unknown,
+        )
+
+
+def _flow_of(instruction: Instruction) -> Flow:
+    opclass = instruction.info.opclass
+    if instruction.partial_wait is not None:
+        return Flow.PARTIAL_WAIT
+    if opclass is OpcodeClass.NOP:
+        return Flow.PLAIN
+    by_opcode = _FLOWS_BY_OPCODE.get(instruction.opcode)
+    if by_opcode is Flow.TRY_WAIT and "TRYWAIT" not in instruction.modifiers:
+        return Flow.PLAIN
+    if by_opcode is not None:
+        return by_opcode
+    if opclass is OpcodeClass.BARRIER and "ARV" in instruction.modifiers:
+        return Flow.ARRIVE
+    if opclass is OpcodeClass.DEPENDENCY_BARRIER and instruction.opcode == "WARPGROUP":
+        return Flow.MATRIX_WAIT
+    if instruction.opcode == "ERRBAR":
+        return Flow.PLAIN
+    return _FLOWS.get(opclass, Flow.PLAIN)
+
+
+def fence_cycles(instruction: Instruction, timing: Timing) -> int:
+    """How long a fence takes when nothing is outstanding."""
+    if any(scope in instruction.modifiers for scope in ("SYS", "ALL.SYS")):
+        return timing.fence_system_cycles
+    return timing.fence_block_cycles if "CTA" in instruction.modifiers else timing.fence_gpu_cycles
+
+
+def _empty_code(n: int) -> Code:
+    return Code(
+        flow=np.full(n, Flow.NOT_CODE, dtype=np.int8),
+        target=np.full(n, -1, dtype=np.int32),
+        targets=np.zeros((n, 2), dtype=np.int32),
+        listed=np.zeros(1, dtype=np.int32),
+        guard=np.full(n, -1, dtype=np.int16),
+        guard_negated=np.zeros(n, dtype=np.bool_),
+        second=np.full(n, -1, dtype=np.int16),
+        second_negated=np.zeros(n, dtype=np.bool_),
+        conditional=np.zeros(n, dtype=np.bool_),
+        stall=np.ones(n, dtype=np.int16),
+        yields=np.zeros(n, dtype=np.bool_),
+        wait_mask=np.zeros(n, dtype=np.int16),
+        write_barrier=np.full(n, -1, dtype=np.int8),
+        read_barrier=np.full(n, -1, dtype=np.int8),
+        keep=np.zeros(n, dtype=np.int16),
+        barrier=np.zeros(n, dtype=np.int8),
+        barrier_warps=np.zeros(n, dtype=np.int16),
+        unit=np.full(n, Unit.NONE, dtype=np.int8),
+        interval=np.ones(n, dtype=np.int32),
+        access=np.full(n, Access.NONE, dtype=np.int8),
+        latency=np.zeros((n, 2), dtype=np.int32),
+        long=np.zeros(n, dtype=np.bool_),
+        width=np.full(n, 4, dtype=np.int16),
+        sectors=np.full(n, -1.0),
+        ways=np.full(n, -1.0),
+        l1_hit=np.zeros(n),
+        l2_hit=np.zeros(n),
+        base=np.full((n, 2), -1, dtype=np.int32),
+        base_shift=np.zeros((n, 2), dtype=np.int32),
+        base_offset=np.zeros(n, dtype=np.int64),
+        followed=np.zeros(n, dtype=np.bool_),
+        rule=np.zeros(n, dtype=np.int8),
+        taken=np.zeros(n),
+        trips=np.zeros(n, dtype=np.int32),
+        counter=np.zeros(n, dtype=np.int32),
+        fixed=np.zeros((n, 2), dtype=np.int16),
+        defs=np.zeros((n, 2), dtype=np.int32),
+        uses=np.zeros((n, 2), dtype=np.int32),
+        registers=np.zeros(1, dtype=np.int32),
+        fence=np.zeros(n, dtype=np.int32),
+    )
+
+
+def _empty_slice(n: int, results: int) -> Slice:
+    return Slice(
+        op=np.zeros(n, dtype=np.int16),
+        source_kind=np.zeros((n, 4), dtype=np.int8),
+        source_value=np.zeros((n, 4), dtype=np.int64),
+        source_how=np.zeros((n, 4), dtype=np.int8),
+        read=np.full((n, 3), -2, dtype=np.int16),
+        read_negated=np.zeros((n, 3), dtype=np.bool_),
+        result=np.full((n, results), -1, dtype=np.int16),
+        flag=np.full((n, 8), -1, dtype=np.int16),
+        uniform=np.zeros(n, dtype=np.bool_),
+        mode=np.zeros(n, dtype=np.int64),
+        table=np.zeros(n, dtype=np.int64),
+        signed=np.zeros(n, dtype=np.bool_),
+        guard=np.full(n, -1, dtype=np.int16),
+        guard_negated=np.zeros(n, dtype=np.bool_),
+    )

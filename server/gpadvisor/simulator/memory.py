@@ -1,0 +1,252 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Memory instructions: sectors, bank conflicts, cache levels, bandwidth, scoreboards."""
+
+from __future__ import annotations
+
+from gpadvisor.simulator.chance import cycles, uniform
+from gpadvisor.simulator.compiled import compiled, seldom
+from gpadvisor.simulator.evaluate import Values
+from gpadvisor.simulator.lowering import Packed
+from gpadvisor.simulator.state import (
+    ACCESS,
+    ASYNC_DONE,
+    ASYNC_PC,
+    BASE,
+    BASE_OFFSET,
+    BASE_SHIFT,
+    BULK_DONE,
+    DRAM_CYCLES,
+    DRAM_FREE,
+    DRAM_MOVED,
+    DRAM_RATE,
+    FOLLOWED,
+    IN_FLIGHT,
+    L1_CYCLES,
+    L1_HIT,
+    L2_CYCLES,
+    L2_FREE,
+    L2_HIT,
+    L2_MOVED,
+    L2_RATE,
+    LATENCY,
+    LSU_FREE,
+    MIO_DONE,
+    OPERAND_READ,
+    PENDING_COUNT,
+    RELEASE,
+    RELEASE_PC,
+    SECTORS,
+    SLOT,
+    STORE_DONE,
+    STORE_PC,
+    TEX_FREE,
+    WAVEFRONT,
+    WAYS,
+    WIDTH,
+    Machine,
+    Results,
+)
+
+_SECTOR = 32
+
+
+@compiled
+def hold(m: Machine, w: int, barrier: int, release: int, i: int) -> None:
+    """One more operation on a scoreboard."""
+    warp = m.warp[w]
+    at = warp[PENDING_COUNT + barrier] % IN_FLIGHT
+    m.pending[w, barrier, at, 0] = release
+    m.pending[w, barrier, at, 1] = i
+    warp[PENDING_COUNT + barrier] += 1
+    if release >= warp[RELEASE + barrier]:
+        warp[RELEASE + barrier] = release
+        warp[RELEASE_PC + barrier] = i
+
+
+@compiled
+def _population(mask: int) -> int:
+    count = 0
+    while mask:
+        mask &= mask - 1
+        count += 1
+    return count
+
+
+@seldom
+def _address(p: Packed, v: Values, w: int, i: int, lanes: int) -> bool:
+    """Low words of the addresses of all lanes into the scratch row, where they are known."""
+    fact = p.fact[i]
+    if not fact[FOLLOWED]:
+        return False
+    out = v.scratch[0]
+    for lane in range(32):
+        out[lane] = fact[BASE_OFFSET]
+    for k in range(2):
+        slot = fact[BASE + k]
+        if slot < 0:
+            continue
+        if lanes & ~v.known[w, slot]:
+            return False
+        row = v.word[w, slot]
+        for lane in range(32):
+            out[lane] += row[lane] << fact[BASE_SHIFT + k]
+    return True
+
+
+@seldom
+def _distinct(v: Values, lanes: int, shift: int, width: int) -> int:
+    """How many different units of 2**shift bytes the lanes touch."""
+    seen = v.scratch[1]
+    count = 0
+    for lane in range(32):
+        if not lanes >> lane & 1:
+            continue
+        first = v.scratch[0, lane] >> shift
+        last = (v.scratch[0, lane] + width - 1) >> shift
+        for unit in range(first, last + 1):
+            known = False
+            for k in range(min(count, 32)):
+                at = (count - 1 - k) & 31
+                if seen[at] == unit:
+                    known = True
+                    break
+            if not known:
+                seen[count & 31] = unit
+                count += 1
+    return count
+
+
+@compiled
+def _sectors(p: Packed, v: Values, r: Results, w: int, i: int, lanes: int) -> float:
+    """Sectors of a global access: as told, by address, or those of neighbouring lanes."""
+    width = p.fact[i, WIDTH]
+    ideal = float(max(1, -(-_population(lanes) * width // _SECTOR)))
+    told = float(p.rate[i, SECTORS])
+    if told >= 0.0:
+        found = told
+    elif _address(p, v, w, i, lanes):
+        found = float(_distinct(v, lanes, 5, width))
+        # Lanes that share an address need fewer than neighbours do.
+        ideal = min(ideal, found)
+    else:
+        return ideal
+    r.sectors[0, i] += found
+    r.sectors[1, i] += ideal
+    return found
+
+
+@seldom
+def _conflicts(v: Values, lanes: int, width: int) -> int:
+    """Wavefronts of a shared access: lanes in groups of 128 bytes, the busiest bank of each group."""
+    group = max(1, min(32, 128 // width))
+    banks = v.scratch[1]
+    total = 0
+    for start in range(0, 32, group):
+        for bank in range(32):
+            banks[bank] = 0
+        most = 0
+        for lane in range(start, min(32, start + group)):
+            if not lanes >> lane & 1:
+                continue
+            word = v.scratch[0, lane] >> 2
+            again = False
+            for other in range(start, lane):
+                if lanes >> other & 1 and v.scratch[0, other] >> 2 == word:
+                    again = True
+                    break
+            if not again:
+                bank = word & 31
+                banks[bank] += 1
+                most = max(most, banks[bank])
+        total += most
+    return max(1, total)
+
+
+@compiled
+def _wavefronts(p: Packed, v: Values, r: Results, w: int, i: int, lanes: int) -> int:
+    """Passes of a shared access: as told, by address, or the fewest."""
+    width = int(p.fact[i, WIDTH])
+    fewest = max(1, -(-_population(lanes) * width // 128))
+    told = p.rate[i, WAYS]
+    if told >= 0.0:
+        found = max(1, int(fewest * told + 0.5))
+    elif _address(p, v, w, i, lanes):
+        found = _conflicts(v, lanes, width)
+        fewest = min(fewest, found)
+    else:
+        return fewest
+    r.sectors[2, i] += found
+    r.sectors[3, i] += fewest
+    return found
+
+
+@compiled
+def _levels(p: Packed, m: Machine, i: int, start: int, bytes_moved: float, l1_hit: float) -> int:
+    """When a request comes back: the level that has it, and the queues on the way."""
+    whole = m.whole
+    if l1_hit > 0.0 and uniform(m) < l1_hit:
+        return start + cycles(m, whole[L1_CYCLES], whole[L1_CYCLES + 1])
+    traffic = m.traffic
+    begin = max(traffic[L2_FREE], float(start))
+    traffic[L2_FREE] = begin + bytes_moved / m.real[L2_RATE]
+    traffic[L2_MOVED] += bytes_moved
+    if uniform(m) < p.rate[i, L2_HIT]:
+        return int(begin) + cycles(m, whole[L2_CYCLES], whole[L2_CYCLES + 1])
+    begin = max(traffic[DRAM_FREE], begin)
+    traffic[DRAM_FREE] = begin + bytes_moved / m.real[DRAM_RATE]
+    traffic[DRAM_MOVED] += bytes_moved
+    return int(begin) + cycles(m, whole[DRAM_CYCLES], whole[DRAM_CYCLES + 1])
+
+
+@seldom
+def global_access(
+    p: Packed, m: Machine, v: Values, r: Results, w: int, i: int, lanes: int, now: int
+) -> tuple[int, int, int]:
+    """Start, end of reading the operands, and return of an access to local or global memory."""
+    sectors = _sectors(p, v, r, w, i, lanes)
+    passes = max(1, int((sectors + 3.0) / 4.0)) * m.whole[WAVEFRONT]
+    start = max(now + 1, m.number[LSU_FREE])
+    m.number[LSU_FREE] = start + passes
+    kind = p.fact[i, ACCESS]
+    warp = m.warp[w]
+    done = _levels(
+        p, m, i, start + passes, sectors * _SECTOR, 0.0 if kind in (2, 5, 6) else float(p.rate[i, L1_HIT])
+    )
+    if kind in (2, 6):
+        if done >= warp[STORE_DONE]:
+            warp[STORE_DONE] = done
+            warp[STORE_PC] = i
+    elif kind == 9:
+        if done >= warp[ASYNC_DONE]:
+            warp[ASYNC_DONE] = done
+            warp[ASYNC_PC] = i
+    elif kind == 10:
+        slot = warp[SLOT]
+        m.block[slot, BULK_DONE] = max(m.block[slot, BULK_DONE], done)
+    return start, start + passes + m.whole[OPERAND_READ], done
+
+
+@seldom
+def shared_access(
+    p: Packed, m: Machine, v: Values, r: Results, w: int, i: int, lanes: int, now: int
+) -> tuple[int, int, int]:
+    """The same for shared memory, whose results return in order."""
+    passes = _wavefronts(p, v, r, w, i, lanes) * m.whole[WAVEFRONT]
+    start = max(now + 1, m.number[LSU_FREE])
+    m.number[LSU_FREE] = start + passes
+    done = start + passes - 1 + cycles(m, p.fact[i, LATENCY], p.fact[i, LATENCY + 1])
+    done = max(done, m.warp[w, MIO_DONE])
+    m.warp[w, MIO_DONE] = done
+    return start, start + passes + m.whole[OPERAND_READ], done
+
+
+@seldom
+def texture_access(p: Packed, m: Machine, i: int, now: int) -> tuple[int, int, int]:
+    """The same for the texture unit, a quad of lanes at a time."""
+    start = max(now + 1, m.number[TEX_FREE])
+    m.number[TEX_FREE] = start + 8
+    if uniform(m) < p.rate[i, L1_HIT]:
+        done = start + 8 + cycles(m, p.fact[i, LATENCY], p.fact[i, LATENCY + 1])
+    else:
+        done = _levels(p, m, i, start + 8, 128.0, 0.0)
+    return start, start + 8 + m.whole[OPERAND_READ], done

@@ -1,0 +1,445 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A modelled profile of one launch, shaped like a measured one, and what really held the warps up."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpadvisor.model.ids import INSTRUCTION_BYTES
+from gpadvisor.model.instruction import Instruction, OpcodeClass
+from gpadvisor.model.machine import MachineModel
+from gpadvisor.model.problem import Problem, ProblemCode
+from gpadvisor.model.profile import (
+    Device,
+    Evidence,
+    KernelProfile,
+    Launch,
+    MetricValue,
+    PcCounts,
+    PcMetric,
+    PcSamples,
+    Profile,
+    Sampling,
+)
+from gpadvisor.model.program import Function, Program
+from gpadvisor.model.stalls import stall_reason
+from gpadvisor.simulator import state
+from gpadvisor.simulator.configuration import SimulationConfig
+from gpadvisor.simulator.control import together
+from gpadvisor.simulator.engine import run
+from gpadvisor.simulator.launch import Share, find_kernel, real_parameters, share_of_sm, whole_parameters
+from gpadvisor.simulator.lowering import Lowered, lower, packed
+from gpadvisor.simulator.state import Machine, Results
+from gpadvisor.simulator.timing import SimulatedDevice, timing_of
+
+COLLECTOR: Final = "simulator"
+_TAIL_REPEATS: Final = 3
+"""With more repeats of the full waves than this, samples of the last partial wave are left out."""
+_ACCESSING: Final = frozenset(
+    {OpcodeClass.LOAD, OpcodeClass.STORE, OpcodeClass.ATOMIC, OpcodeClass.REDUCTION}
+)
+_SHOWN_ASSUMPTIONS: Final = 40
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Truth:
+    """For tests: sampled stalls with the instruction that the machine itself was waiting for."""
+
+    pc: NDArray[np.int64]  # of the sampled instruction
+    reason: NDArray[np.int64]  # index into the profile's reasons
+    cause: NDArray[np.int64]  # Pc of what held it up, -1 where nothing did
+    samples: NDArray[np.int64]
+    latency: NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Simulation:
+    """The outcome of one simulated launch."""
+
+    profile: KernelProfile
+    truth: Truth
+    cycles: float | None  # of the whole launch; None where the run was cut off
+    simulated_cycles: int  # of one SM, as far as simulated
+    duration_seconds: float | None
+    assumptions: tuple[str, ...]
+    instructions: int  # warp-level ones that were simulated
+    blocks: int  # that were simulated
+    resident_blocks: int
+
+    def as_profile(self, cubin: bytes | None = None, listing: bytes | None = None) -> Profile:
+        """A profile of this launch alone, with the machine code where given."""
+        binary = self.profile.binary
+        digest = hashlib.sha256(repr((self.profile.launch, self.assumptions)).encode())
+        for column in (self.profile.samples.pc, self.profile.samples.total, self.profile.samples.latency):
+            digest.update(column.tobytes())
+        return Profile(
+            sha256=digest.hexdigest(),
+            collector=COLLECTOR,
+            collector_version=None,
+            command=None,
+            host=None,
+            created=None,
+            kernels=(self.profile,),
+            binaries={} if binary is None or cubin is None else {binary: cubin},
+            disassemblies={} if binary is None or listing is None else {binary: listing},
+            problems=(),
+        )
+
+
+def simulate(
+    program: Program,
+    kernel: str,
+    machine: MachineModel,
+    config: SimulationConfig,
+    *,
+    binary: str | None = None,
+) -> Simulation:
+    """Run one launch of a kernel on the model of an SM.
+
+    Args:
+        program: the analysed cubin.
+        kernel: mangled or plain name.
+        machine: table of the architecture.
+        config: the launch, and what is assumed of it.
+        binary: sha256 of the cubin, for the profile.
+
+    Raises:
+        UsageError: no such kernel, or a launch that cannot run.
+        UnknownArchitectureError: the simulator has no timing for this architecture.
+    """
+    function = find_kernel(program, kernel)
+    timing, device = timing_of(program.arch)
+    share = share_of_sm(machine, program.facts.get(function.name), device, config)
+    lowered = lower(program, function, machine, timing, config)
+    whole = whole_parameters(machine, timing, share, config, lowered.entry)
+    sm = state.empty_machine(
+        lowered, whole, real_parameters(timing, device, share, config), share.blocks, config.seed
+    )
+    sm.number[state.INTERVAL_NOW] = config.interval_cycles
+    results = state.empty_results(lowered)
+    values = state.empty_values(lowered, int(whole[state.WARPS]))
+    run(packed(lowered.code), lowered.slice, sm, values, results)
+    return _Outcome(
+        program, function, machine, config, share, device, lowered, sm, results, binary
+    ).simulation()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Outcome:
+    """A finished run, to be put into words and columns."""
+
+    program: Program
+    function: Function
+    machine: MachineModel
+    config: SimulationConfig
+    share: Share
+    device: SimulatedDevice
+    lowered: Lowered
+    sm: Machine
+    results: Results
+    binary: str | None
+
+    @property
+    def finished(self) -> bool:
+        """Whether all blocks of the share ended."""
+        return int(self.sm.number[state.STATUS]) == state.DONE
+
+    @property
+    def cycles(self) -> float | None:
+        """Cycles of the whole launch: the simulated ones, and repeats of the full wave."""
+        if not self.finished:
+            return None
+        full = int(self.sm.number[state.FULL_WAVE_AT])
+        waves = max(1, len(self.share.blocks) // self.share.resident)
+        last = int(self.sm.number[state.NOW])
+        per_wave = full if waves == 1 else max(full, 1)
+        return float(last + self.share.repeats * per_wave)
+
+    def simulation(self) -> Simulation:
+        """Everything about the run."""
+        assumptions = self._assumptions()
+        sections = (self.function.section,)
+        samples, truth = self._samples()
+        cycles = self.cycles
+        seconds = None if cycles is None else cycles / self.device.clock_hz
+        metrics = self._metrics(cycles)
+        metrics["simulator__assumptions"] = json.dumps(assumptions)
+        profile = KernelProfile(
+            launch=self._launch(seconds),
+            device=self._device(),
+            evidence=Evidence.MODELLED,
+            binary=self.binary,
+            sections=sections,
+            reasons=tuple(stall_reason(name) for name in state.REASONS),
+            samples=samples,
+            counts=self._counts(),
+            pc_metrics=self._pc_metrics(),
+            metrics=metrics,
+            sampling=self._sampling(),
+            rules=(),
+            call_stack=(),
+            problems=self._problems(assumptions),
+        )
+        return Simulation(
+            profile=profile,
+            truth=truth,
+            cycles=cycles,
+            simulated_cycles=int(self.sm.number[state.NOW]),
+            duration_seconds=seconds,
+            assumptions=assumptions,
+            instructions=int(self.sm.number[state.INSTRUCTIONS]),
+            blocks=len(self.share.blocks),
+            resident_blocks=self.share.resident,
+        )
+
+    # ---- samples ----
+
+    def _samples(self) -> tuple[PcSamples, Truth]:
+        rows = self.results.sample[: int(self.sm.number[state.SAMPLES])].astype(np.int64)
+        repeats = self.share.repeats
+        weight = np.ones(len(rows), dtype=np.int64)
+        if repeats:
+            # The full waves come again and again, the last partial one only once.
+            tail = rows[:, state.S_PHASE] == 1
+            weight = np.where(
+                tail, 0 if repeats > _TAIL_REPEATS else 1, 1 if repeats > _TAIL_REPEATS else 1 + repeats
+            )
+        cause = rows[:, state.S_CAUSE]
+        at_barrier = cause < -1
+        resolved = self.results.barrier[np.where(at_barrier, -2 - cause, 0)]
+        cause = np.where(at_barrier, np.where(resolved < 0, rows[:, state.S_PC] - 1, resolved), cause)
+        keys = np.stack([rows[:, state.S_PC], rows[:, state.S_REASON], cause])
+        total, latency = weight, weight * rows[:, state.S_LATENCY]
+        unique, total_of, latency_of = _summed(keys, total, latency)
+        truth = Truth(
+            pc=unique[0] * INSTRUCTION_BYTES,
+            reason=unique[1],
+            cause=np.where(unique[2] < 0, -1, unique[2] * INSTRUCTION_BYTES),
+            samples=total_of,
+            latency=latency_of,
+        )
+        unique, total_of, latency_of = _summed(keys[:2], total, latency)
+        samples = PcSamples(
+            section=np.zeros(unique.shape[1], dtype=np.uint16),
+            pc=(unique[0] * INSTRUCTION_BYTES).astype(np.uint64),
+            reason=unique[1].astype(np.uint8),
+            total=total_of.astype(np.uint64),
+            latency=latency_of.astype(np.uint64),
+        )
+        return samples, truth
+
+    def _sampling(self) -> Sampling:
+        interval = int(self.sm.number[state.INTERVAL_NOW])
+        cut = not self.finished
+        return Sampling(
+            interval_cycles=interval,
+            buffer_bytes=None,
+            dropped_samples=0,
+            truncated=cut,
+            truncation_evidence=self._cut() if cut else None,
+            expected_samples=None,
+        )
+
+    # ---- counts ----
+
+    def _scaled(self, phases: NDArray[np.generic]) -> NDArray[np.float64]:
+        """Counts of the whole grid from those of one SM."""
+        one = phases[0].astype(np.float64) * (1 + self.share.repeats) + phases[1]
+        return np.asarray(one * (self.config.blocks / self.share.total))
+
+    def _counts(self) -> PcCounts:
+        warps, threads = self._scaled(self.results.executed), self._scaled(self.results.threads)
+        places = np.array(sorted(self.lowered.instructions), dtype=np.int64)
+        return PcCounts(
+            section=np.zeros(len(places), dtype=np.uint16),
+            pc=(places * INSTRUCTION_BYTES).astype(np.uint64),
+            warps=np.rint(warps[places]).astype(np.uint64),
+            threads=np.rint(threads[places]).astype(np.uint64),
+        )
+
+    def _pc_metrics(self) -> Mapping[str, PcMetric]:
+        """Sectors and wavefronts where addresses were followed or told; nothing where they were guessed."""
+        names = (
+            "memory_l2_theoretical_sectors_global",
+            "memory_l2_theoretical_sectors_global_ideal",
+            "memory_l1_wavefronts_shared",
+            "memory_l1_wavefronts_shared_ideal",
+        )
+        executed = self.results.executed.sum(axis=0)
+        scale = np.divide(
+            self._scaled(self.results.executed), executed, out=np.zeros(len(executed)), where=executed > 0
+        )
+        found = {}
+        for name, column in zip(names, self.results.sectors * scale, strict=True):
+            places = np.flatnonzero(column)
+            if len(places):
+                found[name] = PcMetric(
+                    name=name,
+                    section=np.zeros(len(places), dtype=np.uint16),
+                    pc=(places * INSTRUCTION_BYTES).astype(np.uint64),
+                    value=column[places].astype(np.float64),
+                )
+        return found
+
+    def _metrics(self, cycles: float | None) -> dict[str, MetricValue]:
+        share, number, traffic = self.share, self.sm.number, self.sm.traffic
+        active = max(1.0, float(traffic[state.ACTIVE_CYCLES]))
+        schedulers = self.machine.sm.schedulers.value
+        issue = float(number[state.INSTRUCTIONS]) / active / schedulers
+        warps = float(traffic[state.WARP_CYCLES]) / active
+        busy = min(1.0, self.config.blocks / share.sms)
+        found: dict[str, MetricValue] = {
+            "smsp__issue_active.avg.per_cycle_active": issue,
+            "smsp__issue_active.avg.pct_of_peak_sustained_active": 100.0 * issue,
+            "sm__warps_active.avg.per_cycle_active": warps,
+            "sm__warps_active.avg.pct_of_peak_sustained_active": 100.0
+            * warps
+            / self.machine.sm.max_warps.value,
+            "smsp__pcsamp_interval_cycles": int(number[state.INTERVAL_NOW]),
+            "smsp__pcsamp_sample_count": int(number[state.SAMPLES]),
+            "launch__registers_per_thread": share.registers,
+            "launch__waves_per_multiprocessor": self.config.blocks
+            / share.sms
+            / (share.occupancy.blocks_per_sm or 1),
+            "dram__bytes.sum.pct_of_peak_sustained_elapsed": 100.0
+            * float(traffic[state.DRAM_MOVED])
+            / active
+            / float(self.sm.real[state.DRAM_RATE]),
+            "lts__t_sectors.avg.pct_of_peak_sustained_elapsed": 100.0
+            * busy
+            * float(traffic[state.L2_MOVED])
+            / active
+            / float(self.sm.real[state.L2_RATE]),
+        }
+        if cycles is not None:
+            found["sm__cycles_active.avg"] = cycles * busy
+            found["gpu__time_duration.sum"] = cycles / self.device.clock_hz * 1e9
+        return found
+
+    # ---- words ----
+
+    def _launch(self, seconds: float | None) -> Launch:
+        return Launch(
+            index=0,
+            kernel=self.function.name,
+            demangled=self.function.demangled,
+            grid=self.config.grid,
+            block=self.config.block,
+            cluster=None,
+            registers_per_thread=self.share.registers,
+            static_shared_bytes=self.share.static_shared,
+            dynamic_shared_bytes=self.config.dynamic_shared_bytes,
+            driver_shared_bytes=self.machine.sm.reserved_shared_bytes_per_block.value,
+            carveout_shared_bytes=None,
+            duration_ns=None if seconds is None else seconds * 1e9,
+            context=None,
+            stream=None,
+            failed=False,
+        )
+
+    def _device(self) -> Device:
+        sm = self.machine.sm
+        return Device(
+            name=f"modelled {self.program.arch} ({self.device.name})",
+            arch=self.program.arch,
+            sms=self.share.sms,
+            clock_hz=self.device.clock_hz,
+            max_warps_per_sm=sm.max_warps.value,
+            schedulers_per_sm=sm.schedulers.value,
+            registers_per_sm=sm.registers.value,
+            shared_bytes_per_sm=sm.shared_bytes.value,
+            l2_bytes=self.device.l2_bytes,
+        )
+
+    def _assumptions(self) -> tuple[str, ...]:
+        config, share = self.config, self.share
+        found = [
+            f"modelled: one SM of {share.sms}, {len(share.blocks)} of its {share.total} blocks simulated"
+            + (f", {share.repeats} more full waves taken to be like the first" if share.repeats else ""),
+        ]
+        found.append(
+            f"global accesses hit L1 with {config.l1_hit_rate:.0%}, L2 with {config.l2_hit_rate:.0%}; "
+            f"local ones hit L1 with {config.local_hit_rate:.0%}"
+        )
+        guessed = self._guessed_addresses()
+        if guessed:
+            found.append(f"neighbouring lanes access neighbouring words {guessed}")
+        undecided = np.flatnonzero(self.results.undecided)
+        decided = self.lowered.decisions
+        found += together(decided[place] for place in undecided.tolist() if place in decided)
+        found += self.lowered.notes
+        if self.sm.number[state.FORCED]:
+            found.append(
+                "warps that waited for each other for ever were let go "
+                f"{int(self.sm.number[state.FORCED])} times"
+            )
+        return tuple(dict.fromkeys(found))
+
+    def _guessed_addresses(self) -> str:
+        executed = self.results.executed.sum(axis=0)
+        lines = set()
+        for function in self.lowered.functions:
+            first = function.start // INSTRUCTION_BYTES
+            for index, instruction in enumerate(function.instructions):
+                place = first + index
+                if executed[place] and _guessed(instruction, self.results, place):
+                    entry = function.lines[index]
+                    lines.add(f"line {entry.location.line}" if entry else f"{int(instruction.pc):#x}")
+        if not lines:
+            return ""
+        shown = sorted(lines, key=lambda text: (len(text), text))[:8]
+        return f"where addresses do not follow from the launch: {', '.join(shown)}" + (
+            f" and {len(lines) - 8} more" if len(lines) > 8 else ""
+        )
+
+    def _cut(self) -> str:
+        config = self.config
+        if int(self.sm.number[state.STATUS]) == state.CYCLE_LIMIT:
+            return f"the kernel had not ended after {config.max_cycles:,} cycles"
+        return f"the kernel had not ended after {config.max_instructions:,} warp instructions"
+
+    def _problems(self, assumptions: tuple[str, ...]) -> tuple[Problem, ...]:
+        shown = assumptions[:_SHOWN_ASSUMPTIONS]
+        found = [Problem(ProblemCode.COMPILE_ASSUMPTION, text) for text in shown]
+        if len(assumptions) > len(shown):
+            text = f"{len(assumptions) - len(shown)} further assumptions are not listed"
+            found.append(Problem(ProblemCode.COMPILE_ASSUMPTION, text))
+        if not self.finished:
+            text = f"{self._cut()} under these assumptions: what it did until then is shown, and no duration"
+            found.append(Problem(ProblemCode.TRUNCATED_SAMPLES, text))
+        for opcode, count in self.lowered.unknown.items():
+            text = (
+                f"opcode {opcode} is not known ({count} instructions): it is simulated as an ALU instruction"
+            )
+            found.append(Problem(ProblemCode.UNKNOWN_OPCODE, text))
+        return tuple(found)
+
+
+def _guessed(instruction: Instruction, results: Results, place: int) -> bool:
+    """Whether the pattern of an access had to be guessed."""
+    info = instruction.info
+    if info.opclass not in _ACCESSING or info.space is None:
+        return False
+    return info.space.value in {"global", "generic", "shared"} and not results.sectors[:, place].any()
+
+
+def _summed(
+    keys: NDArray[np.int64], total: NDArray[np.int64], latency: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Equal keys once, with their sums; rows without weight are left out."""
+    kept = total > 0
+    unique, inverse = np.unique(keys[:, kept], axis=1, return_inverse=True)
+    inverse = inverse.reshape(-1)
+    count = unique.shape[1]
+    return (
+        unique,
+        np.bincount(inverse, weights=total[kept], minlength=count).astype(np.int64),
+        np.bincount(inverse, weights=latency[kept], minlength=count).astype(np.int64),
+    )

@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The sampler of an SM, and what each sampled warp really waits for (GPA section II-A)."""
+
+from __future__ import annotations
+
+from gpadvisor.simulator.compiled import compiled, seldom
+from gpadvisor.simulator.lowering import Packed
+from gpadvisor.simulator.state import (
+    ACCESS,
+    AT_BARRIER,
+    BARRIER,
+    BARRIER_EVENT,
+    BLOCK_START,
+    BRANCH,
+    CAUSE,
+    CHOSEN,
+    CHOSEN_PC,
+    DEFS,
+    DRAIN,
+    DRAINING,
+    EMPTY,
+    FETCH,
+    FINISHED_BLOCKS,
+    FIXED,
+    FULL_WAVE,
+    HISTORY,
+    HISTORY_AT,
+    HISTORY_PC,
+    INTERVAL_NOW,
+    ISSUED,
+    MAX_SAMPLES,
+    MEMBAR,
+    NEXT_SAMPLE,
+    NOT_SELECTED,
+    PC,
+    S_CAUSE,
+    S_LATENCY,
+    S_PC,
+    S_PHASE,
+    S_REASON,
+    SAMPLE_TURN,
+    SAMPLES,
+    SCHEDULERS,
+    SCOREBOARD_REASON,
+    SELECTED,
+    SLEEPING,
+    SLOT,
+    STATE,
+    STORE_PC,
+    THROTTLE,
+    THROTTLE_CAUSE,
+    THROTTLE_REASON,
+    TURN,
+    U_BRANCH,
+    U_FENCE,
+    U_FETCH,
+    U_SCOREBOARD,
+    U_SLEEP,
+    U_STALL,
+    UNIT,
+    UNTIL,
+    USES,
+    WAIT,
+    WARPS,
+    Machine,
+    Results,
+)
+
+
+@compiled
+def _needs(p: Packed, i: int, j: int) -> bool:
+    """Whether instruction i reads a register that j writes."""
+    for use in range(p.fact[i, USES], p.fact[i, USES + 1]):
+        for definition in range(p.fact[j, DEFS], p.fact[j, DEFS + 1]):
+            if p.registers[use] == p.registers[definition]:
+                return True
+    return False
+
+
+@compiled
+def _running_result(p: Packed, m: Machine, w: int) -> int:
+    """What a stall count waits for: the result, read by the next instruction, that comes last.
+
+    Without one, the count is the doing of the instruction that bears it.
+    """
+    warp = m.warp[w]
+    i = warp[PC]
+    issued = warp[ISSUED]
+    before = warp[HISTORY_AT + (issued - 1) % HISTORY]
+    found = warp[HISTORY_PC + (issued - 1) % HISTORY]
+    latest = before + 1
+    for back in range(1, min(issued, HISTORY) + 1):
+        at = (issued - back) % HISTORY
+        j, when = warp[HISTORY_PC + at], warp[HISTORY_AT + at]
+        other = p.fact[i, ACCESS] != 0 or p.fact[i, UNIT] != p.fact[j, UNIT]
+        ready = when + p.fact[j, FIXED + (1 if other else 0)]
+        if ready > latest and p.fact[j, FIXED] and _needs(p, i, j):
+            latest = ready
+            found = j
+    return int(found)
+
+
+@compiled
+def _classify(p: Packed, m: Machine, w: int, now: int) -> tuple[int, int]:
+    """Why a warp does not issue, and the instruction that this is due to."""
+    warp = m.warp[w]
+    if warp[STATE] == AT_BARRIER:
+        return BARRIER, -2 - int(warp[BARRIER_EVENT]) if warp[BARRIER_EVENT] >= 0 else int(warp[PC]) - 1
+    if warp[STATE] == DRAINING:
+        return DRAIN, int(warp[STORE_PC])
+    if warp[UNTIL + U_STALL] > now:
+        return WAIT, _running_result(p, m, w)
+    if warp[UNTIL + U_BRANCH] > now:
+        return BRANCH, int(warp[CAUSE + U_STALL])
+    if warp[UNTIL + U_FETCH] > now:
+        return FETCH, int(warp[PC])
+    if warp[UNTIL + U_FENCE] > now:
+        return MEMBAR, int(warp[CAUSE + U_FENCE])
+    if warp[UNTIL + U_SLEEP] > now:
+        return SLEEPING, int(warp[CAUSE + U_SLEEP])
+    if warp[UNTIL + U_SCOREBOARD] > now:
+        return int(warp[SCOREBOARD_REASON]), int(warp[CAUSE + U_SCOREBOARD])
+    if warp[THROTTLE] > now:
+        return int(warp[THROTTLE_REASON]), int(warp[THROTTLE_CAUSE])
+    return NOT_SELECTED, -1
+
+
+@compiled
+def _next_warp(m: Machine, s: int, now: int) -> int:
+    """The next live warp of a scheduler, in turn."""
+    scheduler = m.scheduler[s]
+    count = (m.whole[WARPS] - s + m.whole[SCHEDULERS] - 1) // m.whole[SCHEDULERS]
+    for _ in range(count):
+        w = s + scheduler[TURN] % count * m.whole[SCHEDULERS]
+        scheduler[TURN] += 1
+        started = m.warp[w, STATE] != EMPTY and m.block[m.warp[w, SLOT], BLOCK_START] <= now
+        if started or scheduler[CHOSEN] == w:
+            return int(w)
+    return -1
+
+
+@seldom
+def _thin_out(m: Machine, r: Results) -> None:
+    """The buffer is full: keep every second round of the schedulers, and sample half as often."""
+    kept = 0
+    schedulers = m.whole[SCHEDULERS]
+    for k in range(m.number[SAMPLES]):
+        if k // schedulers % 2 == 0:
+            for column in range(5):
+                r.sample[kept, column] = r.sample[k, column]
+            kept += 1
+    m.number[SAMPLES] = kept
+    m.number[INTERVAL_NOW] *= 2
+
+
+@seldom
+def sample(p: Packed, m: Machine, r: Results, now: int) -> None:
+    """One warp of the scheduler whose turn it is."""
+    number = m.number
+    number[NEXT_SAMPLE] += number[INTERVAL_NOW]
+    s = number[SAMPLE_TURN] % m.whole[SCHEDULERS]
+    number[SAMPLE_TURN] += 1
+    w = _next_warp(m, s, now)
+    if w < 0:
+        return
+    if number[SAMPLES] == MAX_SAMPLES:
+        _thin_out(m, r)
+    row = r.sample[number[SAMPLES]]
+    number[SAMPLES] += 1
+    chosen = m.scheduler[s, CHOSEN]
+    if chosen == w:
+        row[S_PC], row[S_REASON], row[S_CAUSE] = m.scheduler[s, CHOSEN_PC], SELECTED, -1
+    else:
+        reason, cause = _classify(p, m, w, now)
+        row[S_PC], row[S_REASON], row[S_CAUSE] = m.warp[w, PC], reason, cause
+    row[S_LATENCY] = 1 if chosen < 0 else 0
+    row[S_PHASE] = 0 if number[FINISHED_BLOCKS] < m.whole[FULL_WAVE] else 1

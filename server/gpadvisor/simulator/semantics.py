@@ -1,0 +1,625 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What integer and predicate instructions compute, as rows of numbers that the inner loop can follow.
+
+Only what decides branches and addresses matters here; everything else makes its results unknown.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import IntEnum
+from typing import Final
+
+from gpadvisor.model.instruction import (
+    Instruction,
+    MemorySpace,
+    OpcodeClass,
+    Register,
+    RegisterFile,
+    register,
+)
+from gpadvisor.sass.tokens import Operand, OperandKind, parse_operand
+
+
+class Op(IntEnum):
+    """Operations of the evaluator."""
+
+    NOTHING = 0
+    UNKNOWN = 1  # the results are not known
+    ADD = 2  # d = a + b + c + carries; p0 = carry out
+    MUL_ADD = 3  # d = low word of a * b + c
+    MUL_ADD_WIDE = 4  # d pair = a * b + c pair
+    MUL_ADD_HIGH = 5  # d = high word of a * b + c pair
+    LOGIC = 6  # d = table of a, b, c; p0 = d is not zero
+    SHIFT = 7  # d = a part of {c, a} shifted by b
+    SHIFT_ADD = 8  # LEA: d = (a << c) + b
+    SHIFT_ADD_HIGH = 9  # LEA.HI: d = ({c, a} << m) >> 32, plus b
+    COMPARE = 10  # p0 = (a ? b) with q0
+    SELECT = 11  # d = q0 ? a : b
+    MINIMUM = 12  # d = q0 ? min : max
+    PREDICATE_LOGIC = 13
+    SPECIAL = 14  # d = a special register
+    ABSOLUTE = 15
+    PERMUTE = 16
+    BROADCAST = 17  # d = a of the first active lane
+    VOTE = 18
+    ADD_WIDE = 19  # d pair = a pair + b pair; sources are both low words, then both high ones
+    ADD_MINIMUM = 20  # d = q0 ? min : max of a + b and c
+
+
+class Special(IntEnum):
+    """Special registers whose value follows from the launch."""
+
+    ZERO = 0
+    TID_X = 1
+    TID_Y = 2
+    TID_Z = 3
+    CTAID_X = 4
+    CTAID_Y = 5
+    CTAID_Z = 6
+    LANE = 7
+    NTID_X = 8
+    NTID_Y = 9
+    NTID_Z = 10
+    NCTAID_X = 11
+    NCTAID_Y = 12
+    NCTAID_Z = 13
+    WARP = 14
+
+
+_SPECIAL_NAMES: Final = {
+    "SR_TID.X": Special.TID_X,
+    "SR_TID.Y": Special.TID_Y,
+    "SR_TID.Z": Special.TID_Z,
+    "SR_CTAID.X": Special.CTAID_X,
+    "SR_CTAID.Y": Special.CTAID_Y,
+    "SR_CTAID.Z": Special.CTAID_Z,
+    "SR_LANEID": Special.LANE,
+    "SR_NTID.X": Special.NTID_X,
+    "SR_NCTAID.X": Special.NCTAID_X,
+    "SR_NCTAID.Y": Special.NCTAID_Y,
+    "SR_NCTAID.Z": Special.NCTAID_Z,
+    "SR_CgaCtaId": Special.ZERO,
+    "SR_VIRTID": Special.WARP,
+    "SRZ": Special.ZERO,
+}
+
+PLAIN, NEGATED, INVERTED, MAGNITUDE = 0, 1, 2, 3
+"""How a source is read."""
+
+# Kinds of source.
+ABSENT, REGISTER, IMMEDIATE, NOT_KNOWN = 0, 1, 2, 3
+TRUE: Final = -1
+"""Predicate operand that is PT."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One source word."""
+
+    kind: int
+    value: int = 0  # Register, or the word itself
+    how: int = PLAIN
+
+
+_ZERO: Final = Source(IMMEDIATE, 0)
+_UNKNOWN: Final = Source(NOT_KNOWN)
+
+
+@dataclass(slots=True)
+class Meaning:
+    """One instruction for the evaluator; predicates are ``Register`` values or TRUE."""
+
+    op: Op
+    sources: list[Source] = field(default_factory=list)
+    predicates: list[tuple[int, bool]] = field(default_factory=list)  # read: which, negated
+    results: list[int] = field(default_factory=list)  # low word, high word; -1 = none
+    flags: list[int] = field(default_factory=list)  # predicates written; -1 = none
+    mode: int = 0
+    table: int = 0
+    signed: bool = False
+
+
+Constants = Callable[[int], int | None]
+"""The known word at an offset of constant bank 0."""
+
+
+def meaning_of(instruction: Instruction, constants: Constants) -> Meaning:
+    """What an instruction computes; UNKNOWN where that is not followed."""
+    reader = _Reader(instruction, constants)
+    rule = _RULES.get(instruction.opcode) or _RULES.get(instruction.opcode.removeprefix("U"))
+    found = None if rule is None else rule(reader)
+    return Meaning(Op.UNKNOWN) if found is None else found
+
+
+class _Reader:
+    """The operands of one instruction."""
+
+    def __init__(self, instruction: Instruction, constants: Constants) -> None:
+        self.instruction = instruction
+        self.modifiers = instruction.modifiers
+        self._constants = constants
+        texts = _split(instruction.operands)
+        self.operands: list[Operand] = [parse_operand(text) for text in texts]
+
+    @property
+    def values(self) -> list[Operand]:
+        """Operands that are no predicates."""
+        return [operand for operand in self.operands if not operand.is_predicate]
+
+    def leading_flags(self, first: int) -> tuple[list[int], int]:
+        """Predicates written from operand ``first`` on, and the operand behind them."""
+        at = first
+        while at < len(self.operands) and self.operands[at].is_predicate:
+            at += 1
+        return [_predicate(operand)[0] for operand in self.operands[first:at]], at
+
+    def trailing(self) -> list[tuple[int, bool]]:
+        """Predicates read behind the last value."""
+        found: list[tuple[int, bool]] = []
+        for operand in reversed(self.operands):
+            if not operand.is_predicate:
+                break
+            found.append(_predicate(operand))
+        return found[::-1]
+
+    def source(self, operand: Operand, word: int = 0) -> Source:
+        """One word of an operand."""
+        text = operand.text
+        how = PLAIN
+        if text.startswith("-"):
+            how = NEGATED
+        elif text.startswith("~"):
+            how = INVERTED
+        elif text.startswith("|"):
+            how = MAGNITUDE
+        if operand.is_register:
+            if any(part in text for part in (".H", ".B", ".U16", ".S16")):
+                return _UNKNOWN
+            if operand.first is None:
+                return Source(IMMEDIATE, 0, how)
+            return Source(REGISTER, int(operand.first) + word, how)
+        if operand.kind is OperandKind.IMMEDIATE:
+            if operand.value is None:
+                return _UNKNOWN
+            value = operand.value >> 32 * word
+            return Source(IMMEDIATE, value & 0xFFFF_FFFF)
+        if operand.kind is OperandKind.CONSTANT:
+            known = self.constant(operand, word)
+            return _UNKNOWN if known is None else Source(IMMEDIATE, known, how)
+        return _UNKNOWN
+
+    def constant(self, operand: Operand, word: int = 0) -> int | None:
+        """The word of ``c[0x0][0x160]`` where it is known."""
+        text = operand.text.lstrip("-~|+!").rstrip("|")
+        if not text.startswith("c[0x0][") or any(part.first is not None for part in operand.addresses):
+            return None
+        offset = 0
+        for part in text[len("c[0x0][") :].split("]")[0].split("+"):
+            if part not in {"RZ", "URZ"}:
+                try:
+                    offset += int(part, 16)
+                except ValueError:
+                    return None
+        return self._constants(offset + 4 * word)
+
+    def result(self, operand: Operand, words: int = 1) -> list[int]:
+        """The registers written from an operand on."""
+        if not operand.is_register or operand.first is None:
+            return [-1] * words
+        return [int(operand.first) + word for word in range(words)]
+
+
+def _split(text: str) -> list[str]:
+    return [part.strip() for part in text.split(", ")] if text else []
+
+
+def _predicate(operand: Operand) -> tuple[int, bool]:
+    """The predicate and whether it is negated; TRUE for PT."""
+    negated = operand.text.startswith("!")
+    return TRUE if operand.first is None else int(operand.first), negated
+
+
+def _real(flags: list[int]) -> list[int]:
+    """Predicates written; PT takes nothing."""
+    return [flag if flag != TRUE else -1 for flag in flags]
+
+
+# ---- opcodes ----
+
+
+def _add(r: _Reader) -> Meaning | None:
+    """IADD3, VIADD, UIADD3, IADD: up to three words and carries."""
+    if not r.operands:
+        return None
+    flags, at = r.leading_flags(1)
+    values = [operand for operand in r.operands[at:] if not operand.is_predicate]
+    if "64" in r.modifiers:
+        return _add_wide(r, values) if not any(flag != TRUE for flag in flags) else None
+    carries = r.trailing() if "X" in r.modifiers else []
+    carries = [carry for carry in carries if carry != (TRUE, True)]
+    sources = [r.source(operand) for operand in values]
+    return Meaning(
+        Op.ADD, sources, carries, r.result(r.operands[0]), _real(flags), mode=int("X" in r.modifiers)
+    )
+
+
+def _add_wide(r: _Reader, values: Sequence[Operand]) -> Meaning | None:
+    values = [operand for operand in values if not (operand.is_register and operand.first is None)]
+    if not 1 <= len(values) <= 2 or "X" in r.modifiers:
+        return None
+    low = [r.source(operand) for operand in values]
+    high = [_high_of(r, operand) for operand in values]
+    while len(low) < 2:
+        low.append(_ZERO)
+        high.append(_ZERO)
+    return Meaning(Op.ADD_WIDE, [*low, *high], [], r.result(r.operands[0], 2))
+
+
+def _high_of(r: _Reader, operand: Operand) -> Source:
+    """The high word of a pair; of a negated one, the low word brings the one that makes it so."""
+    if operand.kind is OperandKind.IMMEDIATE:
+        return Source(IMMEDIATE, 0xFFFF_FFFF if (operand.value or 0) < 0 else (operand.value or 0) >> 32)
+    source = r.source(operand, 1)
+    return replace(source, how=INVERTED) if source.how == NEGATED else source
+
+
+def _multiply(r: _Reader) -> Meaning | None:
+    """IMAD and its forms."""
+    if not r.operands:
+        return None
+    flags, at = r.leading_flags(1)
+    values = [operand for operand in r.operands[at:] if not operand.is_predicate]
+    if len(values) < 3:
+        return None
+    a, b, c = (r.source(operand) for operand in values[:3])
+    signed = "U32" not in r.modifiers
+    if "WIDE" in r.modifiers:
+        if "X" in r.modifiers:
+            return None
+        high = _high(r, values[2])
+        return Meaning(
+            Op.MUL_ADD_WIDE, [a, b, c, high], [], r.result(r.operands[0], 2), _real(flags), signed=signed
+        )
+    if "HI" in r.modifiers:
+        high = _high(r, values[2])
+        return Meaning(Op.MUL_ADD_HIGH, [a, b, c, high], [], r.result(r.operands[0]), signed=signed)
+    carries = [carry for carry in r.trailing() if "X" in r.modifiers and carry != (TRUE, True)]
+    return Meaning(Op.MUL_ADD, [a, b, c], carries, r.result(r.operands[0]), _real(flags))
+
+
+def _high(r: _Reader, operand: Operand) -> Source:
+    if operand.is_register and operand.first is None:
+        return _ZERO
+    if operand.kind is OperandKind.IMMEDIATE:
+        return Source(IMMEDIATE, 0xFFFF_FFFF if (operand.value or 0) < 0 else 0)
+    return r.source(operand, 1)
+
+
+def _move(r: _Reader) -> Meaning | None:
+    if len(r.operands) < 2:
+        return None
+    wide = 2 if "64" in r.modifiers else 1
+    source = r.operands[1]
+    if wide == 2:
+        return _pair(r, source)
+    return Meaning(Op.ADD, [r.source(source)], [], r.result(r.operands[0]))
+
+
+def _pair(r: _Reader, source: Operand) -> Meaning:
+    """Two words at once: one times the low word, plus the pair of zero and the high word."""
+    low, high = r.source(source), r.source(source, 1)
+    sources = [_ZERO, _ZERO, low, high]
+    return Meaning(Op.MUL_ADD_WIDE, sources, [], r.result(r.operands[0], 2))
+
+
+def _constant_load(r: _Reader) -> Meaning | None:
+    if len(r.operands) < 2 or any(name in r.modifiers for name in ("U8", "S8", "U16", "S16", "128")):
+        return None
+    return _move(r)
+
+
+def _half_move(r: _Reader) -> Meaning | None:
+    """``HFMA2.MMA R9, -RZ, RZ, 0, 0``: how ptxas sets a constant in the FP16 pipe."""
+    values = r.operands[1:]
+    if len(values) < 4 or any(value.is_register and value.first is not None for value in values[:2]):
+        return None
+    try:
+        high, low = (struct.pack("<e", float(value.text)) for value in values[2:4])
+    except (ValueError, OverflowError):
+        return None
+    word = int.from_bytes(low + high, "little")
+    return Meaning(Op.ADD, [Source(IMMEDIATE, word)], [], r.result(r.operands[0]))
+
+
+def _logic(r: _Reader) -> Meaning | None:
+    if not r.operands or "64" in r.modifiers:
+        return None
+    flags, at = r.leading_flags(0)
+    if at >= len(r.operands):
+        return None
+    values = [operand for operand in r.operands[at + 1 :] if not operand.is_predicate]
+    if len(values) < 4 or values[3].value is None:
+        return None
+    extra = [predicate for predicate in r.trailing() if predicate != (TRUE, True)]
+    if extra:
+        return None
+    sources = [r.source(operand) for operand in values[:3]]
+    return Meaning(Op.LOGIC, sources, [], r.result(r.operands[at]), _real(flags), table=values[3].value)
+
+
+_RIGHT, _HIGH_PART, _ARITHMETIC, _WRAP, _WIDE = 1, 2, 4, 8, 16
+
+
+def _shift(r: _Reader) -> Meaning | None:
+    if len(r.operands) < 4:
+        return None
+    low, amount, high = (r.source(operand) for operand in r.operands[1:4])
+    mode = (
+        (_RIGHT if "R" in r.modifiers else 0)
+        | (_HIGH_PART if "HI" in r.modifiers else 0)
+        | (_ARITHMETIC if any(name in r.modifiers for name in ("S32", "S64")) else 0)
+        | (_WRAP if "W" in r.modifiers else 0)
+        | (_WIDE if any(name in r.modifiers for name in ("U64", "S64")) else 0)
+    )
+    return Meaning(Op.SHIFT, [low, amount, high], [], r.result(r.operands[0]), mode=mode)
+
+
+def _shift_add(r: _Reader) -> Meaning | None:
+    if not r.operands:
+        return None
+    flags, at = r.leading_flags(1)
+    values = [operand for operand in r.operands[at:] if not operand.is_predicate]
+    carries = [carry for carry in r.trailing() if "X" in r.modifiers and carry != (TRUE, True)]
+    if len(values) < 3 or values[-1].value is None:
+        return None
+    shift = values[-1].value & 31
+    a, b = r.source(values[0]), r.source(values[1])
+    if "HI" not in r.modifiers:
+        return Meaning(Op.SHIFT_ADD, [a, b], carries, r.result(r.operands[0]), _real(flags), table=shift)
+    signed = "SX32" in r.modifiers
+    high = _ZERO if signed or len(values) < 4 else r.source(values[2])
+    return Meaning(
+        Op.SHIFT_ADD_HIGH, [a, b, high], carries, r.result(r.operands[0]), _real(flags), table=shift,
+        signed=signed,
+    )  # fmt: skip
+
+
+_COMPARISONS: Final = {"F": 0, "LT": 1, "EQ": 2, "LE": 3, "GT": 4, "NE": 5, "GE": 6, "T": 7}
+_COMBINATIONS: Final = {"AND": 0, "OR": 1, "XOR": 2}
+
+
+def _compare(r: _Reader) -> Meaning | None:
+    wide = any(name in r.modifiers for name in ("U64", "S64", "64"))
+    kind = next((_COMPARISONS[name] for name in r.modifiers if name in _COMPARISONS), None)
+    how = next((_COMBINATIONS[name] for name in r.modifiers if name in _COMBINATIONS), 0)
+    flags, at = r.leading_flags(0)
+    values = [operand for operand in r.operands[at:] if not operand.is_predicate]
+    if kind is None or len(values) < 2:
+        return None
+    extended = "EX" in r.modifiers
+    predicates = r.trailing()
+    if len(predicates) < 1 + extended or (wide and extended):
+        return None
+    sources = [r.source(values[0]), r.source(values[1])]
+    if wide:
+        sources += [_high_of(r, values[0]), _high_of(r, values[1])]
+    return Meaning(
+        Op.COMPARE, sources, predicates, [], _real(flags),
+        mode=kind | how << 4 | int(extended) << 8 | int(wide) << 9,
+        signed="U32" not in r.modifiers and "U64" not in r.modifiers,
+    )  # fmt: skip
+
+
+def _select(r: _Reader) -> Meaning | None:
+    predicates = r.trailing()
+    if len(r.operands) < 4 or len(predicates) != 1 or "64" in r.modifiers:
+        return None
+    sources = [r.source(r.operands[1]), r.source(r.operands[2])]
+    return Meaning(Op.SELECT, sources, predicates, r.result(r.operands[0]))
+
+
+def _minimum(r: _Reader) -> Meaning | None:
+    predicates = r.trailing()
+    if len(predicates) != 1 or len(r.operands) != 4 or any(name in r.modifiers for name in ("U64", "S64")):
+        return None
+    if any("16" in name for name in r.modifiers):
+        return None
+    sources = [r.source(r.operands[1]), r.source(r.operands[2])]
+    signed = "U32" not in r.modifiers
+    return Meaning(Op.MINIMUM, sources, predicates, r.result(r.operands[0]), signed=signed)
+
+
+def _add_minimum(r: _Reader) -> Meaning | None:
+    """VIADDMNMX: the sum of two, against a third."""
+    predicates = r.trailing()
+    if len(predicates) != 1 or len(r.operands) != 5 or any("16" in name for name in r.modifiers):
+        return None
+    sources = [r.source(operand) for operand in r.operands[1:4]]
+    signed = "U32" not in r.modifiers
+    return Meaning(Op.ADD_MINIMUM, sources, predicates, r.result(r.operands[0]), signed=signed)
+
+
+def _predicate_logic(r: _Reader) -> Meaning | None:
+    predicates = [_predicate(operand) for operand in r.operands if operand.is_predicate]
+    tables = [operand.value for operand in r.operands if operand.kind is OperandKind.IMMEDIATE]
+    if len(predicates) < 5 or len(tables) < 1 or tables[0] is None:
+        return None
+    second = tables[1] if len(tables) > 1 and tables[1] is not None else 0
+    flags = _real([flag for flag, _ in predicates[:2]])
+    return Meaning(Op.PREDICATE_LOGIC, [], predicates[2:5], [], flags, table=tables[0], mode=second)
+
+
+def _special(r: _Reader) -> Meaning | None:
+    if len(r.operands) < 2:
+        return None
+    known = _SPECIAL_NAMES.get(r.operands[1].text)
+    if known is None:
+        return None
+    if r.instruction.opcode == "CS2R":
+        if known is not Special.ZERO:
+            return None
+        if "32" not in r.modifiers:
+            return Meaning(Op.MUL_ADD_WIDE, [_ZERO] * 4, [], r.result(r.operands[0], 2))
+    return Meaning(Op.SPECIAL, [], [], r.result(r.operands[0]), table=int(known))
+
+
+def _absolute(r: _Reader) -> Meaning | None:
+    if len(r.operands) != 2:
+        return None
+    return Meaning(Op.ABSOLUTE, [r.source(r.operands[1])], [], r.result(r.operands[0]))
+
+
+def _permute(r: _Reader) -> Meaning | None:
+    if len(r.operands) != 4 or r.modifiers:
+        return None
+    sources = [r.source(operand) for operand in r.operands[1:]]
+    return Meaning(Op.PERMUTE, sources, [], r.result(r.operands[0]))
+
+
+def _broadcast(r: _Reader) -> Meaning | None:
+    values = r.values
+    if len(values) != 2 or len(values) != len(r.operands) or r.modifiers:
+        return None
+    return Meaning(Op.BROADCAST, [r.source(values[1])], [], r.result(values[0]))
+
+
+def _vote(r: _Reader) -> Meaning | None:
+    """``VOTE.ANY P0, P1``, ``VOTEU.ALL UP0, P0``: only where no mask is asked for."""
+    if len(r.operands) < 2 or any(
+        operand.is_register and operand.first is not None for operand in r.operands
+    ):
+        return None
+    mode = {"ANY": 0, "ALL": 1}.get(r.modifiers[0] if r.modifiers else "")
+    predicates = [_predicate(operand) for operand in r.operands if operand.is_predicate]
+    if mode is None or len(predicates) != 2:
+        return None
+    return Meaning(Op.VOTE, [], predicates[1:], [], _real([predicates[0][0]]), mode=mode)
+
+
+_STACK_WORD: Final = 1 << 20
+_STACK_STEP: Final = 512
+_MAX_FRAME: Final = 1 << 16
+
+
+def stack_words(instruction: Instruction) -> list[int]:
+    """The words of the thread's own frame that a local access at a fixed offset covers, as register numbers.
+
+    Spilled counters and addresses are followed through them; R1 is taken to stay where the prologue put it.
+    """
+    info = instruction.info
+    if info.space is not MemorySpace.LOCAL or info.opclass not in {OpcodeClass.LOAD, OpcodeClass.STORE}:
+        return []
+    base = address_base(instruction)
+    if base is None or base[0] != [(_STACK_POINTER, 0)] or not 0 <= base[1] < _MAX_FRAME or base[1] % 4:
+        return []
+    words = max(1, (instruction.width_bytes or 4) // 4)
+    return [_STACK_WORD + _STACK_STEP * (base[1] // 4 + word) for word in range(words)]
+
+
+_STACK_POINTER: Final = register(RegisterFile.GPR, 1)
+
+
+def written_by(instruction: Instruction) -> list[int]:
+    """Registers, predicates and words of the frame that an instruction writes."""
+    written = [int(one) for one in instruction.defs]
+    if instruction.info.opclass is OpcodeClass.STORE:
+        written += stack_words(instruction)
+    return written
+
+
+def _local(r: _Reader) -> Meaning | None:
+    """Spills and their reloads, one or two words."""
+    words = stack_words(r.instruction)
+    narrow = any(name in r.modifiers for name in ("U8", "S8", "U16", "S16"))
+    registers = [operand for operand in r.operands if operand.is_register]
+    if not 1 <= len(words) <= 2 or narrow or not registers:
+        return None
+    store = r.instruction.info.opclass is OpcodeClass.STORE
+    held = registers[-1] if store else registers[0]
+    inside = [r.source(held, word) for word in range(len(words))]
+    sources = inside if store else [Source(REGISTER, word) for word in words]
+    results = words if store else r.result(held, len(words))
+    if len(words) == 1:
+        return Meaning(Op.ADD, sources, [], results)
+    return Meaning(Op.MUL_ADD_WIDE, [_ZERO, _ZERO, *sources], [], results)
+
+
+_RULES: Final[Mapping[str, Callable[[_Reader], Meaning | None]]] = {
+    "IADD3": _add,
+    "IADD": _add,
+    "VIADD": _add,
+    "IMAD": _multiply,
+    "MOV": _move,
+    "MOV32I": _move,
+    "LDC": _constant_load,
+    "ULDC": _constant_load,
+    "LDCU": _constant_load,
+    "HFMA2": _half_move,
+    "LOP3": _logic,
+    "SHF": _shift,
+    "LEA": _shift_add,
+    "ISETP": _compare,
+    "SEL": _select,
+    "IMNMX": _minimum,
+    "VIMNMX": _minimum,
+    "VIADDMNMX": _add_minimum,
+    "PLOP3": _predicate_logic,
+    "S2R": _special,
+    "S2UR": _special,
+    "CS2R": _special,
+    "IABS": _absolute,
+    "PRMT": _permute,
+    "R2UR": _broadcast,
+    "LDL": _local,
+    "STL": _local,
+    "VOTE": _vote,
+    "VOTEU": _vote,
+}
+
+
+_SCALES: Final = {"X4": 2, "X8": 3, "X16": 4}
+
+
+def address_base(instruction: Instruction) -> tuple[list[tuple[Register, int]], int] | None:
+    """Registers whose low words, each shifted, add up to the address of a memory access, and its offset.
+
+    None where the address is not understood.
+    """
+    for text in _split(instruction.operands):
+        operand = parse_operand(text)
+        if operand.kind is not OperandKind.MEMORY:
+            continue
+        inner = text[text.rfind("[") + 1 : text.rfind("]")]
+        registers: list[tuple[Register, int]] = []
+        offset = 0
+        for part in inner.replace("-", "+-").split("+"):
+            one = parse_operand(part.split(".")[0].strip())
+            if one.is_register:
+                if one.first is not None:
+                    scale = next((bits for name, bits in _SCALES.items() if part.endswith("." + name)), 0)
+                    registers.append((one.first, scale))
+            elif one.value is not None:
+                offset += one.value
+            elif part.strip():
+                return None
+        return None if len(registers) > 2 else (registers, offset)
+    return None
+
+
+def branch_predicate(instruction: Instruction) -> tuple[int, bool] | None:
+    """The second condition of ``@P0 BRA P1, 0x80`` or ``BRA.U !UP0, 0x80``; None where there is none."""
+    if instruction.info.opclass is not OpcodeClass.BRANCH:
+        return None
+    for text in _split(instruction.operands):
+        operand = parse_operand(text)
+        if operand.is_predicate and operand.first is not None:
+            return _predicate(operand)
+    return None
+
+
+def is_uniform(value: int) -> bool:
+    """Whether a register holds one value for the whole warp."""
+    return value >> 8 in {RegisterFile.UNIFORM.value, RegisterFile.UNIFORM_PREDICATE.value}

@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Everything that changes during a run, in a few arrays that the inner loop passes around quickly."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpadvisor.simulator.evaluate import Values
+from gpadvisor.simulator.lowering import Lowered
+
+NEVER: Final = 1 << 60
+"""A time that does not come by itself."""
+SCOREBOARDS: Final = 6
+IN_FLIGHT: Final = 64
+"""Operations of one scoreboard whose times are kept for a partial wait."""
+HISTORY: Final = 16
+SPLITS: Final = 32
+CALLS: Final = 16
+QUEUE_DEPTH: Final = 16
+MAX_SAMPLES: Final = 1 << 17
+MAX_BARRIERS: Final = 1 << 16
+LINE: Final = 8
+"""Instructions in one line of the instruction cache, 128 bytes."""
+
+EMPTY, RUNNING, AT_BARRIER, DRAINING = 0, 1, 2, 3
+"""States of a warp slot."""
+
+REASONS: Final = (
+    "selected", "not_selected", "wait", "long_scoreboard", "short_scoreboard", "barrier", "membar",
+    "branch_resolving", "no_instructions", "math_pipe_throttle", "lg_throttle", "mio_throttle",
+    "tex_throttle", "drain", "sleeping", "gmma",
+)  # fmt: skip
+"""Stall reasons of the model; the numbers below are their places."""
+SELECTED, NOT_SELECTED, WAIT, LONG, SHORT, BARRIER, MEMBAR, BRANCH = 0, 1, 2, 3, 4, 5, 6, 7
+FETCH, MATH, LG_FULL, MIO_FULL, TEX_FULL, DRAIN, SLEEPING, MATRIX = 8, 9, 10, 11, 12, 13, 14, 15
+
+DONE, CYCLE_LIMIT, INSTRUCTION_LIMIT = 0, 1, 2
+"""How a run ended."""
+
+# ---- columns of Packed.fact, in the order of lowering.FACTS ----
+FLOW, TARGET, GUARD, GUARD_NEGATED, SECOND, SECOND_NEGATED, CONDITIONAL, STALL, YIELDS = range(9)
+WAIT_MASK, WRITE_BARRIER, READ_BARRIER, KEEP, BARRIER_NUMBER, BARRIER_WARPS, UNIT, INTERVAL = range(9, 17)
+ACCESS, LONG_REASON, WIDTH, BASE_OFFSET, FOLLOWED, RULE, TRIPS, COUNTER, FENCE = range(17, 26)
+TARGETS, LATENCY, BASE, FIXED, DEFS, USES, BASE_SHIFT = range(26, 40, 2)
+SECTORS, WAYS, L1_HIT, L2_HIT, TAKEN = range(5)
+
+# ---- columns of Machine.warp ----
+STATE, SLOT, AGE, PC, ACTIVE, LIVE, WAKE, ISSUED, THROTTLE, THROTTLE_REASON, THROTTLE_CAUSE = range(11)
+SCOREBOARD_REASON, STORE_DONE, STORE_PC, ASYNC_DONE, ASYNC_PC, MATRIX_DONE, MATRIX_PC = range(11, 18)
+MIO_DONE, SPLIT_COUNT, DEPTH, BARRIER_ID, BARRIER_EVENT = range(18, 23)
+UNTIL: Final = 24
+"""Six times: of the stall count, a branch, instruction fetch, a fence, scoreboards, sleep."""
+CAUSE: Final = 30
+"""The instruction that each of the six is due to."""
+RELEASE: Final = 36
+RELEASE_PC: Final = 42
+PENDING_COUNT: Final = 48
+HISTORY_PC: Final = 54
+HISTORY_AT: Final = HISTORY_PC + HISTORY
+SPLIT_PC: Final = HISTORY_AT + HISTORY
+SPLIT_LANES: Final = SPLIT_PC + SPLITS
+JOINED: Final = SPLIT_LANES + SPLITS
+ARRIVED: Final = JOINED + 16
+RESUME: Final = ARRIVED + 16
+RETURNS: Final = RESUME + 16
+WARP_COLUMNS: Final = RETURNS + CALLS
+U_STALL, U_BRANCH, U_FETCH, U_FENCE, U_SCOREBOARD, U_SLEEP = range(6)
+
+# ---- columns of Machine.scheduler ----
+LAST, IDLE_UNTIL, CHOSEN, CHOSEN_PC, XU_FREE, TURN, LINE_COUNT = range(7)
+PIPE_FREE: Final = 8
+PIPE_PC: Final = 14
+QUEUE_AT: Final = 20  # three queues: MIO, LG, TEX
+QUEUE_START: Final = 24
+QUEUE_PC: Final = QUEUE_START + 3 * QUEUE_DEPTH
+SCHEDULER_COLUMNS: Final = QUEUE_PC + 3 * QUEUE_DEPTH
+
+# ---- columns of Machine.block ----
+BLOCK_WARPS, BLOCK_INDEX, BLOCK_START, BULK_DONE = range(4)
+BARRIER_COUNT: Final = 4
+BARRIER_OPEN: Final = 20
+BLOCK_COLUMNS: Final = 36
+
+# ---- Machine.number and Machine.traffic ----
+NOW, RANDOM, LSU_FREE, NEXT_BLOCK, FINISHED_BLOCKS, INSTRUCTIONS, NEXT_SAMPLE, SAMPLE_TURN = range(8)
+SAMPLES, INTERVAL_NOW, STATUS, FULL_WAVE_AT, BARRIERS, LAST_AGE, ISSUED_CYCLES, FORCED = range(8, 16)
+LIVE_WARPS, BLOCKS_LEFT, LAST_START, TEX_FREE = range(16, 20)
+L2_FREE, DRAM_FREE, L2_MOVED, DRAM_MOVED, WARP_CYCLES, ACTIVE_CYCLES = range(6)
+
+# ---- columns of Machine.sample ----
+S_PC, S_REASON, S_CAUSE, S_LATENCY, S_PHASE = range(5)
+
+# ---- parameters, whole and real ----
+SCHEDULERS, WARPS, WARPS_PER_BLOCK, BLOCK_SLOTS, BLOCKS, THREADS, ENTRY, WAVEFRONT, LG_QUEUE = range(9)
+MIO_QUEUE, TEX_QUEUE, OPERAND_READ, BRANCH_CYCLES, BARRIER_CYCLES, FETCH_L1, FETCH_L2, PREFETCH = range(9, 17)
+L0_LINES, L1_LINES, LAUNCH_CYCLES, MAX_CYCLES, MAX_INSTRUCTIONS, L1_CYCLES = range(17, 23)
+L2_CYCLES, DRAM_CYCLES = 24, 26
+DIVERGENT, FULL_WAVE, BLOCK_SIZE, GRID_SIZE = 28, 29, 30, 33
+PARAMETERS: Final = 36
+L2_RATE, DRAM_RATE = range(2)
+
+
+class Machine(NamedTuple):
+    """State of one SM."""
+
+    whole: NDArray[np.int64]  # parameters
+    real: NDArray[np.float64]
+    number: NDArray[np.int64]
+    traffic: NDArray[np.float64]
+    warp: NDArray[np.int64]  # [warps, WARP_COLUMNS]
+    pending: NDArray[np.int64]  # [warps, 6, IN_FLIGHT, 2] release time and instruction, a ring
+    trips: NDArray[np.int32]  # [warps, counters]
+    scheduler: NDArray[np.int64]
+    line_at: NDArray[np.int64]  # [schedulers + 1, lines] arrival of a line; the last row is the SM's cache
+    line_order: NDArray[np.int32]
+    block: NDArray[np.int64]
+    blocks: NDArray[np.int64]  # grid indices of the blocks of this SM, in order
+
+
+class Results(NamedTuple):
+    """What a run leaves behind."""
+
+    executed: NDArray[np.int64]  # [2, n] by phase: the full waves, and the rest
+    threads: NDArray[np.int64]
+    undecided: NDArray[np.int64]  # [n] times a rule decided a branch
+    sectors: NDArray[
+        np.float64
+    ]  # [4, n] sectors, the fewest possible, shared wavefronts, the fewest possible
+    sample: NDArray[np.int32]  # [MAX_SAMPLES, 5]
+    barrier: NDArray[np.int32]  # [MAX_BARRIERS] the instruction with which the last warp arrived
+
+
+def empty_values(lowered: Lowered, warps: int) -> Values:
+    """Registers of which nothing is known."""
+    return Values(
+        word=np.zeros((warps, lowered.slots, 32), dtype=np.int64),
+        known=np.zeros((warps, lowered.slots), dtype=np.int64),
+        flag=np.zeros((warps, lowered.flags), dtype=np.int64),
+        flag_known=np.zeros((warps, lowered.flags), dtype=np.int64),
+        special=np.zeros((warps, 16, 32), dtype=np.int64),
+        scratch=np.zeros((6, 32), dtype=np.int64),
+    )
+
+
+def empty_machine(
+    lowered: Lowered,
+    whole: NDArray[np.int64],
+    real: NDArray[np.float64],
+    blocks: NDArray[np.int64],
+    seed: int,
+) -> Machine:
+    """An SM on which nothing runs yet."""
+    warps, schedulers = int(whole[WARPS]), int(whole[SCHEDULERS])
+    lines = len(lowered.code.flow) // LINE + 2
+    number = np.zeros(24, dtype=np.int64)
+    number[RANDOM] = (seed * 0x5DEECE66D + 0xB) & ((1 << 48) - 1)
+    scheduler = np.zeros((schedulers + 1, SCHEDULER_COLUMNS), dtype=np.int64)
+    scheduler[:, LAST] = -1
+    block = np.zeros((int(whole[BLOCK_SLOTS]), BLOCK_COLUMNS), dtype=np.int64)
+    block[:, BARRIER_OPEN:] = -1
+    warp = np.zeros((warps, WARP_COLUMNS), dtype=np.int64)
+    warp[:, WAKE] = NEVER
+    return Machine(
+        whole=whole,
+        real=real,
+        number=number,
+        traffic=np.zeros(8),
+        warp=warp,
+        pending=np.zeros((warps, SCOREBOARDS, IN_FLIGHT, 2), dtype=np.int64),
+        trips=np.zeros((warps, lowered.counters), dtype=np.int32),
+        scheduler=scheduler,
+        line_at=np.full((schedulers + 1, lines), NEVER, dtype=np.int64),
+        line_order=np.full((schedulers + 1, lines), -1, dtype=np.int32),
+        block=block,
+        blocks=blocks,
+    )
+
+
+def empty_results(lowered: Lowered) -> Results:
+    """Nothing counted and sampled yet."""
+    n = len(lowered.code.flow)
+    return Results(
+        executed=np.zeros((2, n), dtype=np.int64),
+        threads=np.zeros((2, n), dtype=np.int64),
+        undecided=np.zeros(n, dtype=np.int64),
+        sectors=np.zeros((4, n)),
+        sample=np.full((MAX_SAMPLES, 5), -1, dtype=np.int32),
+        barrier=np.full(MAX_BARRIERS, -1, dtype=np.int32),
+    )

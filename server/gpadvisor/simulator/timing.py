@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Typical latencies, rates and queue depths of an architecture, and the device that stands for it."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from functools import cache
+from importlib import resources
+from typing import Any, Final
+
+from gpadvisor.errors import MachineModelError, UnknownArchitectureError
+from gpadvisor.machine import base_architecture
+
+Range = tuple[int, int]
+"""Typical and high value in cycles; draws lie between them, most of them near the first."""
+
+STATUSES: Final = frozenset(
+    {"measured", "measured by others", "read", "model parameter", "recalled", "assumption"}
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SimulatedDevice:
+    """The GPU that a simulation stands for."""
+
+    name: str
+    sms: int
+    clock_hz: float
+    dram_bytes_per_second: float
+    l2_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timing:
+    """Numbers of one architecture that only the simulator needs; intervals are per scheduler, in cycles."""
+
+    l1_cycles: Range
+    l2_cycles: Range
+    dram_cycles: Range
+    shared_cycles: Range
+    shared_atomic_cycles: Range
+    constant_cycles: Range
+    texture_cycles: Range
+    special_register_cycles: Range
+    shuffle_cycles: Range
+    xu_cycles: Range
+    fp64_cycles: Range  # where FP64 sets a scoreboard
+    other_cycles: Range  # of a variable latency that no other row covers
+    alu_interval: int
+    ffma_interval: int
+    imad_interval: int
+    fp16_interval: int
+    fp64_interval: int
+    xu_interval: int
+    tensor_interval: int
+    uniform_interval: int
+    shuffle_interval: int
+    wavefront_cycles: int  # of the load/store unit, shared by the SM
+    lg_queue: int  # entries per scheduler
+    mio_queue: int
+    tex_queue: int
+    operand_read_cycles: int  # until a memory instruction has read its registers
+    branch_cycles: int  # until the next instruction of a taken branch may issue
+    barrier_cycles: int
+    fence_block_cycles: int
+    fence_gpu_cycles: int
+    fence_system_cycles: int
+    fetch_l1_cycles: int  # L0 miss that hits the SM's instruction cache
+    fetch_l2_cycles: int
+    prefetched_lines: int
+    block_launch_cycles: int
+    l2_bytes_per_cycle: float  # an SM's share
+
+
+_RANGES: Final = frozenset(name for name in Timing.__slots__ if name in {
+    "l1_cycles", "l2_cycles", "dram_cycles", "shared_cycles", "shared_atomic_cycles", "constant_cycles",
+    "texture_cycles", "special_register_cycles", "shuffle_cycles", "xu_cycles", "fp64_cycles", "other_cycles",
+})  # fmt: skip
+_DEVICE: Final = frozenset({"sms", "clock_hz", "dram_bytes_per_second", "l2_bytes"})
+
+
+@cache
+def timing_of(arch: str) -> tuple[Timing, SimulatedDevice]:
+    """The table of an architecture; ``sm_90a`` is served by ``sm_90``.
+
+    Raises:
+        UnknownArchitectureError: the simulator has no table for it.
+    """
+    document = _document()
+    name = base_architecture(arch)
+    if name is None or name not in document:
+        known = ", ".join(key for key in document if key.startswith("sm_"))
+        raise UnknownArchitectureError(f"the simulator has no timing table for {arch!r}; it has {known}")
+    rows: dict[str, Any] = {**document["default"], **document[name]}
+    title = rows.pop("name")
+    values = {
+        key: _checked(key, row, document["sources"], f"timing.toml: {name}.{key}")
+        for key, row in rows.items()
+    }
+    device = {key: values.pop(key) for key in _DEVICE}
+    return Timing(**values), SimulatedDevice(name=title, **device)
+
+
+@cache
+def timing_sources() -> Mapping[str, str]:
+    """What each source key of the table stands for, and how it is known."""
+    return {key: f"{row['status']}: {row['text']}" for key, row in _document()["sources"].items()}
+
+
+@cache
+def _document() -> dict[str, Any]:
+    data = resources.files("gpadvisor.simulator.data").joinpath("timing.toml").read_text(encoding="utf-8")
+    document = tomllib.loads(data)
+    for key, row in document["sources"].items():
+        if row["status"] not in STATUSES:
+            raise MachineModelError(f"timing.toml: sources.{key} has the unknown status {row['status']!r}")
+    return document
+
+
+def _checked(key: str, row: Any, sources: Mapping[str, Any], where: str) -> Any:
+    if key not in _DEVICE and key not in {one.name for one in fields(Timing)}:
+        raise MachineModelError(f"{where}: unknown key")
+    named = [row["source"]] if isinstance(row["source"], str) else row["source"]
+    for source in named:
+        if source not in sources:
+            raise MachineModelError(f"{where}: names the source {source!r}, which is not in [sources]")
+    value = row["value"]
+    if key in _RANGES:
+        low, high = value
+        if not 0 < low <= high:
+            raise MachineModelError(f"{where}: {value} is not a range of cycles")
+        return (low, high)
+    return value
