@@ -20,8 +20,8 @@ from gpadvisor.model.program import Program
 from gpadvisor.workflow.cache import Cache, file_digest
 from gpadvisor.workflow.code import Code, open_code
 from gpadvisor.workflow.inputs import InputKind, input_kind
+from gpadvisor.workflow.launches import no_launch
 from gpadvisor.workflow.machines import machine_model
-from gpadvisor.workflow.modelling import model_kernel, no_launch
 from gpadvisor.workflow.opening import load
 from gpadvisor.workflow.programs import Disassembled, kernel_program, kernel_sections, open_cubin
 from gpadvisor.workflow.request import Progress, Request
@@ -192,6 +192,9 @@ def _kernel_of_code(
     """One kernel without a measured profile: modelled where that was asked for and is possible."""
     modelled = None
     if request.model:
+        # The simulator's compiler takes long to import, and most analyses need no simulator.
+        from gpadvisor.workflow.modelling import model_kernel
+
         modelled = model_kernel(program, name, model, request, code.source.cubin.sha256)
     profile = None if modelled is None else modelled.profile
     context = KernelContext(

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
@@ -47,6 +48,14 @@ class StatedLaunch:
             if getattr(self, entry.name) not in (None, ()) and entry.name != "loops"
         }
         return replace(other, loops={**other.loops, **self.loops}, **changes)
+
+
+def no_launch(path: Path) -> str:
+    """Why nothing of a file can be modelled, and what to do."""
+    return (
+        f"no launch is known for a kernel of {path}; give --grid and --block, "
+        "or a table [launches.KERNEL] in gpadvisor.toml"
+    )
 
 
 def parse_launches(table: object, where: str) -> Mapping[str, StatedLaunch]:

@@ -18,7 +18,7 @@ from gpadvisor.sass.listing import dump_listing
 from gpadvisor.simulator import Argument, Simulation, SimulationConfig, argument_words, simulate
 from gpadvisor.workflow.cache import Cache
 from gpadvisor.workflow.code import open_code
-from gpadvisor.workflow.launches import StatedArgument, StatedLaunch
+from gpadvisor.workflow.launches import StatedArgument, StatedLaunch, no_launch
 from gpadvisor.workflow.machines import machine_model
 from gpadvisor.workflow.programs import kernel_program
 from gpadvisor.workflow.request import Progress, Request
@@ -89,14 +89,6 @@ def simulate_file(path: Path, target: Path, request: Request, progress: Progress
     whole = replace(profiles[0], kernels=tuple(_numbered(profiles)))
     store.write_snapshot(whole, target)
     return Simulated(kernels=tuple(simulations), problems=(*code.problems, *code.source.problems))
-
-
-def no_launch(path: Path) -> str:
-    """Why nothing of a file can be modelled, and what to do."""
-    return (
-        f"no launch is known for a kernel of {path}; give --grid and --block, "
-        "or a table [launches.KERNEL] in gpadvisor.toml"
-    )
 
 
 def _numbered(profiles: list[Profile]) -> list[KernelProfile]:
