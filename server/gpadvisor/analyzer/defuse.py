@@ -5,58 +5,91 @@ from __future__ import annotations
 
 from typing import Final
 
+from gpadvisor.analyzer.frontiers import Frontiers, Writers
 from gpadvisor.model.instruction import Guard, Register, RegisterFile, register
 from gpadvisor.model.program import Function
 
-_REGISTERS: Final = 2048  # above every Register value
 _BUDGET: Final = 4_000_000
 
 Conditions = frozenset[Guard]
+_UNCONDITIONAL: Final[Conditions] = frozenset()
+
+
+class _Written:
+    """Where one register is written."""
+
+    def __init__(self) -> None:
+        self.by_block: dict[int, list[int]] = {}
+        self.guards: set[Guard] = set()
+        self._writers: Writers | None = None
+
+    def writers(self, frontiers: Frontiers) -> Writers:
+        """Made when a search first leaves a block."""
+        if self._writers is None:
+            self._writers = Writers(frontiers, self.by_block)
+        return self._writers
 
 
 class ReachingDefinitions:
     """Which instructions may have written what an instruction reads.
 
     A search ends on a path once the guards of the defs found on it cover the use: an unguarded def, one under
-    the guard of the use, or both senses of one predicate.
+    the guard of the use, or both senses of one predicate. It visits only blocks that write the register and
+    blocks where such paths join; between them nothing can change.
     """
 
     def __init__(self, function: Function) -> None:
-        """Index the definitions of a function by block and register."""
+        """Index the definitions of a function by register and block."""
         self._instructions = function.instructions
         self._owner: list[int] = function.block_of.tolist()
-        self._predecessors = [[int(source) for source in block.predecessors] for block in function.blocks]
-        self._defs: dict[int, list[int]] = {}
+        self._frontiers = Frontiers(function)
+        self._written: dict[int, _Written] = {}
         for index, (block, instruction) in enumerate(zip(self._owner, function.instructions, strict=True)):
             for written in instruction.defs:
-                self._defs.setdefault(block * _REGISTERS + written, []).append(index)
+                self._write(written, block, index)
             # Setting a scoreboard is a write of its virtual barrier register.
             control = instruction.control
             for scoreboard in dict.fromkeys((control.write_barrier, control.read_barrier)):
                 if scoreboard is not None:
-                    key = block * _REGISTERS + register(RegisterFile.BARRIER, scoreboard)
-                    self._defs.setdefault(key, []).append(index)
-        self._known: dict[tuple[int, Guard | None], frozenset[int]] = {}
+                    self._write(register(RegisterFile.BARRIER, scoreboard), block, index)
+        self._known: dict[tuple[int, Guard | None, tuple[int, ...]], frozenset[int]] = {}
         self._left = _BUDGET
         self.complete = True
 
+    def _write(self, written: Register, block: int, index: int) -> None:
+        entry = self._written.get(written)
+        if entry is None:
+            entry = self._written[written] = _Written()
+        entry.by_block.setdefault(block, []).append(index)
+        guard = self._instructions[index].guard
+        if guard is not None:
+            entry.guards.add(guard)
+
     def definitions(self, use: int, read: Register) -> tuple[int, ...]:
         """Instructions whose write of ``read`` may reach ``use``, in program order."""
+        written = self._written.get(read)
+        if written is None:
+            return ()
         guard = self._instructions[use].guard
+        if guard not in written.guards:
+            guard = None  # no def is under it, so it decides nothing
         block = self._owner[use]
         found: set[int] = set()
-        here = [index for index in self._defs.get(block * _REGISTERS + read, ()) if index < use]
-        conditions = self._collect(here, frozenset(), guard, found)
-        if conditions is not None:
-            if conditions:
-                found |= self._search(block, read, guard, conditions)
-            else:
-                key = block * _REGISTERS + read, guard
-                known = self._known.get(key)
-                if known is None:
-                    known = self._known[key] = frozenset(self._search(block, read, guard, conditions))
-                found |= known
-        return tuple(sorted(found))
+        here = written.by_block.get(block, [])
+        if here and here[-1] >= use:
+            here = [index for index in here if index < use]
+        conditions = self._collect(here, _UNCONDITIONAL, guard, found)
+        if conditions is None:
+            return tuple(sorted(found))
+        before = written.writers(self._frontiers).before(block)
+        if conditions:
+            found |= self._search(written, before, guard, conditions)
+            return tuple(sorted(found))
+        key = read, guard, before
+        known = self._known.get(key)
+        if known is None:
+            known = self._known[key] = frozenset(self._search(written, before, guard, conditions))
+        return tuple(sorted(found | known if found else known))
 
     def _collect(
         self, defs: list[int], conditions: Conditions, guard: Guard | None, found: set[int]
@@ -70,10 +103,13 @@ class ReachingDefinitions:
             conditions |= {own}
         return conditions
 
-    def _search(self, block: int, read: Register, guard: Guard | None, conditions: Conditions) -> set[int]:
+    def _search(
+        self, written: _Written, before: tuple[int, ...], guard: Guard | None, conditions: Conditions
+    ) -> set[int]:
+        blocks, writers = written.by_block, written.writers(self._frontiers)
         found: set[int] = set()
         seen: set[tuple[int, Conditions]] = set()
-        pending = [(source, conditions) for source in self._predecessors[block]]
+        pending = [(source, conditions) for source in before]
         while pending:
             state = pending.pop()
             if state in seen:
@@ -84,7 +120,7 @@ class ReachingDefinitions:
                 break
             self._left -= 1
             source, known = state
-            left = self._collect(self._defs.get(source * _REGISTERS + read, []), known, guard, found)
+            left = self._collect(blocks.get(source, []), known, guard, found)
             if left is not None:
-                pending.extend((before, left) for before in self._predecessors[source])
+                pending.extend((above, left) for above in writers.before(source))
         return found

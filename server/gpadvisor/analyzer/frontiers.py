@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Dominance frontiers: which blocks a search for the writers of a register can pass over."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Collection
+from typing import Final
+
+from gpadvisor.analyzer.dominators import immediate_dominators, whole_order
+from gpadvisor.model.program import Function
+
+_MAX_FRONTIER: Final = 64
+"""Frontier entries per block, on average, beyond which every join counts as one of every register."""
+
+
+class Frontiers:
+    """Dominators of all blocks, those that the entry does not reach included, and their frontiers."""
+
+    def __init__(self, function: Function) -> None:
+        """Build the tree under a root above the entry and above code that nothing is seen to lead to."""
+        count = len(function.blocks)
+        self.root: Final = count
+        self.predecessors: Final = [
+            [int(source) for source in block.predecessors] for block in function.blocks
+        ]
+        unreached = [at for at, above in enumerate(function.idom) if above is None]
+        self.idom: Final = [count if above is None else int(above) for above in function.idom]
+        self.idom.append(count)
+        if len(unreached) > 1:
+            successors = [[int(target) for target, _ in block.successors] for block in function.blocks]
+            above = [*([*sources] for sources in self.predecessors), list[int]()]
+            for block in unreached:
+                above[block].append(count)
+            order = [count, *whole_order(successors)]
+            found = immediate_dominators(order, above)
+            self.idom[:] = [count if one is None else one for one in found]
+        self._number()
+        self._joins = self._frontier({*unreached})
+
+    def _number(self) -> None:
+        """Number the tree depth first, so that a subtree is a range."""
+        children: list[list[int]] = [[] for _ in self.idom]
+        for block, above in enumerate(self.idom):
+            if block != self.root:
+                children[above].append(block)
+        self.first: list[int] = [0] * len(self.idom)
+        order: list[int] = []
+        stack = [self.root]
+        while stack:
+            block = stack.pop()
+            self.first[block] = len(order)
+            order.append(block)
+            stack.extend(children[block])
+        sizes = [1] * len(self.idom)
+        for block in reversed(order[1:]):
+            sizes[self.idom[block]] += sizes[block]
+        self.end: list[int] = [first + size for first, size in zip(self.first, sizes, strict=True)]
+
+    def _frontier(self, entered: Collection[int]) -> list[set[int]] | None:
+        """Of each block, the joins where its dominance ends; None where they are too many to be kept."""
+        frontier: list[set[int]] = [set() for _ in self.idom]
+        left = _MAX_FRONTIER * len(self.idom)
+        for block, sources in enumerate(self.predecessors):
+            if len(sources) + (block in entered) < 2:
+                continue
+            stop = self.idom[block]
+            for source in sources:
+                at = source
+                while at != stop and block not in frontier[at]:
+                    frontier[at].add(block)
+                    left -= 1
+                    at = self.idom[at]
+                if left < 0:
+                    return None
+        return frontier
+
+    def joins(self, blocks: Collection[int]) -> set[int]:
+        """Where paths from several of these blocks, or round them, come together."""
+        if self._joins is None:
+            return {block for block, sources in enumerate(self.predecessors) if sources}
+        found: set[int] = set()
+        pending = [*blocks]
+        while pending:
+            for join in self._joins[pending.pop()]:
+                if join not in found:
+                    found.add(join)
+                    pending.append(join)
+        return found
+
+
+class Writers:
+    """The blocks that matter to one register: those that write it, and those where their paths join."""
+
+    def __init__(self, frontiers: Frontiers, writing: Collection[int]) -> None:
+        """Find the joins, and put all of them in the order of the dominator tree."""
+        self._frontiers = frontiers
+        self._joins = frontiers.joins(writing)
+        self._blocks = sorted({*self._joins, *writing}, key=frontiers.first.__getitem__)
+        self._firsts = [frontiers.first[block] for block in self._blocks]
+        self._above: dict[int, int | None] = {}
+        stack: list[int] = []
+        for block in self._blocks:
+            while stack and frontiers.end[stack[-1]] <= frontiers.first[block]:
+                stack.pop()
+            self._above[block] = stack[-1] if stack else None
+            stack.append(block)
+        self._before: dict[int, tuple[int, ...]] = {}
+
+    def before(self, block: int) -> tuple[int, ...]:
+        """Of the blocks that matter, the last ones that the paths to the start of a block pass."""
+        known = self._before.get(block)
+        if known is None:
+            known = self._before[block] = self._find(block)
+        return known
+
+    def _find(self, block: int) -> tuple[int, ...]:
+        if block in self._joins:
+            found = {self._nearest(source) for source in self._frontiers.predecessors[block]}
+        elif block in self._above:
+            found = {self._above[block]}
+        else:
+            found = {self._nearest(block)}
+        return tuple(sorted(one for one in found if one is not None))
+
+    def _nearest(self, block: int) -> int | None:
+        """The nearest block that matters among a block and its dominators."""
+        first, end = self._frontiers.first, self._frontiers.end
+        place = bisect_right(self._firsts, first[block]) - 1
+        at = self._blocks[place] if place >= 0 else None
+        while at is not None and first[block] >= end[at]:
+            at = self._above[at]
+        return at
