@@ -78,6 +78,37 @@ def loop_facts(function: Function, loop: LoopId) -> LoopFacts:
     )
 
 
+def loop_overhead(function: Function, loop: LoopId) -> frozenset[int]:
+    """Instructions that only run the loop, once per pass: its counter, the comparison and the jump back."""
+    indices = loop_indices(function, loop)
+    counter = _counter(function, loop, indices)
+    if counter is None:
+        return frozenset()
+    steps = [index for index in indices if counter.register in function.instructions[index].defs]
+    compare = next(index for index in indices if function.instructions[index] is counter.compare)
+    return frozenset({*steps, compare, *_latches(function, loop)})
+
+
+def is_counted(function: Function, loop: LoopId) -> bool:
+    """Whether a comparison with a register that steps by a constant ends the loop."""
+    return _counter(function, loop, loop_indices(function, loop)) is not None
+
+
+def every_pass(function: Function, loop: LoopId, index: int) -> bool:
+    """Whether an instruction is reached on every pass: its block dominates every jump back."""
+    block = int(function.block_of[index])
+    return all(
+        _dominates(function, block, int(function.block_of[latch])) for latch in _latches(function, loop)
+    )
+
+
+def _dominates(function: Function, block: int, other: int) -> bool:
+    at: int | None = other
+    while at is not None and at != block:
+        at = function.idom[at]
+    return at == block
+
+
 def _latches(function: Function, loop: LoopId) -> list[int]:
     """The last instructions of the blocks that jump back to the header."""
     region = function.loops[loop]

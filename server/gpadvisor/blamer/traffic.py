@@ -14,9 +14,13 @@ from gpadvisor.model.ids import FunctionId
 from gpadvisor.model.profile import KernelProfile
 from gpadvisor.model.program import Program
 
-# Nsight Compute's names, the same from 2020 to 2026.
+# Nsight Compute's names, the same from 2021 to 2026; 2020 had no "theoretical" in two of them.
 _SECTORS: Final = "memory_l2_theoretical_sectors_global"
 _IDEAL_SECTORS: Final = "memory_l2_theoretical_sectors_global_ideal"
+_FORMER: Final = {
+    _SECTORS: "memory_l2_sectors_global",
+    _IDEAL_SECTORS: "memory_l2_sectors_global_ideal",
+}
 _TAGS: Final = "memory_l1_tag_requests_global"
 _SHARED: Final = "memory_l1_wavefronts_shared"
 _IDEAL_SHARED: Final = "memory_l1_wavefronts_shared_ideal"
@@ -92,11 +96,18 @@ class Traffic:
         return f"{instruction.opcode} {line_text(function, self.worst_place[1])}"
 
 
+def _name(profile: KernelProfile, name: str) -> str:
+    """The name that a report has for a metric."""
+    former = _FORMER.get(name)
+    return former if former is not None and former in profile.pc_metrics else name
+
+
 def kernel_traffic(program: Program, kernel: str, profile: KernelProfile) -> Traffic | None:
     """What the report counted; None where it has neither sectors nor shared wavefronts by instruction."""
-    if _SECTORS not in profile.pc_metrics and _SHARED not in profile.pc_metrics:
+    names = {name: _name(profile, name) for name in (_SECTORS, _IDEAL_SECTORS, _TAGS, _SHARED, _IDEAL_SHARED)}
+    if not {names[_SECTORS], names[_SHARED]}.intersection(profile.pc_metrics):
         return None
-    sums = dict.fromkeys((_SECTORS, _IDEAL_SECTORS, _TAGS, _SHARED, _IDEAL_SHARED), 0.0)
+    sums = dict.fromkeys(names, 0.0)
     requests = 0.0
     counted = False
     scattered: dict[Place, float] = {}
@@ -105,7 +116,7 @@ def kernel_traffic(program: Program, kernel: str, profile: KernelProfile) -> Tra
         values = {
             name: np.zeros(len(function.instructions)) if found is None else found
             for name in sums
-            for found in (metric(profile, name, function),)
+            for found in (metric(profile, names[name], function),)
         }
         for name, column in values.items():
             sums[name] += float(column.sum())
@@ -119,7 +130,7 @@ def kernel_traffic(program: Program, kernel: str, profile: KernelProfile) -> Tra
             scattered[function.id, index] = float(wasted[index])
         for index in np.flatnonzero(values[_SHARED] > _WASTEFUL * values[_IDEAL_SHARED]).tolist():
             conflicting.add((function.id, index))
-    ideal_known = _IDEAL_SECTORS in profile.pc_metrics
+    ideal_known = names[_IDEAL_SECTORS] in profile.pc_metrics
     return Traffic(
         sectors=sums[_SECTORS],
         ideal_sectors=sums[_IDEAL_SECTORS] if ideal_known else sums[_SECTORS],

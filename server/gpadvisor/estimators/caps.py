@@ -13,6 +13,7 @@ from typing import Final
 
 from gpadvisor.estimators.context import KernelContext
 from gpadvisor.model.advice import MeasuredBound, Relief, Utilisation
+from gpadvisor.model.instruction import Pipe
 from gpadvisor.model.profile import KernelProfile
 
 DRAM: Final = "DRAM"
@@ -83,6 +84,17 @@ _SUFFIXES: Final = (
 _PER_CYCLE: Final = "smsp__issue_active.avg.per_cycle_active"
 
 FROM_SAMPLES: Final = "samples taken while the scheduler issued"
+
+PIPES: Final = {
+    Pipe.ALU: "ALU pipe",
+    Pipe.FMA: "FMA pipe",
+    Pipe.FP16: "FP16 pipe",
+    Pipe.FP64: "FP64 pipe",
+    Pipe.TENSOR: "tensor pipe",
+    Pipe.XU: "XU pipe",
+    Pipe.LSU: "LSU pipe",
+}
+"""The resource that instructions of a pipe load; FMA and FP16 work of newer chips may share one."""
 
 _PARTS: Final = {L1: (L1_DATA, L1_REQUESTS), MEMORY: MEMORY_RESOURCES}
 _WHOLES: Final = (MEMORY, SM)

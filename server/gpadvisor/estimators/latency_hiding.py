@@ -66,16 +66,17 @@ def latency_hiding(context: KernelContext, match: Match) -> Estimate:
     parents = scope_parents(context.program, match.regions)
     latencies = [int(blame.rows.latency[region.rows].sum()) for region in match.regions]
 
-    def hidden(factor: float) -> float:
-        if factor < 0:  # a cure that costs work adds samples; no scope has to supply them
-            return factor * sum(latencies)
-        scopes = [
-            ScopeSamples(active=region.active_samples, latency=latency * factor, parent=parent)
-            for region, latency, parent in zip(match.regions, latencies, parents, strict=True)
-        ]
-        return hidden_samples(scopes, active)
+    scopes = [
+        ScopeSamples(active=region.active_samples, latency=latency, parent=parent)
+        for region, latency, parent in zip(match.regions, latencies, parents, strict=True)
+    ]
+    filled = round(hidden_samples(scopes, active))
 
-    filled = round(hidden(1.0))
+    def hidden(factor: float) -> float:
+        # What stands in the way of a stall stands in the way of the work that would fill it, so a factor
+        # scales what the equation hides, not M^L alone; a cure that costs work adds to all of M^L.
+        return factor * (filled if factor >= 0 else sum(latencies))
+
     paper = speedup(total, filled)
     text = _text(total, active, match.regions, latencies, filled)
     return sampled_range(context, match, total, hidden).ordered(paper, text)

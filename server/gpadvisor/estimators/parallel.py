@@ -10,7 +10,14 @@ from typing import Final
 from gpadvisor.estimators.caps import Cap, cap_speedup, loads
 from gpadvisor.estimators.context import KernelContext
 from gpadvisor.estimators.interval import wilson
-from gpadvisor.estimators.ranges import Range, apply_measured_bound, cut_by, factors, say_truncated
+from gpadvisor.estimators.ranges import (
+    Range,
+    apply_measured_bound,
+    cut_by,
+    ends_text,
+    factors,
+    say_truncated,
+)
 from gpadvisor.model.advice import Estimate, Match, ParallelTarget
 from gpadvisor.model.stalls import StallClass
 
@@ -83,10 +90,7 @@ def _range(context: KernelContext, match: Match, target: ParallelTarget, paper: 
         ends += [_terms(target, chance.low).speedup, _terms(target, chance.high).speedup]
     factor = factors(match.adjustments)
     scaled = [1 + (end - 1) * value for end in ends for value in (factor.low, factor.high)]
-    reasons += [
-        f"{entry.reason} (gain x {entry.low:g}, {entry.expected:g}, {entry.high:g})"
-        for entry in match.adjustments
-    ]
+    reasons += [f"{entry.reason} ({ends_text(entry)} of the gain)" for entry in match.adjustments]
     return Range(
         low=min(scaled), expected=1 + (paper - 1) * factor.expected, high=max(scaled), reasons=reasons
     )

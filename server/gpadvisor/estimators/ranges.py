@@ -91,6 +91,7 @@ def sampled_range(
         high=max(end for pair in ends for end in pair),
         reasons=[_adjustment_reason(entry) for entry in match.adjustments],
     )
+    _say_removed(result, match, total, removable(factor.expected))
     _say_chance(result, total, removable(factor.expected))
     apply_measured_bound(result, match)
     apply_caps(result, context, match, relieves)
@@ -106,7 +107,21 @@ def _with_chance(total: int, removed: float) -> tuple[float, float]:
 
 
 def _adjustment_reason(entry: Adjustment) -> str:
-    return f"{entry.reason} (matched samples x {entry.low:g}, {entry.expected:g}, {entry.high:g})"
+    return f"{entry.reason} ({ends_text(entry)} of what the equation removes)"
+
+
+def ends_text(entry: Adjustment) -> str:
+    """The factors of an adjustment in percent: ``expected 63 %, at least 22 %, at most 106 %``."""
+    low, expected, high = (f"{100 * value:.0f} %" for value in (entry.low, entry.expected, entry.high))
+    return f"expected {expected}, at least {low}, at most {high}"
+
+
+def _say_removed(result: Range, match: Match, total: int, removed: float) -> None:
+    """The last step to the expected value, with its numbers."""
+    if match.adjustments and match.measured_bound is None:
+        result.reasons.append(
+            f"so expected = {total} / ({total} - {removed:.0f}) = {speedup(total, removed):.3f}"
+        )
 
 
 def _say_chance(result: Range, total: int, removed: float) -> None:

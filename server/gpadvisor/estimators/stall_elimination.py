@@ -33,7 +33,12 @@ def stall_elimination(context: KernelContext, match: Match) -> Estimate:
 
 
 def issue_relief(blame: Blame, match: Match) -> tuple[Relief, ...]:
-    """Issue slots that go with matched instructions: those whose issued samples matched, too."""
+    """Issue slots that go with matched instructions: those whose issued samples matched, too.
+
+    A match that names the issue slots itself knows better which instructions stay.
+    """
+    if any(relief.resource == ISSUE for relief in match.relieves):
+        return ()
     issued = np.array([reason.stall_class is StallClass.ISSUED for reason in blame.reasons], dtype=bool)
     if not issued.any():
         return ()

@@ -55,12 +55,14 @@ from gpadvisor.blamer.queries import (
     causes,
     kernel_functions,
     latency,
+    line_text,
     percent,
     regions,
     samples,
     static_match,
 )
 from gpadvisor.estimators.context import KernelContext, Optimizer
+from gpadvisor.estimators.reliefs import freed
 from gpadvisor.estimators.stall_elimination import stall_elimination
 from gpadvisor.model.advice import Adjustment, Category, Match, Rejection, StaticSite
 from gpadvisor.model.blame import Blame
@@ -72,6 +74,7 @@ _CODE: Final = "GPA104"
 _TITLE: Final = "exact library math"
 _MAX_FETCH_SHARE: Final = 0.3
 """Above this share of fetch stalls the released GPA code gives no Fast Math advice."""
+_SHOWN_PLACES: Final = 2
 _FAST: Final = {
     "float division": "__fdividef",
     "square root": "-prec-sqrt=false",
@@ -95,9 +98,8 @@ def _match(context: KernelContext) -> Match | Rejection:
     sites = (*_inline_sites(inline), *_call_sites(functions, helpers))
     if not sites and not helpers:
         return Rejection(code=_CODE, reason=_nothing(functions))
-    advice = _advice(kinds, helpers)
     if context.blame is None:
-        return static_match(_CODE, title=_TITLE, advice=advice, sites=sites, missing=_nothing(functions))
+        return _without_samples(functions, helpers, inline)
     blame = context.blame
     fetch = latency(blame, by_stall(blame, {StallClass.INSTRUCTION_FETCH})) / max(1, blame.latency_samples)
     if fetch > _MAX_FETCH_SHARE:
@@ -113,11 +115,82 @@ def _match(context: KernelContext) -> Match | Rejection:
         )
     return Match(
         title=_TITLE,
-        advice=advice,
+        advice=_advice(functions, inline, helpers),
         regions=regions(blame, context.program, context.kernel, np.flatnonzero(matched)),
         adjustments=_adjustments(kinds, helpers),
         static_sites=sites,
+        relieves=freed(context, _gone(functions, inline, helpers)),
     )
+
+
+def _without_samples(
+    functions: tuple[Function, ...],
+    helpers: tuple[Function, ...],
+    inline: dict[FunctionId, tuple[CodeSequence, ...]],
+) -> Match | Rejection:
+    """Library math that runs often by the code alone: in a loop, or as most of the code.
+
+    The correctly rounded reciprocal is left out: its common path is five instructions, and __frcp_rn(), which
+    asks for it, compiles to the same code.
+    """
+    hot: dict[FunctionId, tuple[CodeSequence, ...]] = {}
+    for function in functions:
+        found = inline.get(function.id, ())
+        covered = {index for sequence in found for index in sequence.indices}
+        if 2 * len(covered) < len(function.instructions):
+            found = tuple(one for one in found if function.innermost_loop(one.start) is not None)
+        hot[function.id] = found
+    calls = tuple(
+        site
+        for site, helper in _calls(functions, helpers)
+        if "rcp_rn_f32" not in helper.name
+        and functions[_position(functions, site.function)].innermost_loop(site.index) is not None
+    )
+    called = {helper.id for site, helper in _calls(functions, helpers) if site in calls}
+    return static_match(
+        _CODE,
+        title=_TITLE,
+        advice=_advice(functions, hot, tuple(helper for helper in helpers if helper.id in called)),
+        sites=(*_inline_sites(hot), *calls),
+        missing="library math stands outside of loops only, where it runs once for each thread",
+    )
+
+
+def _position(functions: tuple[Function, ...], wanted: FunctionId) -> int:
+    return next(at for at, function in enumerate(functions) if function.id == wanted)
+
+
+_KEPT: Final = {
+    # Instructions of the fast form, from its machine code: an approximation with its scaling.
+    "float division": 4,
+    "square root": 2,
+    "expf": 3,
+    "logf": 3,
+    "powf": 4,
+    "sinf/cosf": 2,
+    "sinf/cosf slow path": 0,
+}
+
+
+def _gone(
+    functions: tuple[Function, ...],
+    inline: dict[FunctionId, tuple[CodeSequence, ...]],
+    helpers: tuple[Function, ...],
+) -> dict[tuple[FunctionId, int], float]:
+    """By instruction the share that the fast forms do without; double precision has none."""
+    gone: dict[tuple[FunctionId, int], float] = {}
+    for function, found in inline.items():
+        for sequence in found:
+            kept = _KEPT.get(sequence.kind)
+            if kept is not None:
+                share = max(0.0, 1 - kept / len(sequence.indices))
+                gone.update({(function, index): share for index in sequence.indices})
+    single = [helper for helper in helpers if "f32" in helper.name]
+    gone.update({(helper.id, index): 1.0 for helper in single for index in range(len(helper.instructions))})
+    gone.update(
+        {(site.function, site.index): 1.0 for site, helper in _calls(functions, helpers) if helper in single}
+    )
+    return gone
 
 
 def _matched_rows(
@@ -143,14 +216,26 @@ def _inline_sites(inline: dict[FunctionId, tuple[CodeSequence, ...]]) -> tuple[S
     )
 
 
-def _call_sites(functions: tuple[Function, ...], helpers: tuple[Function, ...]) -> tuple[StaticSite, ...]:
-    names = {helper.id: helper.demangled for helper in helpers}
+def _calls(
+    functions: tuple[Function, ...], helpers: tuple[Function, ...]
+) -> tuple[tuple[StaticSite, Function], ...]:
+    """Calls of routines of the library, with the routine."""
+    by_id = {helper.id: helper for helper in helpers}
     return tuple(
-        StaticSite(function=function.id, index=call.index, detail=f"call of {names[call.callee]}")
+        (
+            StaticSite(
+                function=function.id, index=call.index, detail=f"call of {by_id[call.callee].demangled}"
+            ),
+            by_id[call.callee],
+        )
         for function in functions
         for call in function.calls
-        if call.callee in names
+        if call.callee in by_id
     )
+
+
+def _call_sites(functions: tuple[Function, ...], helpers: tuple[Function, ...]) -> tuple[StaticSite, ...]:
+    return tuple(site for site, _ in _calls(functions, helpers))
 
 
 def _nothing(functions: tuple[Function, ...]) -> str:
@@ -163,10 +248,21 @@ def _nothing(functions: tuple[Function, ...]) -> str:
     return "no library math in the code: no __cuda_sm routine, no expanded division, root, exp, log or sine"
 
 
-def _advice(kinds: Counter[str], helpers: tuple[Function, ...]) -> str:
+def _advice(
+    functions: tuple[Function, ...],
+    inline: dict[FunctionId, tuple[CodeSequence, ...]],
+    helpers: tuple[Function, ...],
+) -> str:
+    kinds: dict[str, Counter[str]] = {}
+    for function in functions:
+        for sequence in inline.get(function.id, ()):
+            kinds.setdefault(sequence.kind, Counter())[line_text(function, sequence.start)] += 1
     parts = []
-    for kind, count in kinds.most_common():
-        parts.append(f"{count} x {kind} ({_FAST[kind]})" if kind in _FAST else f"{count} x {kind}")
+    for kind, places in sorted(kinds.items(), key=lambda entry: (-sum(entry[1].values()), entry[0])):
+        where = ", ".join(place for place, _ in places.most_common(_SHOWN_PLACES))
+        more = len(places) - _SHOWN_PLACES
+        where += f" and {more} more line{'s' if more > 1 else ''}" if more > 0 else ""
+        parts.append(f"{kind} at {where}" + (f" (fast: {_FAST[kind]})" if kind in _FAST else ""))
     if helpers:
         parts.append("out-of-line " + ", ".join(sorted({helper.demangled for helper in helpers})))
     single = any(kind in _FAST for kind in kinds) or any("f32" in helper.name for helper in helpers)

@@ -60,6 +60,7 @@ from gpadvisor.blamer.queries import (
 )
 from gpadvisor.estimators.context import KernelContext, Optimizer
 from gpadvisor.estimators.latency_hiding import latency_hiding
+from gpadvisor.estimators.reliefs import freed
 from gpadvisor.model.advice import (
     Adjustment,
     Category,
@@ -72,7 +73,8 @@ from gpadvisor.model.advice import (
 )
 from gpadvisor.model.blame import NO_INDEX, Blame, Role
 from gpadvisor.model.ids import INSTRUCTION_BYTES, FunctionId
-from gpadvisor.model.program import Function, FunctionKind, Program
+from gpadvisor.model.instruction import OpcodeClass
+from gpadvisor.model.program import CallSite, Function, FunctionKind, Program
 from gpadvisor.model.stalls import StallClass
 
 _CODE: Final = "GPA203"
@@ -99,12 +101,14 @@ def _match(context: KernelContext) -> Match | Rejection:
         return Rejection(code=_CODE, reason=_nothing(context.program, functions, callees, limit))
     sites = _call_sites(functions, {function.id for function in usable})
     if context.blame is None:
+        looped = _in_loops(context.program, sites)
+        called = {call.callee for site in looped for call in _call_at(context.program, site)}
         return static_match(
             _CODE,
             title=_TITLE,
-            advice=_advice(usable, len(sites)),
-            sites=sites,
-            missing="the small device functions are not called directly",
+            advice=_advice([function for function in usable if function.id in called], len(looped)),
+            sites=looped,
+            missing="the small device functions are called outside of loops only, or not directly",
         )
     blame = context.blame
     fetch = latency(blame, by_stall(blame, {StallClass.INSTRUCTION_FETCH})) / max(1, blame.latency_samples)
@@ -133,7 +137,26 @@ def _match(context: KernelContext) -> Match | Rejection:
             ),
         ),
         static_sites=sites,
+        relieves=freed(context, _calls_and_returns(functions, {function.id for function in hot})),
     )
+
+
+def _calls_and_returns(
+    functions: tuple[Function, ...], inlined: set[FunctionId]
+) -> dict[tuple[FunctionId, int], float]:
+    """What inlining removes for certain; moves of arguments and saved registers go beyond that."""
+    gone = {
+        (function.id, call.index): 1.0
+        for function in functions
+        for call in function.calls
+        if call.callee in inlined
+    }
+    for function in functions:
+        if function.id in inlined:
+            for index, instruction in enumerate(function.instructions):
+                if instruction.info.opclass is OpcodeClass.RETURN:
+                    gone[function.id, index] = 1.0
+    return gone
 
 
 def _size(function: Function) -> int:
@@ -180,6 +203,20 @@ def _call_sites(functions: tuple[Function, ...], wanted: set[FunctionId]) -> tup
         for call in function.calls
         if call.callee is not None and call.callee in wanted
     )
+
+
+def _in_loops(program: Program, sites: tuple[StaticSite, ...]) -> tuple[StaticSite, ...]:
+    """Calls that run often by the code alone: in a loop, or in a function that is called."""
+    return tuple(
+        site
+        for site in sites
+        if program.functions[site.function].innermost_loop(site.index) is not None
+        or program.functions[site.function].kind is FunctionKind.DEVICE
+    )
+
+
+def _call_at(program: Program, site: StaticSite) -> tuple[CallSite, ...]:
+    return tuple(call for call in program.functions[site.function].calls if call.index == site.index)
 
 
 def _regions(blame: Blame, functions: tuple[Function, ...], usable: list[Function]) -> tuple[Region, ...]:

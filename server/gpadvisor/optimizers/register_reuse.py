@@ -72,6 +72,7 @@ from gpadvisor.blamer.queries import (
     static_match,
 )
 from gpadvisor.estimators.context import KernelContext, Optimizer
+from gpadvisor.estimators.reliefs import freed
 from gpadvisor.estimators.stall_elimination import stall_elimination
 from gpadvisor.model.advice import Adjustment, Category, Match, Rejection, StaticSite
 from gpadvisor.model.blame import Blame, DependencyClass
@@ -112,14 +113,14 @@ def _match(context: KernelContext) -> Match | Rejection:
     kinds = _kinds(context)
     sites = _sites(context, kinds)
     if context.blame is None:
-        counts = Counter(kinds.values())
+        looped = {place: kind for place, kind in kinds.items() if _runs_often(context, place)}
+        counts = Counter(looped.values())
         return static_match(
             _CODE,
             title=_heaviest(counts).value,
             advice=_advice(context, set(counts)),
-            sites=sites,
-            missing="no local memory access outside of library math (stack frame: "
-            f"{_frame_bytes(context)} bytes)",
+            sites=_sites(context, looped),
+            missing=_nothing(context, len(kinds)),
         )
     blame = context.blame
     local = _local_rows(context, blame, kinds)
@@ -133,7 +134,24 @@ def _match(context: KernelContext) -> Match | Rejection:
         regions=regions(blame, context.program, context.kernel, np.flatnonzero(local)),
         adjustments=_adjustments(context, weights),
         static_sites=sites,
+        # As many accesses go as the expected share of the stalls (Table III), at best all.
+        relieves=freed(context, dict.fromkeys(kinds, 0.5), dict.fromkeys(kinds, 1.0)),
     )
+
+
+def _runs_often(context: KernelContext, place: tuple[FunctionId, int]) -> bool:
+    """Whether an instruction runs more than once by the code alone, or the kernel has no loop to run in."""
+    function = context.program.functions[place[0]]
+    if function.kind is not FunctionKind.KERNEL or not function.loops:
+        return True
+    return function.innermost_loop(place[1]) is not None
+
+
+def _nothing(context: KernelContext, outside: int) -> str:
+    frame = f"stack frame: {_frame_bytes(context)} bytes"
+    if outside:
+        return f"{outside} local memory accesses, none of them in a loop ({frame})"
+    return f"no local memory access outside of library math ({frame})"
 
 
 def _heaviest(weights: Counter[_Kind]) -> _Kind:
@@ -235,8 +253,9 @@ def _advice(context: KernelContext, kinds: set[_Kind]) -> str:
         parts.append(f"Keep fewer values live at once, so that none is spilled{size}. {_cap_advice(context)}")
     if _Kind.ARRAY in kinds:
         parts.append(
-            "An array of the thread is indexed with a value known only at run time: unroll the loop over the "
-            "index completely, or keep the array in shared memory."
+            "An array of the thread is indexed with a value known only at run time"
+            f"{_or_passed_on(context)}: unroll the loop over the index completely, or keep the array in "
+            "shared memory."
         )
     if _Kind.CALL in kinds:
         parts.append(
@@ -244,6 +263,12 @@ def _advice(context: KernelContext, kinds: set[_Kind]) -> str:
             "inline them (__forceinline__)."
         )
     return " ".join(parts)
+
+
+def _or_passed_on(context: KernelContext) -> str:
+    functions = kernel_functions(context.program, context.kernel)
+    called = next((one.demangled for one in functions if one.kind is FunctionKind.DEVICE), None)
+    return "" if called is None else f", or passed by address to a function that is called ({called})"
 
 
 def _cap_advice(context: KernelContext) -> str:

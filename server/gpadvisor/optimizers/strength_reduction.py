@@ -61,17 +61,19 @@ from gpadvisor.blamer.queries import (
     by_stall,
     causes,
     kernel_functions,
+    line_text,
     percent,
     regions,
     samples,
     static_match,
 )
 from gpadvisor.estimators.context import KernelContext, Optimizer
+from gpadvisor.estimators.reliefs import freed
 from gpadvisor.estimators.stall_elimination import stall_elimination
-from gpadvisor.model.advice import Adjustment, Category, Match, Rejection, StaticSite
+from gpadvisor.model.advice import Adjustment, Category, Match, Rejection, Relief, StaticSite
 from gpadvisor.model.blame import Blame, Role
 from gpadvisor.model.ids import FunctionId
-from gpadvisor.model.instruction import Instruction, OpcodeClass
+from gpadvisor.model.instruction import Instruction, OpcodeClass, Pipe
 from gpadvisor.model.machine import MachineModel
 from gpadvisor.model.program import Function
 from gpadvisor.model.stalls import StallClass
@@ -105,13 +107,14 @@ def _match(context: KernelContext) -> Match | Rejection:
     doubles = {function.id: double_excursions(function) for function in functions}
     sites = (*_sites(divisions), *_sites(doubles))
     if context.blame is None:
+        sites = _worth_naming(functions, sites)
         return static_match(
             _CODE,
             title=_TITLES["division" if any(divisions.values()) else "double"],
             advice=_advice(functions, divisions, doubles, Counter()),
             sites=sites,
-            missing="no integer division by an unknown value and no float-double-float conversion in the "
-            "code",
+            missing="no integer division by an unknown value and no float-double-float conversion in a "
+            "loop or more than once",
         )
     blame = context.blame
     slow = _slow_rows(context, blame)
@@ -132,7 +135,44 @@ def _match(context: KernelContext) -> Match | Rejection:
         regions=regions(blame, context.program, context.kernel, np.flatnonzero(slow)),
         adjustments=_adjustments(weights),
         static_sites=sites,
+        relieves=_reliefs(context, functions, divisions, doubles),
     )
+
+
+def _worth_naming(functions: tuple[Function, ...], sites: tuple[StaticSite, ...]) -> tuple[StaticSite, ...]:
+    """Without samples: those in loops, or all where there are several; one outside of loops runs once."""
+    by_id = {function.id: function for function in functions}
+    looped = [site for site in sites if by_id[site.function].innermost_loop(site.index) is not None]
+    return sites if looped or len(sites) > 1 else ()
+
+
+_DIVISION_LEFT: Final = 2
+"""Of a division's instructions, those that multiplying by a known reciprocal still needs."""
+
+
+def _reliefs(
+    context: KernelContext,
+    functions: tuple[Function, ...],
+    divisions: dict[FunctionId, tuple[CodeSequence, ...]],
+    doubles: dict[FunctionId, tuple[CodeSequence, ...]],
+) -> tuple[Relief, ...]:
+    """Conversions and reciprocals go; double arithmetic becomes as much single-precision arithmetic."""
+    gone: dict[tuple[FunctionId, int], float] = {}
+    elsewhere = set()
+    for function in functions:
+        code = function.instructions
+        for sequence in divisions[function.id]:
+            plain = [index for index in sequence.indices if code[index].info.pipe is not Pipe.XU]
+            left = min(1.0, _DIVISION_LEFT / len(plain)) if plain else 0.0
+            gone.update({(function.id, index): 1.0 for index in sequence.indices})
+            gone.update({(function.id, index): 1 - left for index in plain})
+        for sequence in doubles[function.id]:
+            for index in sequence.indices:
+                if code[index].info.opclass is OpcodeClass.FLOAT64:
+                    elsewhere.add((function.id, index))
+                else:
+                    gone[function.id, index] = 1.0
+    return freed(context, gone, elsewhere=elsewhere)
 
 
 def _is_slow(machine: MachineModel, instruction: Instruction) -> bool:
@@ -195,30 +235,46 @@ def _advice(
 ) -> str:
     parts = []
     if any(divisions.values()) and (not weights or weights["division"]):
-        parts.append(_division_advice(divisions))
+        parts.append(_division_advice(functions, divisions))
     if any(doubles.values()) and (not weights or weights["double"]):
         count = sum(map(len, doubles.values()))
         parts.append(
-            f"{count} place{'s' if count > 1 else ''} convert float to double and back: add the suffix f to "
-            "literals and call the float form of math functions."
+            f"{count} place{'s convert' if count > 1 else ' converts'} float to double and back "
+            f"({_first_place(functions, doubles)}): add the suffix f to literals and call the float form of "
+            "math functions."
         )
     if weights["other"] or not parts:
         parts.append(
             f"Use fewer of the slow instructions ({_common(functions)}), hoist them out of loops, or use "
-            "their "
-            "results later."
+            "their results later."
         )
     return " ".join(parts)
 
 
-def _division_advice(divisions: dict[FunctionId, tuple[CodeSequence, ...]]) -> str:
+def _first_place(functions: tuple[Function, ...], found: dict[FunctionId, tuple[CodeSequence, ...]]) -> str:
+    """Where most of the sequences stand, in loops first."""
+    lines = Counter(
+        (line_text(function, sequence.start), function.innermost_loop(sequence.start) is not None)
+        for function in functions
+        for sequence in found[function.id]
+    )
+    (place, _), _ = max(lines.items(), key=lambda entry: (entry[0][1], entry[1]))
+    return f"most at {place}" if len(lines) > 1 else f"at {place}"
+
+
+def _division_advice(
+    functions: tuple[Function, ...], divisions: dict[FunctionId, tuple[CodeSequence, ...]]
+) -> str:
     found = [sequence for sequences in divisions.values() for sequence in sequences]
     uniform = sum(1 for sequence in found if (sequence.operand or "").startswith(("c[", "UR")))
-    text = f"{len(found)} integer division{'s' if len(found) > 1 else ''} or remainders by a run-time value"
+    several = len(found) > 1
+    text = "integer divisions or remainders" if several else "integer division or remainder"
+    text = f"{len(found)} {text} by a run-time value ({_first_place(functions, divisions)})"
     if uniform:
+        which = "each of them" if uniform == len(found) else f"{uniform} of them"
         text += (
-            f"; for {uniform} of them all threads divide by the same value: pass a precomputed reciprocal "
-            "(__umulhi) or make the divisor a template parameter"
+            f"; {f'in {which} ' if several else ''}all threads divide by the same value: pass a precomputed "
+            "reciprocal (__umulhi) or make the divisor a template parameter"
         )
     else:
         text += ": compute the reciprocal once and multiply, or use a shift where it is a power of two"

@@ -46,6 +46,7 @@ from gpadvisor.analyzer.occupancy import BLOCKS, GRID, WARPS, occupancy
 from gpadvisor.blamer.measured import registers_per_thread
 from gpadvisor.estimators.context import KernelContext, Optimizer
 from gpadvisor.estimators.parallel import issue_ratio, parallel
+from gpadvisor.estimators.reliefs import fewer_warps
 from gpadvisor.model.advice import Category, Match, ParallelTarget, Rejection
 from gpadvisor.model.profile import KernelProfile
 
@@ -168,6 +169,8 @@ def _found(
         f"blocks of this size allow {held}{lanes}; the new size allows {best.warps} "
         f"({best.warps / most:.0%}).",
         regions=(),
+        # Full warps do the same work in fewer warp instructions; the bytes moved stay.
+        relieves=() if balance == 1 else fewer_warps(1 / balance),
         parallel=ParallelTarget(
             warps_now=per_scheduler,
             warps_new=after,

@@ -46,10 +46,12 @@ GPA Eq. 2 with the synchronization stalls. In the paper's Table III the four ker
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 import numpy as np
 
+from gpadvisor.blamer.barriers import is_barrier, redundant_barriers, tree_barriers
 from gpadvisor.blamer.measured import executed_warps
 from gpadvisor.blamer.patterns import is_memory
 from gpadvisor.blamer.queries import (
@@ -69,42 +71,47 @@ from gpadvisor.estimators.context import KernelContext, Optimizer
 from gpadvisor.estimators.stall_elimination import stall_elimination
 from gpadvisor.model.advice import Adjustment, Category, Match, Rejection, StaticSite
 from gpadvisor.model.blame import NO_INDEX, Blame, Role
-from gpadvisor.model.instruction import OpcodeClass
 from gpadvisor.model.program import Function
 from gpadvisor.model.stalls import StallClass
 
 _CODE: Final = "GPA105"
-_BARRIERS: Final = frozenset({OpcodeClass.BARRIER, OpcodeClass.CLUSTER_BARRIER})
 _UNEVEN: Final = 0.8
 """Code before a barrier is uneven work if fewer than this share of the warps at the barrier ran it."""
 
 
+_REDUNDANT: Final = "barrier behind another one on every path, with no memory access between them"
+_TREE: Final = "a barrier of the whole block at a level of a tree"
+_SINGLE: Final = "barrier of a block that is a single warp by its launch bounds"
+
+
 def _match(context: KernelContext) -> Match | Rejection:
     functions = kernel_functions(context.program, context.kernel)
-    redundant = tuple(site for function in functions for site in _redundant(function))
-    looped = tuple(site for function in functions for site in _in_loops(function))
+    redundant = _sites(functions, redundant_barriers, _REDUNDANT)
+    trees = _sites(functions, tree_barriers, _TREE)
     if context.blame is None:
+        single = _single_warp(context, functions)
         return static_match(
             _CODE,
-            title="barriers in loops or without anything to protect",
-            advice=_barrier_advice(context, redundant),
-            sites=(*redundant, *looped),
-            missing="no barrier stands in a loop or next to another one without a memory access between them",
+            title=_static_title(redundant, trees),
+            advice=_static_advice(context, redundant, trees),
+            sites=tuple(dict.fromkeys((*redundant, *trees, *single))),
+            missing=_nothing(functions),
         )
     blame = context.blame
     waits = by_stall(blame, {StallClass.SYNCHRONIZATION}) & by_role(blame, Role.BLAMED, Role.SELF)
     rows = np.flatnonzero(waits)
     if not samples(blame, rows):
-        count = sum(_is_barrier(function, index) for function in functions for index in _indices(function))
-        return Rejection(
-            code=_CODE, reason=f"no sample waits at a barrier ({count} barrier instructions in the code)"
-        )
+        return Rejection(code=_CODE, reason=f"no sample waits at a barrier ({_count_text(functions)})")
     uneven = _uneven(context, functions)
     return Match(
         title="warps wait for slower ones at a barrier",
         advice=" ".join(
             part
-            for part in (_slow_side(context, blame, rows), uneven, _barrier_advice(context, redundant))
+            for part in (
+                _slow_side(context, blame, rows),
+                uneven,
+                _barrier_advice(context, blame, rows, redundant, trees),
+            )
             if part
         ),
         regions=regions(blame, context.program, context.kernel, rows),
@@ -113,37 +120,80 @@ def _match(context: KernelContext) -> Match | Rejection:
     )
 
 
-def _indices(function: Function) -> range:
-    return range(len(function.instructions))
-
-
-def _is_barrier(function: Function, index: int) -> bool:
-    return function.instructions[index].info.opclass in _BARRIERS
-
-
-def _in_loops(function: Function) -> tuple[StaticSite, ...]:
+def _sites(
+    functions: tuple[Function, ...], find: Callable[[Function], tuple[int, ...]], detail: str
+) -> tuple[StaticSite, ...]:
     return tuple(
-        StaticSite(function=function.id, index=index, detail="barrier in a loop")
-        for index in _indices(function)
-        if _is_barrier(function, index) and function.innermost_loop(index) is not None
+        StaticSite(function=function.id, index=index, detail=detail)
+        for function in functions
+        for index in find(function)
     )
 
 
-def _redundant(function: Function) -> tuple[StaticSite, ...]:
-    """Barriers that follow another one in the same basic block without a memory access or call in between."""
-    found = []
-    for block in function.blocks:
-        pending = False
-        for index in range(block.start, block.end):
-            instruction = function.instructions[index]
-            if _is_barrier(function, index):
-                if pending:
-                    detail = "barrier right after another one, with no memory access between them"
-                    found.append(StaticSite(function=function.id, index=index, detail=detail))
-                pending = True
-            elif is_memory(instruction) or instruction.info.opclass is OpcodeClass.CALL:
-                pending = False
-    return tuple(found)
+def _single_warp(context: KernelContext, functions: tuple[Function, ...]) -> tuple[StaticSite, ...]:
+    """Every barrier, where no block has more than one warp."""
+    facts = context.program.facts.get(context.kernel)
+    if facts is None or not facts.max_threads_per_block or facts.max_threads_per_block > _WARP:
+        return ()
+    return _sites(
+        functions, lambda code: tuple(index for index in _indices(code) if is_barrier(code, index)), _SINGLE
+    )
+
+
+def _static_title(redundant: tuple[StaticSite, ...], trees: tuple[StaticSite, ...]) -> str:
+    if redundant:
+        return "barrier without anything to protect"
+    if trees:
+        return "tree reduction with a barrier of the block at every level"
+    return "barriers in a block of one warp"
+
+
+def _static_advice(
+    context: KernelContext, redundant: tuple[StaticSite, ...], trees: tuple[StaticSite, ...]
+) -> str:
+    parts = []
+    if redundant:
+        parts.append(_redundant_advice(context, redundant))
+    if trees:
+        parts.append(_tree_advice(context, trees))
+    return " ".join(parts) or _ONE_WARP
+
+
+_ONE_WARP: Final = "A block is one warp here: replace __syncthreads() by __syncwarp()."
+_WARP: Final = 32
+
+
+def _redundant_advice(context: KernelContext, redundant: tuple[StaticSite, ...]) -> str:
+    place = _place(context, redundant[0])
+    return f"The barrier at {place} follows another one with no memory access between them: remove one."
+
+
+def _tree_advice(context: KernelContext, trees: tuple[StaticSite, ...]) -> str:
+    return (
+        f"The barrier at {_place(context, trees[0])} holds the whole block at every level of a tree: stop "
+        "the tree at 32 values and finish them in one warp by shuffles (__shfl_down_sync(), in a scan "
+        "__shfl_up_sync())."
+    )
+
+
+def _place(context: KernelContext, site: StaticSite) -> str:
+    return line_text(context.program.functions[site.function], site.index)
+
+
+def _nothing(functions: tuple[Function, ...]) -> str:
+    return (
+        f"without samples only barriers that protect nothing, single-warp blocks and trees over the whole "
+        f"block are told ({_count_text(functions)})"
+    )
+
+
+def _count_text(functions: tuple[Function, ...]) -> str:
+    count = sum(is_barrier(function, index) for function in functions for index in _indices(function))
+    return f"{count} barrier instruction{'' if count == 1 else 's'} in the code"
+
+
+def _indices(function: Function) -> range:
+    return range(len(function.instructions))
 
 
 def _slow_instruction(context: KernelContext, blame: Blame, rows: Rows) -> tuple[Function, int] | None:
@@ -154,7 +204,7 @@ def _slow_instruction(context: KernelContext, blame: Blame, rows: Rows) -> tuple
     if index == NO_INDEX or function_id >= len(context.program.functions):
         return None
     function = context.program.functions[function_id]
-    return None if _is_barrier(function, index) else (function, index)
+    return None if is_barrier(function, index) else (function, index)
 
 
 def _slow_side(context: KernelContext, blame: Blame, rows: Rows) -> str:
@@ -175,7 +225,7 @@ def _uneven(context: KernelContext, functions: tuple[Function, ...]) -> str:
         if executed is None:
             continue
         for index in _indices(function):
-            if not _is_barrier(function, index) or executed[index] <= 0:
+            if not is_barrier(function, index) or executed[index] <= 0:
                 continue
             block = int(function.block_of[index])
             before = function.idom[block]
@@ -204,13 +254,26 @@ def _between(function: Function, first: int, last: int) -> list[int]:
     return sorted(seen)
 
 
-def _barrier_advice(context: KernelContext, redundant: tuple[StaticSite, ...]) -> str:
+def _barrier_advice(
+    context: KernelContext,
+    blame: Blame,
+    rows: Rows,
+    redundant: tuple[StaticSite, ...],
+    trees: tuple[StaticSite, ...],
+) -> str:
+    waited = {(int(blame.rows.function[row]), int(blame.rows.use_index[row])) for row in rows.tolist()}
     if redundant:
-        site = redundant[0]
-        place = line_text(context.program.functions[site.function], site.index)
-        return f"The barrier at {place} follows another one with no memory access between them: remove one."
-    if context.profile is not None and context.profile.launch.threads_per_block <= 32:
-        return "A block is one warp here: __syncwarp() is enough."
+        return _redundant_advice(context, redundant)
+    if context.profile is not None and context.profile.launch.threads_per_block <= _WARP:
+        return _ONE_WARP
+    # A warp is sampled at the barrier or at the instruction behind it.
+    held = tuple(
+        site
+        for site in trees
+        if waited.intersection({(site.function, site.index), (site.function, site.index + 1)})
+    )
+    if held:
+        return _tree_advice(context, held)
     newer = int("".join(filter(str.isdigit, context.machine.arch)) or 0) >= 80
     split = ", or split arrive and wait (cuda::barrier) around independent work" if newer else ""
     return (
