@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpadvisor.blamer.apportion import apportion_stalls, ratios
-from gpadvisor.blamer.coverage import Link, combined, coverage
-from gpadvisor.blamer.graph import Edge, FunctionGraph, frozen_edges
+from gpadvisor.blamer.coverage import Links, combined, coverage
+from gpadvisor.blamer.edges import Edges
+from gpadvisor.blamer.graph import FunctionGraph
 from gpadvisor.blamer.in_flight import drain_stall, fence_stall
 from gpadvisor.blamer.observe import Observed, issues, observe
 from gpadvisor.blamer.pruning import is_memory_source
@@ -27,7 +28,6 @@ from gpadvisor.model.blame import (
     Blame,
     BlameTable,
     DependencyClass,
-    DependencyEdge,
     Role,
 )
 from gpadvisor.model.instruction import OpcodeClass
@@ -79,7 +79,7 @@ class _Attribution:
         self._observed = observe(program, profile)
         self._issues = issues(program, profile, self._observed)
         self._rows: list[Row] = []
-        self._edges: list[DependencyEdge] = []
+        self._edges = Edges()
         self._coverage: list[tuple[int, int, int]] = []
         self._problems: list[Problem] = []
 
@@ -96,7 +96,7 @@ class _Attribution:
         return Blame(
             reasons=self._reasons,
             rows=_table([*self._rows, *own, *lost]),
-            edges=tuple(self._edges),
+            edges=self._edges,
             coverage=combined(self._coverage),
             problems=tuple(self._problems),
         )
@@ -116,9 +116,9 @@ class _Attribution:
         work = _FunctionWork(graph, self._rules, self._reasons, stalls)
         work.run(self._own_time(function))
         self._rows.extend(work.rows)
-        self._edges.extend(frozen_edges(graph, work.edges))
+        self._edges.add(graph, [result for _, result in work.results])
         sampled = observed.index[(observed.function == function.id) & (observed.index != NO_INDEX)]
-        self._coverage.append(coverage(sampled.tolist(), work.links()))
+        self._coverage.append(coverage(sampled.tolist(), work.links(), work.is_memory))
         if not graph.complete:
             message = (
                 f"{function.demangled} is too intricate to be searched whole; some sources may be missing"
@@ -172,7 +172,7 @@ class _FunctionWork:
     ) -> None:
         self._graph, self._rules, self._reasons, self._stalls = graph, rules, reasons, stalls
         self.rows: list[Row] = []
-        self.edges: list[Edge] = []
+        self.results: list[tuple[int, UseResult]] = []
 
     def run(self, own: Mapping[int, int]) -> None:
         """First what needs no other answer, then synchronization, which asks where time went."""
@@ -220,7 +220,7 @@ class _FunctionWork:
 
     def _take(self, use: int, result: UseResult) -> None:
         stalls = self._stalls[use]
-        self.edges.extend(result.edges)
+        self.results.append((use, result))
         for reason, found in result.found.items():
             self.rows.extend(
                 shared_rows(
@@ -238,12 +238,13 @@ class _FunctionWork:
             spent[use].append((use if definition == NO_INDEX else definition, samples))
         return spent
 
-    def links(self) -> Iterable[Link]:
+    def links(self) -> Iterable[Links]:
         """The edges as the coverage counts them."""
-        for edge in self.edges:
-            source = self._graph.instructions[edge.definition]
-            memory = is_memory_source(source, self._rules)
-            yield edge.definition, edge.use, memory, edge.alive
+        return ((use, result.definitions(), result.alive()) for use, result in self.results)
+
+    def is_memory(self, definition: int) -> bool:
+        """Whether a def competes for memory stalls."""
+        return is_memory_source(self._graph.instructions[definition], self._rules)
 
 
 def shared_rows(

@@ -3,34 +3,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable
 
 from gpadvisor.model.blame import Coverage
 
-Link = tuple[int, int, bool, bool]
-"""Def, use, whether the def competes for memory stalls, whether the edge is alive."""
+Links = tuple[int, Collection[int], Collection[int]]
+"""A use, the defs of all edges into it, and the defs of those that are alive."""
 
 
-def coverage(sampled: Iterable[int], links: Iterable[Link]) -> tuple[int, int, int]:
+def coverage(
+    sampled: Iterable[int], links: Iterable[Links], is_memory: Callable[[int], bool]
+) -> tuple[int, int, int]:
     """Count the nodes of one function's graph, and those with a single dependency before and after pruning.
 
     A node is single if at most one edge into it is of each kind, memory and execution.
 
     Args:
         sampled: instructions with samples.
-        links: edges of the graph.
+        links: edges of the graph; a use may come several times.
+        is_memory: whether a def competes for memory stalls.
     """
     nodes = set(sampled)
-    before: dict[tuple[int, bool], int] = {}
-    after: dict[tuple[int, bool], int] = {}
-    for definition, use, memory, alive in links:
-        nodes.update((definition, use))
-        before[use, memory] = before.get((use, memory), 0) + 1
-        if alive:
-            after[use, memory] = after.get((use, memory), 0) + 1
-    several_before = {use for (use, _), count in before.items() if count > 1}
-    several_after = {use for (use, _), count in after.items() if count > 1}
-    return len(nodes), len(nodes) - len(several_before), len(nodes) - len(several_after)
+    groups = [*links]
+    for use, definitions, _ in groups:
+        nodes.add(use)
+        nodes.update(definitions)
+    memory = {definition for definition in nodes if is_memory(definition)}
+    before = _several(((use, definitions) for use, definitions, _ in groups), memory)
+    after = _several(((use, alive) for use, _, alive in groups), memory)
+    return len(nodes), len(nodes) - len(before), len(nodes) - len(after)
+
+
+def _several(links: Iterable[tuple[int, Collection[int]]], memory: Collection[int]) -> set[int]:
+    """The uses with several edges of one kind."""
+    counts: dict[int, tuple[int, int]] = {}
+    for use, definitions in links:
+        of_memory = sum(map(memory.__contains__, definitions))
+        known = counts.get(use, (0, 0))
+        counts[use] = known[0] + of_memory, known[1] + len(definitions) - of_memory
+    return {use for use, count in counts.items() if max(count) > 1}
 
 
 def combined(counts: Iterable[tuple[int, int, int]]) -> Coverage:

@@ -14,13 +14,10 @@ from numpy.typing import NDArray
 from gpadvisor.analyzer.defuse import ReachingDefinitions
 from gpadvisor.analyzer.paths import MAX_BLOCKS, Paths
 from gpadvisor.analyzer.scoreboards import GROUP_SCOREBOARD, Link, Outstanding, Waits, outstanding_at
-from gpadvisor.model.blame import DependencyEdge, DependencyKind, PruneRule
+from gpadvisor.model.blame import DependencyKind, PruneRule
 from gpadvisor.model.instruction import Instruction, OpcodeClass, Register, RegisterFile, register
 from gpadvisor.model.machine import Latency, MachineModel
 from gpadvisor.model.program import Function
-
-_BLOCKS_OF_CUT_EDGES: Final = 64
-"""How far the distance of a cut edge is looked for; it is shown, and decides nothing."""
 
 
 @dataclass(slots=True)
@@ -93,6 +90,18 @@ class FunctionGraph:
             self._latencies[key] = self.machine.latency(*key)
         return self._latencies[key]
 
+    @cached_property
+    def fixed_cycles(self) -> Sequence[int | None]:
+        """Per instruction: its fixed latency, 0 where it is not known; None where it is variable."""
+        known: list[int | None] = []
+        for index, instruction in enumerate(self.instructions):
+            if instruction.info.variable_latency or instruction.control.write_barrier is not None:
+                known.append(None)
+                continue
+            latency = self.latency(index)
+            known.append(0 if latency is None else latency.max_cycles)
+        return known
+
     def bound_cycles(self, index: int) -> int | None:
         """The longest time an instruction is expected to take."""
         space = self.instructions[index].info.space
@@ -125,36 +134,72 @@ class FunctionGraph:
                 edge.distance = found[edge.definition]
 
 
-def register_links(graph: FunctionGraph, use: int) -> dict[int, list[Register]]:
-    """Reaching definitions of everything that an instruction reads, by def."""
-    linked: dict[int, list[Register]] = {}
-    for read in dict.fromkeys(graph.instructions[use].uses):
-        for definition in graph.definitions.definitions(use, read):
-            linked.setdefault(definition, []).append(read)
-    return linked
+def register_links(graph: FunctionGraph, use: int) -> list[tuple[Register, tuple[int, ...]]]:
+    """Everything that an instruction reads, with its reaching definitions."""
+    definitions = graph.definitions.definitions
+    return [(read, definitions(use, read)) for read in dict.fromkeys(graph.instructions[use].uses)]
 
 
-def candidates(graph: FunctionGraph, use: int) -> list[Edge]:
-    """Every edge into a use: by registers, by guard, and by the scoreboards it waits on."""
-    registers = register_links(graph, use)
-    waited: dict[int, list[Outstanding]] = {}
-    for operation in graph.waits.outstanding.get(use, ()):
-        waited.setdefault(operation.producer, []).append(operation)
-    guard = graph.instructions[use].guard
-    own_guard = None if guard is None else guard.register
-    edges = []
-    for definition in sorted({*registers, *waited}):
-        read = registers.get(definition, [])
-        operations = waited.get(definition, [])
+class Candidates:
+    """Every edge into a use: by registers, by guard, and by the scoreboards it waits on.
+
+    Most of them are cut, and only who shows the whole graph asks for those: they are made when asked for.
+    """
+
+    def __init__(self, graph: FunctionGraph, use: int) -> None:
+        """Find the definitions."""
+        self._graph, self._use = graph, use
+        self._links = register_links(graph, use)
+        self._waited: dict[int, list[Outstanding]] = {}
+        for operation in graph.waits.outstanding.get(use, ()):
+            self._waited.setdefault(operation.producer, []).append(operation)
+        self.read: Final = set[int]().union(*(definitions for _, definitions in self._links))
+        self._edges: dict[int, Edge] = {}
+        self._added: list[Edge] = []
+
+    @property
+    def definitions(self) -> set[int]:
+        """The defs of all edges."""
+        return self.read.union(self._waited, self._edges)
+
+    @property
+    def linked(self) -> list[Edge]:
+        """The edges by the scoreboards it waits on."""
+        return [self.edge(definition) for definition in sorted(self._waited)]
+
+    @property
+    def alive(self) -> set[int]:
+        """The defs of the edges that are blamed."""
+        return {definition for definition, edge in self._edges.items() if edge.alive}
+
+    def edge(self, definition: int) -> Edge:
+        """The edge from one of the definitions; the same one each time."""
+        known = self._edges.get(definition)
+        if known is None:
+            known = self._edges[definition] = self._edge(definition)
+        return known
+
+    def add(self, edge: Edge) -> None:
+        """Take an edge from an instruction that is not among the definitions."""
+        self._added.append(edge)
+        self._edges[edge.definition] = edge
+
+    def edges(self) -> list[Edge]:
+        """All of them, in program order, and then those added."""
+        return [*map(self.edge, sorted(self.read.union(self._waited))), *self._added]
+
+    def _edge(self, definition: int) -> Edge:
+        read = [register for register, definitions in self._links if definition in definitions]
+        operations = self._waited.get(definition, [])
         links = frozenset(operation.link for operation in operations)
         scoreboards = dict.fromkeys(
             register(RegisterFile.BARRIER, operation.scoreboard)
             for operation in operations
             if operation.scoreboard < GROUP_SCOREBOARD
         )
-        kind = _kind(read, own_guard, links)
-        edges.append(Edge(definition, use, kind, (*read, *scoreboards), links))
-    return edges
+        guard = self._graph.instructions[self._use].guard
+        kind = _kind(read, None if guard is None else guard.register, links)
+        return Edge(definition, self._use, kind, (*read, *scoreboards), links)
 
 
 def _kind(read: Sequence[Register], guard: Register | None, links: frozenset[Link]) -> DependencyKind:
@@ -216,27 +261,3 @@ def backwards(
                 # The home block is entered again from behind: only what follows the use is new.
                 pending.append((use if before is home else before.start, before.end, before))
     return list(dict.fromkeys(taken)), passed
-
-
-def frozen_edges(graph: FunctionGraph, edges: Sequence[Edge]) -> list[DependencyEdge]:
-    """Edges as the result shows them."""
-    by_use: dict[int, list[Edge]] = {}
-    for edge in edges:
-        by_use.setdefault(edge.use, []).append(edge)
-    for group in by_use.values():
-        graph.measure([edge for edge in group if edge.alive])
-        graph.measure([edge for edge in group if not edge.alive], _BLOCKS_OF_CUT_EDGES)
-    return [
-        DependencyEdge(
-            function=graph.function.id,
-            def_index=edge.definition,
-            use_index=edge.use,
-            kind=edge.kind,
-            registers=edge.registers,
-            distance_instructions=edge.distance,
-            issue_weight=int(graph.issues[edge.definition]),
-            pruned_by=None if edge.alive else edge.rule,
-            prune_detail=None if edge.alive else edge.detail,
-        )
-        for edge in edges
-    ]

@@ -8,17 +8,18 @@ because on sm_70 and newer a warp can be held up by nothing else.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Final
 
 from gpadvisor.analyzer.scoreboards import waits_for
 from gpadvisor.blamer.classify import Scoreboard, dependency_class, scoreboard_of, stalls_as
-from gpadvisor.blamer.graph import Edge, FunctionGraph, candidates
+from gpadvisor.blamer.graph import Candidates, Edge, FunctionGraph
 from gpadvisor.blamer.pruning import barrier_rule, dominator_rule, latency_rule, path_rules, reason_rule
 from gpadvisor.blamer.rules import Budget
 from gpadvisor.blamer.sources import UNATTRIBUTED, Found, Source, UseResult
 from gpadvisor.blamer.survivors import PathRules
 from gpadvisor.model.blame import DependencyClass, DependencyKind, PruneRule
-from gpadvisor.model.instruction import OpcodeClass, RegisterFile, register_file
+from gpadvisor.model.instruction import OpcodeClass
 from gpadvisor.model.stalls import StallClass, StallReason
 
 _MAX_STALL_CYCLES: Final = 15
@@ -32,21 +33,21 @@ def by_hardware(graph: FunctionGraph, use: int, reasons: Mapping[int, StallReaso
         use: the sampled instruction.
         reasons: its dependency stall reasons by index.
     """
-    edges = candidates(graph, use)
+    edges = Candidates(graph, use)
     found: dict[int, Found] = {}
     for index, reason in reasons.items():
         if reason.stall_class is StallClass.FIXED_LATENCY:
             found[index] = _fixed_latency(graph, use, edges)
         elif reason.stall_class in {StallClass.MEMORY, StallClass.EXECUTION}:
             found[index] = _scoreboard(graph, use, edges, reason)
-    _explain(graph, use, edges, {reason.stall_class for reason in reasons.values()})
-    return UseResult(tuple(edges), found)
+    observed = {reason.stall_class for reason in reasons.values()}
+    return UseResult((), found, edges, partial(_explain, graph, use, observed))
 
 
-def _scoreboard(graph: FunctionGraph, use: int, edges: Sequence[Edge], reason: StallReason) -> Found:
+def _scoreboard(graph: FunctionGraph, use: int, edges: Candidates, reason: StallReason) -> Found:
     wanted = scoreboard_of(reason)
     if waits_for(graph.instructions[use]):
-        left = _still_running(graph, _fitting(graph, edges, wanted))
+        left = _still_running(graph, _fitting(graph, edges.linked, wanted))
     else:
         left = _without_wait(graph, edges, wanted)
     for edge in left:
@@ -59,12 +60,11 @@ def _scoreboard(graph: FunctionGraph, use: int, edges: Sequence[Edge], reason: S
     return Found(sources) if sources else UNATTRIBUTED
 
 
-def _fitting(graph: FunctionGraph, edges: Sequence[Edge], wanted: Scoreboard) -> list[Edge]:
+def _fitting(graph: FunctionGraph, linked: list[Edge], wanted: Scoreboard) -> list[Edge]:
     """Edges of the waited scoreboards that the stall reason allows; all of them where it allows none.
 
     The wait mask outranks the reason: a few samples of a global atomic come as short_scoreboard.
     """
-    linked = [edge for edge in edges if edge.links]
     details = [reason_rule(graph.instructions[edge.definition], edge, wanted) for edge in linked]
     if all(detail is not None for detail in details):
         return linked
@@ -101,15 +101,14 @@ def _still_running(graph: FunctionGraph, edges: Sequence[Edge]) -> list[Edge]:
     return left
 
 
-def _without_wait(graph: FunctionGraph, edges: Sequence[Edge], wanted: Scoreboard) -> list[Edge]:
+def _without_wait(graph: FunctionGraph, edges: Candidates, wanted: Scoreboard) -> list[Edge]:
     """A scoreboard stall where nothing is waited for: what its registers need, by the paper's rules."""
     left = []
-    for edge in edges:
-        source = graph.instructions[edge.definition]
-        if not source.info.variable_latency or not edge.registers:
+    for definition in sorted(edges.read):
+        source = graph.instructions[definition]
+        if not source.info.variable_latency or not stalls_as(source, reads_only=False) & wanted:
             continue
-        if not stalls_as(source, reads_only=False) & wanted:
-            continue
+        edge = edges.edge(definition)
         budget = graph.bound_cycles(edge.definition)
         paths = path_rules(graph, edge, PathRules(budget, Budget.CYCLES, predicated_readers=False))
         read_before = dominator_rule(paths)
@@ -123,7 +122,7 @@ def _without_wait(graph: FunctionGraph, edges: Sequence[Edge], wanted: Scoreboar
     return left
 
 
-def _fixed_latency(graph: FunctionGraph, use: int, edges: list[Edge]) -> Found:
+def _fixed_latency(graph: FunctionGraph, use: int, edges: Candidates) -> Found:
     """A stall count was being waited out: for a producer whose latency was still running, or for none.
 
     Differs from GPA: the stall count of the instruction before the use is the ground truth; where no register
@@ -134,15 +133,15 @@ def _fixed_latency(graph: FunctionGraph, use: int, edges: list[Edge]) -> Found:
         return UNATTRIBUTED
     running = _running(graph, use, edges, before)
     if not running:
-        known = {edge.definition: edge for edge in edges}
+        known = edges.definitions
         for one in dict.fromkeys(_behind_nops(graph, one) for one in before):
             if one == use:
                 continue
-            edge = known.get(one)
-            if edge is None:
-                edge = Edge(one, use, DependencyKind.STALL_COUNT, ())
-                edges.append(edge)
-            running.append(edge)
+            if one in known:
+                running.append(edges.edge(one))
+            else:
+                running.append(Edge(one, use, DependencyKind.STALL_COUNT, ()))
+                edges.add(running[-1])
     if not running:
         return UNATTRIBUTED
     for edge in running:
@@ -167,34 +166,25 @@ def _fixed_class(graph: FunctionGraph, edge: Edge) -> DependencyClass:
     return dependency_class(source, edge.kind)
 
 
-def _running(graph: FunctionGraph, use: int, edges: Sequence[Edge], before: Sequence[int]) -> list[Edge]:
+def _running(graph: FunctionGraph, use: int, edges: Candidates, before: Sequence[int]) -> list[Edge]:
     """Edges of defs for whose results the stall count right before the use was still needed."""
     last = max(max(graph.instructions[one].control.stall_cycles, 1) for one in before)
-    needed: dict[int, int] = {}
-    running = []
-    for edge in edges:
-        source = graph.instructions[edge.definition]
-        read = any(register_file(one) is not RegisterFile.BARRIER for one in edge.registers)
-        if not read or source.info.variable_latency or source.control.write_barrier is not None:
-            continue
-        latency = graph.latency(edge.definition)
-        if latency is not None:
-            needed[edge.definition] = latency.max_cycles
-        elif edge.definition in before:  # the compiler's stall count is all that is known of it
-            running.append(edge)
+    fixed = graph.fixed_cycles
+    needed = {definition: cycles for definition in edges.read if (cycles := fixed[definition])}
+    # The compiler's stall count is all that is known of the others.
+    running = [edges.edge(one) for one in sorted(edges.read.intersection(before)) if fixed[one] == 0]
     if needed:
-        cycles = graph.cycles.shortest(needed, use, limit=max(needed.values()) + _MAX_STALL_CYCLES)
+        taken = graph.cycles.shortest(needed, use, limit=max(needed.values()) + _MAX_STALL_CYCLES)
         # Without the last stall count the use would have issued this early, one cycle after the last.
         running.extend(
-            edge
-            for edge in edges
-            if (taken := cycles.get(edge.definition)) is not None
-            and taken - last + 1 < needed[edge.definition]
+            edges.edge(definition)
+            for definition in sorted(needed)
+            if (cycles := taken[definition]) is not None and cycles - last + 1 < needed[definition]
         )
     return running
 
 
-def _explain(graph: FunctionGraph, use: int, edges: Sequence[Edge], observed: set[StallClass]) -> None:
+def _explain(graph: FunctionGraph, use: int, observed: set[StallClass], edges: Sequence[Edge]) -> None:
     """Note on every edge that got nothing which rule keeps it out."""
     instruction = graph.instructions[use]
     scoreboards = bool(observed & {StallClass.MEMORY, StallClass.EXECUTION})

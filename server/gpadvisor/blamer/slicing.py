@@ -29,7 +29,10 @@ SLICED: Final = frozenset({StallClass.MEMORY, StallClass.EXECUTION, StallClass.F
 
 def sliced_candidates(graph: FunctionGraph, use: int) -> list[Edge]:
     """Def-use edges by registers and by virtual barrier registers."""
-    linked = register_links(graph, use)
+    linked: dict[int, list[Register]] = {}
+    for read, definitions in register_links(graph, use):
+        for definition in definitions:
+            linked.setdefault(definition, []).append(read)
     instruction = graph.instructions[use]
     for number in instruction.control.waits:
         barrier = register(RegisterFile.BARRIER, number)

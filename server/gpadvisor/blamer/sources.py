@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from gpadvisor.blamer.graph import Edge
+from gpadvisor.blamer.graph import Candidates, Edge
 from gpadvisor.model.blame import DependencyClass, Role
 
 
@@ -32,9 +32,35 @@ class Found:
 UNATTRIBUTED = Found(())
 
 
+def _nothing(_: Sequence[Edge]) -> None:
+    """Where every edge that was cut says why."""
+
+
 @dataclass(frozen=True, slots=True)
 class UseResult:
-    """All edges into one use, and the answer for each of its dependency stall reasons."""
+    """The edges into one use, and the answer for each of its dependency stall reasons."""
 
     edges: tuple[Edge, ...]
     found: Mapping[int, Found]  # by index of the reason
+    candidates: Candidates | None = None  # in place of edges, which are made when they are asked for
+    explain: Callable[[Sequence[Edge]], None] = _nothing  # notes on cut edges why they were cut
+
+    def all_edges(self) -> Sequence[Edge]:
+        """Every edge, those that were cut with the reason."""
+        edges = self.edges if self.candidates is None else self.candidates.edges()
+        self.explain(edges)
+        return edges
+
+    def definitions(self) -> Collection[int]:
+        """The defs of all edges; one that stands twice is linked twice."""
+        return (
+            [edge.definition for edge in self.edges]
+            if self.candidates is None
+            else self.candidates.definitions
+        )
+
+    def alive(self) -> Collection[int]:
+        """The defs of the edges that are blamed."""
+        if self.candidates is not None:
+            return self.candidates.alive
+        return [edge.definition for edge in self.edges if edge.alive]

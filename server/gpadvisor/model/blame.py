@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -143,7 +144,7 @@ class Blame:
 
     reasons: tuple[StallReason, ...]
     rows: BlameTable
-    edges: tuple[DependencyEdge, ...]  # alive and pruned, of sampled uses
+    edges: Sequence[DependencyEdge]  # alive and pruned, of sampled uses; may be made when first asked for
     coverage: Coverage
     problems: tuple[Problem, ...]
 
