@@ -103,6 +103,7 @@ from gpadvisor.simulator.state import (
     OPERAND_READ,
     PC,
     PENDING_COUNT,
+    PHASE,
     PIPE_FREE,
     PIPE_PC,
     QUEUE_AT,
@@ -205,6 +206,7 @@ def _start_block(p: Packed, m: Machine, v: Values, slot: int, at: int) -> None:
         warp[LIVE] = warp[ACTIVE] = 0xFFFF_FFFF if lanes >= 32 else (1 << lanes) - 1
         warp[STATE] = RUNNING
         warp[SLOT] = slot
+        warp[PHASE] = 0 if number[NEXT_BLOCK] <= m.whole[FULL_WAVE] else 1
         number[LAST_AGE] += 1
         warp[AGE] = number[LAST_AGE]
         warp[PC] = m.whole[ENTRY]
@@ -504,7 +506,7 @@ def _issue(p: Packed, c: Slice, m: Machine, v: Values, r: Results, w: int, s: in
     fact = p.fact[i]
     held, sure = lanes_of(v, w, fact[GUARD], fact[GUARD_NEGATED] != 0)
     lanes = warp[ACTIVE] & (held | ~sure)
-    phase = 0 if m.number[FINISHED_BLOCKS] < m.whole[FULL_WAVE] else 1
+    phase = warp[PHASE]
     r.executed[phase, i] += 1
     one = lanes
     while one:
@@ -639,7 +641,7 @@ def run(p: Packed, c: Slice, m: Machine, v: Values, r: Results) -> None:
         if number[NEXT_BLOCK] < whole[BLOCKS]:
             _start_block(p, m, v, slot, slot * whole[LAUNCH_CYCLES])
     now = 0
-    number[NEXT_SAMPLE] = number[INTERVAL_NOW] - 1
+    number[NEXT_SAMPLE] = number[INTERVAL_NOW] // 2
     while number[FINISHED_BLOCKS] < whole[BLOCKS]:
         issued = _cycle(p, c, m, v, r, now)
         if number[NEXT_SAMPLE] <= now:

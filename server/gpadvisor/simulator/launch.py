@@ -76,7 +76,8 @@ def share_of_sm(
     if resident < 1:
         raise UsageError(
             f"the launch cannot run on {machine.arch}: a block of {threads} threads with {registers} "
-            f"registers each and {shared} bytes of shared memory does not fit an SM (limited by {found.limiter})"
+            f"registers each and {shared} bytes of shared memory does not fit an SM "
+            f"(limited by {found.limiter})"
         )
     total = -(-config.blocks // sms)
     resident = min(resident, total)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from gpadvisor.simulator.chance import uniform
 from gpadvisor.simulator.compiled import compiled, seldom
 from gpadvisor.simulator.lowering import Packed
 from gpadvisor.simulator.state import (
@@ -20,9 +21,7 @@ from gpadvisor.simulator.state import (
     DRAINING,
     EMPTY,
     FETCH,
-    FINISHED_BLOCKS,
     FIXED,
-    FULL_WAVE,
     HISTORY,
     HISTORY_AT,
     HISTORY_PC,
@@ -33,6 +32,8 @@ from gpadvisor.simulator.state import (
     NEXT_SAMPLE,
     NOT_SELECTED,
     PC,
+    PERIOD_START,
+    PHASE,
     S_CAUSE,
     S_LATENCY,
     S_PC,
@@ -155,9 +156,14 @@ def _thin_out(m: Machine, r: Results) -> None:
 
 @seldom
 def sample(p: Packed, m: Machine, r: Results, now: int) -> None:
-    """One warp of the scheduler whose turn it is."""
+    """One warp of the scheduler whose turn it is.
+
+    The next sample falls on a random cycle of the next period: here, unlike on a GPU, nothing else keeps the
+    period from beating with loops and pipes.
+    """
     number = m.number
-    number[NEXT_SAMPLE] += number[INTERVAL_NOW]
+    number[PERIOD_START] += number[INTERVAL_NOW]
+    number[NEXT_SAMPLE] = number[PERIOD_START] + int(uniform(m) * number[INTERVAL_NOW])
     s = number[SAMPLE_TURN] % m.whole[SCHEDULERS]
     number[SAMPLE_TURN] += 1
     w = _next_warp(m, s, now)
@@ -174,4 +180,4 @@ def sample(p: Packed, m: Machine, r: Results, now: int) -> None:
         reason, cause = _classify(p, m, w, now)
         row[S_PC], row[S_REASON], row[S_CAUSE] = m.warp[w, PC], reason, cause
     row[S_LATENCY] = 1 if chosen < 0 else 0
-    row[S_PHASE] = 0 if number[FINISHED_BLOCKS] < m.whole[FULL_WAVE] else 1
+    row[S_PHASE] = m.warp[w, PHASE]

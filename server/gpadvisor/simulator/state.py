@@ -50,7 +50,7 @@ SECTORS, WAYS, L1_HIT, L2_HIT, TAKEN = range(5)
 # ---- columns of Machine.warp ----
 STATE, SLOT, AGE, PC, ACTIVE, LIVE, WAKE, ISSUED, THROTTLE, THROTTLE_REASON, THROTTLE_CAUSE = range(11)
 SCOREBOARD_REASON, STORE_DONE, STORE_PC, ASYNC_DONE, ASYNC_PC, MATRIX_DONE, MATRIX_PC = range(11, 18)
-MIO_DONE, SPLIT_COUNT, DEPTH, BARRIER_ID, BARRIER_EVENT = range(18, 23)
+MIO_DONE, SPLIT_COUNT, DEPTH, BARRIER_ID, BARRIER_EVENT, PHASE = range(18, 24)
 UNTIL: Final = 24
 """Six times: of the stall count, a branch, instruction fetch, a fence, scoreboards, sleep."""
 CAUSE: Final = 30
@@ -87,7 +87,7 @@ BLOCK_COLUMNS: Final = 36
 # ---- Machine.number and Machine.traffic ----
 NOW, RANDOM, LSU_FREE, NEXT_BLOCK, FINISHED_BLOCKS, INSTRUCTIONS, NEXT_SAMPLE, SAMPLE_TURN = range(8)
 SAMPLES, INTERVAL_NOW, STATUS, FULL_WAVE_AT, BARRIERS, LAST_AGE, ISSUED_CYCLES, FORCED = range(8, 16)
-LIVE_WARPS, BLOCKS_LEFT, LAST_START, TEX_FREE = range(16, 20)
+LIVE_WARPS, PERIOD_START, TEX_FREE = range(16, 19)
 L2_FREE, DRAM_FREE, L2_MOVED, DRAM_MOVED, WARP_CYCLES, ACTIVE_CYCLES = range(6)
 
 # ---- columns of Machine.sample ----
@@ -123,7 +123,7 @@ class Machine(NamedTuple):
 class Results(NamedTuple):
     """What a run leaves behind."""
 
-    executed: NDArray[np.int64]  # [2, n] by phase: the full waves, and the rest
+    executed: NDArray[np.int64]  # [2, n] by phase of the block: of the first full wave, or behind it
     threads: NDArray[np.int64]
     undecided: NDArray[np.int64]  # [n] times a rule decided a branch
     sectors: NDArray[

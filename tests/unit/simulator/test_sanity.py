@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Microbenchmarks with known answers: chains, issue rates, barriers, bandwidth, Little's law, waves."""
+
+from __future__ import annotations
+
+import pytest
+from tests.simulations import reasons, run_text
+
+from gpadvisor.simulator import timing_of
+
+pytestmark = [pytest.mark.nvdisasm]
+
+_CHAIN = """
+extern "C" __global__ void k(float* out, int rounds, float a, float b) {
+    float x = a;
+#pragma unroll 1
+    for (int i = 0; i < rounds; ++i) {
+#pragma unroll
+        for (int j = 0; j < 64; ++j) x = fmaf(x, a, b);
+    }
+    out[threadIdx.x] = x;
+}
+"""
+_STREAMS = """
+extern "C" __global__ void k(float* out, int rounds, float a, float b) {
+    float x[8];
+#pragma unroll
+    for (int j = 0; j < 8; ++j) x[j] = a + j;
+#pragma unroll 1
+    for (int i = 0; i < rounds; ++i) {
+#pragma unroll
+        for (int j = 0; j < 64; ++j) x[j % 8] = fmaf(x[j % 8], a, b);
+    }
+    float s = 0;
+#pragma unroll
+    for (int j = 0; j < 8; ++j) s += x[j];
+    out[threadIdx.x] = s;
+}
+"""
+_CHASE = """
+extern "C" __global__ void k(int* next, int rounds) {
+    int at = threadIdx.x;
+#pragma unroll 1
+    for (int i = 0; i < rounds; ++i) at = next[at];
+    next[at] = 0;
+}
+"""
+_COPY = """
+extern "C" __global__ void k(const float4* __restrict__ in, float4* __restrict__ out, int rounds) {
+    const int step = gridDim.x * blockDim.x;
+    int at = blockIdx.x * blockDim.x + threadIdx.x;
+#pragma unroll 4
+    for (int i = 0; i < rounds; ++i, at += step) out[at] = in[at];
+}
+"""
+_SLOW_WARP = """
+extern "C" __global__ void k(float* out, int rounds, float a, float b) {
+    float x = a;
+    if (threadIdx.x < 32) {
+#pragma unroll 1
+        for (int i = 0; i < rounds; ++i) x = fmaf(x, a, b);
+    }
+    __syncthreads();
+    out[threadIdx.x] = x;
+}
+"""
+_POINTER = {0: 0, 4: 0x10}
+
+
+def _rounds(count: int, offset: int = 8) -> dict[int, int]:
+    return {**_POINTER, 8: 0, 12: 0x20, offset: count}
+
+
+def _per_round(text: str, few: int = 100, many: int = 612, **more: object) -> float:
+    first, second = (run_text(text, _rounds(count), **more) for count in (few, many))
+    return (second.simulated_cycles - first.simulated_cycles) / (many - few)
+
+
+@pytest.mark.parametrize("arch", ["sm_75", "sm_80", "sm_90", "sm_120"])
+def test_a_dependent_chain_takes_the_latency_of_each_link(arch: str) -> None:
+    # Four cycles for each of 64 links, and a few for the branch; the store at the end hardly counts.
+    cycles = _per_round(_CHAIN, arch=arch)
+    assert 64 * 4 <= cycles <= 64 * 4 + 24
+
+
+@pytest.mark.parametrize(("arch", "per_scheduler"), [("sm_80", 2.0), ("sm_86", 1.0), ("sm_90", 1.0)])
+def test_independent_streams_reach_the_issue_rate_of_the_pipe(arch: str, per_scheduler: float) -> None:
+    cycles = _per_round(_STREAMS, block=512, arch=arch)
+    warps = 512 // 32 / 4
+    assert cycles == pytest.approx(64 * warps * per_scheduler, rel=0.12)
+
+
+def test_a_full_pipe_is_reported_as_such() -> None:
+    found = reasons(run_text(_STREAMS, _rounds(64), block=512))
+    # One of two cycles is for the stall counts that the compiler wrote, in the other one warp of four issues.
+    assert found["math_pipe_throttle"] / sum(found.values()) > 0.15
+
+
+def test_one_slow_warp_holds_its_block_at_the_barrier() -> None:
+    slow = run_text(_SLOW_WARP, _rounds(2000), block=256)
+    found = reasons(slow)
+    # Seven of eight warps wait for nearly all of the time.
+    assert found["barrier"] / sum(found.values()) == pytest.approx(7 / 8, abs=0.05)
+    assert slow.simulated_cycles >= 2000 * 4
+
+
+def test_barrier_stalls_are_due_to_the_barrier_and_sampled_behind_it() -> None:
+    slow = run_text(_SLOW_WARP, _rounds(2000), block=256)
+    names = [reason.name for reason in slow.profile.reasons]
+    rows = slow.truth.reason == names.index("barrier")
+    assert set((slow.truth.pc - slow.truth.cause)[rows].tolist()) == {16}
+
+
+def test_a_copy_is_bound_by_the_bandwidth_of_the_sm() -> None:
+    arguments = {0: 0, 4: 0x10, 8: 0, 12: 0x20, 16: 64}
+    copy = run_text(_COPY, arguments, block=1024, grid=8, sms=4, l1_hit_rate=0.0, l2_hit_rate=0.0)
+    _, device = timing_of("sm_80")
+    ceiling = min(device.dram_bytes_per_second / device.clock_hz / 4, 47.0)
+    moved = 2 * 16 * 1024 * 64 * 2  # both ways, four words a thread, two blocks on this SM
+    assert moved / copy.simulated_cycles == pytest.approx(ceiling, rel=0.1)
+
+
+def test_fewer_sms_take_no_more_than_their_way_to_l2_carries() -> None:
+    arguments = {0: 0, 4: 0x10, 8: 0, 12: 0x20, 16: 64}
+    copy = run_text(_COPY, arguments, block=1024, grid=2, sms=1, l1_hit_rate=0.0, l2_hit_rate=0.0)
+    moved = 2 * 16 * 1024 * 64 * 2
+    assert moved / copy.simulated_cycles <= 47.0
+
+
+def test_throughput_grows_with_the_warps_as_littles_law_says() -> None:
+    def loads_per_cycle(warps: int) -> float:
+        run = run_text(_CHASE, {0: 0, 4: 0x10, 8: 400}, block=32 * warps, l1_hit_rate=0.0, l2_hit_rate=1.0)
+        return 400 * warps / run.simulated_cycles
+
+    one = loads_per_cycle(1)
+    timing, _ = timing_of("sm_80")
+    # One warp: a load for each round trip to L2, with the few instructions of the loop.
+    assert timing.l2_cycles[0] < 1 / one < timing.l2_cycles[1] + 60
+    for warps in (2, 4, 8):
+        assert loads_per_cycle(warps) / one == pytest.approx(warps, rel=0.1)
+
+
+def test_one_block_more_than_fits_costs_another_wave() -> None:
+    def cycles(blocks: int) -> float:
+        run = run_text(_CHAIN, _rounds(64), block=1024, grid=blocks, sms=4)
+        assert run.cycles is not None
+        return run.cycles
+
+    full = cycles(2 * 4)  # two blocks of 1024 threads fit an SM of sm_80
+    assert cycles(2 * 4 + 1) / full == pytest.approx(1.5, rel=0.2)  # a single block runs at twice the speed
+    assert cycles(4 * 4) / full == pytest.approx(2.0, rel=0.1)
+    assert cycles(16 * 4) / full == pytest.approx(8.0, rel=0.1)
+
+
+def test_code_that_outgrows_the_instruction_cache_waits_for_instructions() -> None:
+    body = "\n".join(f"x = fmaf(x, a, b + {i}.0f); y = fmaf(y, b, a + {i}.5f);" for i in range(2500))
+    text = f"""
+extern "C" __global__ void k(float* out, int rounds, float a, float b) {{
+    float x = a, y = b;
+#pragma unroll 1
+    for (int i = 0; i < rounds; ++i) {{ {body} }}
+    out[threadIdx.x] = x + y;
+}}
+"""
+    large = reasons(run_text(text, _rounds(4), block=128))
+    small = reasons(run_text(_CHAIN, _rounds(256), block=128))
+    assert large["no_instructions"] / sum(large.values()) > 0.1
+    assert small["no_instructions"] / sum(small.values()) < 0.02
