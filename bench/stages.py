@@ -14,6 +14,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
+from gpadvisor.__main__ import relax_collector
+
 _STARTED: Final = time.perf_counter()
 
 STAGES: Final = (
@@ -84,12 +86,14 @@ def main(what: str, path: str) -> None:
     clock = StageClock()
     if what == "structure":
         job = importlib.import_module("bench.structure").structure
+        relax_collector()
         put_on_the_clock(clock)
         job(Path(path))
     else:
         for lazy in ("gpadvisor.workflow.advising", "gpadvisor.report", "gpadvisor.toolchain"):
             importlib.import_module(lazy)
         command_line = importlib.import_module("gpadvisor.cli").main
+        relax_collector()
         put_on_the_clock(clock)
         with contextlib.redirect_stdout(io.StringIO()):
             code = command_line([what, path])

@@ -6,6 +6,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from gpadvisor.__main__ import relax_collector
 from gpadvisor.analyzer import build_program
 from gpadvisor.cubin import read_cubin
 from gpadvisor.model.program import Program
@@ -20,6 +21,7 @@ def structure(path: Path) -> Program:
 
 def main(path: str) -> None:
     """Print what was found, so that a run that found nothing shows."""
+    relax_collector()
     program = structure(Path(path))
     loops = sum(len(function.loops) for function in program.functions)
     calls = sum(len(function.calls) for function in program.functions)

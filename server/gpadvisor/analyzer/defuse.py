@@ -106,21 +106,53 @@ class ReachingDefinitions:
     def _search(
         self, written: _Written, before: tuple[int, ...], guard: Guard | None, conditions: Conditions
     ) -> set[int]:
+        if not conditions and not written.guards:
+            return self._last_ones(written, before)
         blocks, writers = written.by_block, written.writers(self._frontiers)
         found: set[int] = set()
-        seen: set[tuple[int, Conditions]] = set()
-        pending = [(source, conditions) for source in before]
+        seen: dict[int, list[Conditions]] = {}
+        swept: set[int] = set()  # seen without a condition
+        # Fewer conditions let more defs through: with them first, a block is seldom gone through again.
+        layers: list[list[tuple[int, Conditions]]] = [[(source, conditions) for source in before]]
+        for layer in layers:
+            while layer and self._left > 0:
+                source, known = layer.pop()
+                if source in swept or any(fewer <= known for fewer in seen.get(source, ())):
+                    continue
+                if known:
+                    seen.setdefault(source, []).append(known)
+                else:
+                    swept.add(source)
+                self._left -= 1
+                own = blocks.get(source)
+                left = known if own is None else self._collect(own, known, guard, found)
+                if left is None:
+                    continue
+                more = len(left) - len(conditions)
+                while len(layers) <= more:
+                    layers.append([])
+                layers[more].extend([(one, left) for one in writers.before(source) if one not in swept])
+        if self._left <= 0:
+            self.complete = False
+        return found
+
+    def _last_ones(self, written: _Written, before: tuple[int, ...]) -> set[int]:
+        """The same for a register that is never written under a guard: the last write in a block covers."""
+        blocks, writers = written.by_block, written.writers(self._frontiers)
+        found: set[int] = set()
+        seen = set(before)
+        pending = [*before]
         while pending:
-            state = pending.pop()
-            if state in seen:
+            source = pending.pop()
+            own = blocks.get(source)
+            if own is not None:
+                found.add(own[-1])
                 continue
-            seen.add(state)
-            if self._left <= 0:
-                self.complete = False
-                break
-            self._left -= 1
-            source, known = state
-            left = self._collect(blocks.get(source, []), known, guard, found)
-            if left is not None:
-                pending.extend((above, left) for above in writers.before(source))
+            for above in writers.before(source):
+                if above not in seen:
+                    seen.add(above)
+                    pending.append(above)
+        if self._left <= 0:
+            self.complete = False
+        self._left -= len(seen)
         return found
