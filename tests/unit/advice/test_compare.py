@@ -25,3 +25,13 @@ def test_mapped_lines_are_equal_and_in_order(before: list[str], after: list[str]
     assert all(before[old - 1] == after[new - 1] for old, new in mapped.items())
     pairs = sorted(mapped.items())
     assert all(one[1] < two[1] for one, two in pairwise(pairs))
+
+
+def test_a_repetitive_middle_is_given_up_and_its_surroundings_kept() -> None:
+    lines = ["same"] * 5_000
+    before = "\n".join(["first", "old", *lines, "last"])
+    after = "\n".join(["first", "new", *lines, "other", *lines, "last"])
+    mapped = map_lines(before, after)
+    assert mapped[1] == 1
+    assert mapped[5_003] == 10_004
+    assert 2 not in mapped
