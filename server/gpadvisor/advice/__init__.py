@@ -12,6 +12,7 @@ from gpadvisor.advice.launches import (
     merge_launches,
     time_shares,
 )
+from gpadvisor.advice.suppressed import without_suppressed
 
 __all__ = [
     "MIN_IMPORTANCE",
@@ -23,4 +24,5 @@ __all__ = [
     "launch_summaries",
     "merge_launches",
     "time_shares",
+    "without_suppressed",
 ]

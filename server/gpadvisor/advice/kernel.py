@@ -18,6 +18,7 @@ from gpadvisor.advice.scopes import executed_by_place, scope_summaries
 from gpadvisor.advice.verdict import verdict
 from gpadvisor.blamer.measured import registers_per_thread, shared_bytes
 from gpadvisor.blamer.queries import function_scope, kernel_function, kernel_scope
+from gpadvisor.blamer.traffic import kernel_traffic
 from gpadvisor.estimators.caps import utilisations
 from gpadvisor.estimators.context import KernelContext, Optimizer
 from gpadvisor.model.advice import Category, KernelAdvice, Scope, Suggestion
@@ -79,11 +80,12 @@ def advise_kernel(
     ours = OurSide(
         suggestions=suggestions,
         rejected=rejected,
-        hidden=[one.code for one in hidden],
+        hidden={one.code: _hidden_text(context, one) for one in hidden},
         stalls=stalls,
         samples=samples,
         occupancy=context.occupancy,
         utilisations=measured,
+        sectors=_sectors(context),
     )
     launch = None if profile is None else profile.launch
     return KernelAdvice(
@@ -120,6 +122,29 @@ def advise_kernel(
         rules=() if profile is None else compare_rules(profile.rules, ours),
         problems=problems(context, samples, more_problems),
     )
+
+
+def _hidden_text(context: KernelContext, finding: Finding) -> str:
+    """What a finding below the thresholds stands on."""
+    total = 0 if context.blame is None else context.blame.total_samples
+    part = f"{100 * finding.matched_samples / total:.1f} % of samples" if total else "no samples"
+    return part if finding.estimate is None else f"{part}, expected {finding.estimate.expected:.3f}x"
+
+
+def _sectors(context: KernelContext) -> str | None:
+    """All global sectors against the fewest for the same bytes, and the share of the worst place."""
+    profile = context.profile
+    traffic = None if profile is None else kernel_traffic(context.program, context.kernel, profile)
+    if traffic is None or not traffic.sectors:
+        return None
+    text = (
+        f"all global accesses take {traffic.sectors / 1e6:,.1f} M sectors against an ideal of "
+        f"{traffic.ideal_sectors / 1e6:,.1f} M ({100 * traffic.waste:.1f} % too many)"
+    )
+    if traffic.worst_place is None:
+        return text
+    share = 100 * traffic.worst_sectors / traffic.sectors
+    return f"{text}, of which the worst place, {traffic.worst(context.program)}, requests {share:.1f} %"
 
 
 def _passes(context: KernelContext, finding: Finding, limits: Thresholds) -> bool:

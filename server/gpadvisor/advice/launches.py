@@ -11,6 +11,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from gpadvisor.errors import ProfileMismatchError
 from gpadvisor.model.advice import LaunchSummary
 from gpadvisor.model.problem import Problem
 from gpadvisor.model.profile import (
@@ -33,6 +34,7 @@ _EVIDENCE_RANK: Final = {
     Evidence.COUNTED: 1,
     Evidence.STATIC: 0,
 }
+_MAX_REASONS: Final = 255  # what the reason column of the samples can number
 _NO_COUNT: Final = frozenset({"type", "avg", "ratio", "pct", "per", "max", "min", "rate"})
 KernelKey = tuple[str, str | None]
 """What makes launches belong to one kernel: mangled name and binary."""
@@ -124,6 +126,9 @@ def merge_launches(profiles: Sequence[KernelProfile]) -> KernelProfile:
     """Launches of one configuration as if they were one: samples, counts and times added.
 
     Percentages and rates become means weighted by time; everything about the launch is the longest one's.
+
+    Raises:
+        ProfileMismatchError: they have more stall reasons between them than one table holds.
     """
     if not profiles:
         raise ValueError("no launch to merge")
@@ -134,6 +139,11 @@ def merge_launches(profiles: Sequence[KernelProfile]) -> KernelProfile:
         return longest
     sections = tuple(dict.fromkeys(name for entry in profiles for name in entry.sections))
     reasons = tuple({reason.name: reason for entry in profiles for reason in entry.reasons}.values())
+    if len(reasons) > _MAX_REASONS:
+        raise ProfileMismatchError(
+            f"launches of {longest.launch.demangled[:100]} have {len(reasons)} stall reasons between them, and"
+            f" up to {_MAX_REASONS} can be added up; look at one launch at a time, without --merge"
+        )
     times = [entry.launch.duration_ns for entry in profiles]
     known = [time for time in times if time is not None]
     return replace(

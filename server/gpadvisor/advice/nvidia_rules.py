@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from gpadvisor.estimators.caps import BUSY_PERCENT, ISSUE, MEMORY, MEMORY_RESOURCES
@@ -89,16 +90,42 @@ class OurSide:
 
     suggestions: Sequence[Suggestion]  # shown ones
     rejected: Sequence[Rejection]
-    hidden: Sequence[str]  # codes below the thresholds
+    hidden: Mapping[str, str]  # codes below the thresholds, with what they match and expect
     stalls: Sequence[StallSummary]
     samples: SampleSummary
     occupancy: Occupancy
     utilisations: Sequence[Utilisation]
+    sectors: str | None = None  # what all global accesses take, against the fewest possible
 
 
 def compare_rules(rules: Sequence[RuleResult], ours: OurSide) -> tuple[RuleComparison, ...]:
-    """One comparison per rule result that says something."""
-    return tuple(_compare(rule, ours) for rule in rules if rule.message.strip())
+    """One comparison per rule result that says something.
+
+    Rules of 2020 and 2021 have one result for each instruction that they object to. Those become one: the
+    first, which is the worst, and the number of the others.
+    """
+    alike: dict[tuple[object, ...], list[RuleResult]] = {}
+    for rule in rules:
+        if rule.message.strip():
+            alike.setdefault(_template(rule), []).append(rule)
+    return tuple(_among(_compare(group[0], ours), len(group)) for group in alike.values())
+
+
+_NUMBERS: Final = re.compile(r"\S*\d\S*")
+
+
+def _template(rule: RuleResult) -> tuple[object, ...]:
+    """A result without its numbers; results without an address stand for themselves."""
+    text = _NUMBERS.sub("#", rule.message) if " at PC " in rule.message else rule.message
+    return rule.identifier, rule.kind, rule.title, rule.estimated_speedup, text
+
+
+def _among(comparison: RuleComparison, count: int) -> RuleComparison:
+    if count == 1:
+        return comparison
+    return replace(
+        comparison, explanation=f"{comparison.explanation}; one of {count} such results, each for one place"
+    )
 
 
 def _compare(rule: RuleResult, ours: OurSide) -> RuleComparison:
@@ -130,11 +157,17 @@ def _same_subject(rule: RuleResult, ours: OurSide, codes: Sequence[str]) -> Rule
     if raised and shown:
         return _result(rule, AGREES, found, "both find it" + _speedups(rule, shown))
     if raised:
-        return _result(rule, DISAGREES, (), f"ours does not: {_why_not(ours, codes)}")
+        facts = f"; {ours.sectors}" if ours.sectors is not None and _is_about_sectors(rule) else ""
+        return _result(rule, DISAGREES, (), f"ours does not: {_why_not(ours, codes)}{facts}")
     if shown:
         gain = f"; ours expects {_gain(shown)}" if any(one.speedup for one in shown) else ""
         return _result(rule, DISAGREES, found, f"NVIDIA's rule has no objection{gain}")
     return _result(rule, AGREES, (), "neither has an objection")
+
+
+def _is_about_sectors(rule: RuleResult) -> bool:
+    """Whether a rule is about sectors of global memory."""
+    return rule.identifier in {"UncoalescedGlobalAccess", "MemoryCacheAccessPattern"}
 
 
 def _gain(shown: Sequence[Suggestion]) -> str:
@@ -151,7 +184,9 @@ def _speedups(rule: RuleResult, shown: Sequence[Suggestion]) -> str:
 
 def _why_not(ours: OurSide, codes: Sequence[str]) -> str:
     reasons = [f"{entry.code}: {entry.reason}" for entry in ours.rejected if entry.code in codes]
-    reasons += [f"{code} stays below the thresholds" for code in codes if code in ours.hidden]
+    reasons += [
+        f"{code} stays below the thresholds ({ours.hidden[code]})" for code in codes if code in ours.hidden
+    ]
     return "; ".join(reasons) or "no rule of ours was asked"
 
 

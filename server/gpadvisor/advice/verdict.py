@@ -31,10 +31,11 @@ def verdict(
     suggestions: Sequence[Suggestion],
     rejected: Sequence[Rejection],
     hidden: int,
+    suppressed: int = 0,
 ) -> str:
-    """The sentence."""
+    """The sentence; the suggestions are those that no comment in the source sets aside."""
     if evidence in {Evidence.STATIC, Evidence.COUNTED} or not samples.total:
-        return _without_samples(evidence, suggestions)
+        return _without_samples(evidence, suggestions, suppressed)
     limit = limiting(utilisations)
     what = _limit_words(limit) if limit is not None else _stall_words(samples, stalls)
     best = next((one for one in suggestions if one.speedup is not None), None)
@@ -44,7 +45,7 @@ def verdict(
             f"{what}; {best.code} {best.name} is expected to give {gain.expected:.2f}x "
             f"({gain.low:.2f} to {gain.high:.2f})"
         )
-    return f"{what}; {_nothing_helps(limit, rejected, hidden)}"
+    return f"{what}; {_nothing_helps(limit, rejected, hidden, suppressed)}"
 
 
 def limiting(utilisations: Sequence[Utilisation]) -> Utilisation | None:
@@ -79,19 +80,27 @@ def _stall_words(samples: SampleSummary, stalls: Sequence[StallSummary]) -> str:
     )
 
 
-def _nothing_helps(limit: Utilisation | None, rejected: Sequence[Rejection], hidden: int) -> str:
-    small = f" and {hidden} stay below the thresholds" if hidden else ""
+def _nothing_helps(
+    limit: Utilisation | None, rejected: Sequence[Rejection], hidden: int, suppressed: int
+) -> str:
+    counts = [f"{len(rejected)} rejected"]
+    if hidden:
+        counts.append(f"{hidden} below the thresholds")
+    if suppressed:
+        counts.append(f"{suppressed} suppressed in the source")
+    said = f"no optimizer helps ({', '.join(counts)})"
+    if suppressed:
+        said = f"no other optimizer helps ({', '.join(counts)})"
     if limit is not None:
-        return (
-            f"no optimizer helps ({len(rejected)} rejected{small}): only less work for that unit would make "
-            "the kernel faster"
-        )
-    return f"no optimizer helps ({len(rejected)} rejected{small}), each for the reason listed"
+        return f"{said}: only less work for that unit would make the kernel faster"
+    return f"{said}, each for the reason listed" if not hidden and not suppressed else said
 
 
-def _without_samples(evidence: Evidence, suggestions: Sequence[Suggestion]) -> str:
+def _without_samples(evidence: Evidence, suggestions: Sequence[Suggestion], suppressed: int) -> str:
     basis = "executed counts" if evidence is Evidence.COUNTED else "machine code"
-    if not suggestions:
-        return f"Without samples nothing is said about time; the {basis} shows none of the known patterns"
-    codes = ", ".join(one.code for one in suggestions)
-    return f"Without samples nothing is said about time; the {basis} shows the patterns of {codes}"
+    start = f"Without samples nothing is said about time; the {basis}"
+    if suggestions:
+        return f"{start} shows the patterns of {', '.join(one.code for one in suggestions)}"
+    if suppressed:
+        return f"{start} shows no pattern beside the {suppressed} suppressed in the source"
+    return f"{start} shows none of the known patterns"

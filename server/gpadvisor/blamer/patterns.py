@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import Final
 
 from gpadvisor.model.instruction import Instruction, MemorySpace, OpcodeClass, Pipe, Register
+from gpadvisor.model.machine import MachineModel
 from gpadvisor.model.program import Function
 
 _WINDOW: Final = 64
@@ -78,6 +79,30 @@ def is_slow_arithmetic(instruction: Instruction) -> bool:
     return instruction.info.opclass in _SLOW or instruction.info.pipe in {Pipe.XU, Pipe.FP64}
 
 
+def is_slow_on(machine: MachineModel, instruction: Instruction) -> bool:
+    """Whether an architecture takes at least ten cycles for an arithmetic instruction.
+
+    Ten is the line of GPA's code between ordinary arithmetic (4 to 6 cycles) and slow one. Double precision
+    is on either side: 8 cycles where it runs at half rate, 40 and more where it runs at 1/64.
+    """
+    if instruction.info.opclass not in _ARITHMETIC:
+        return False
+    row = machine.latency(instruction.opcode, instruction.modifiers)
+    return is_slow_arithmetic(instruction) if row is None else row.min_cycles >= _LONG_LATENCY_CYCLES
+
+
+_LONG_LATENCY_CYCLES: Final = 10
+_ARITHMETIC: Final = frozenset(
+    {
+        OpcodeClass.INTEGER,
+        OpcodeClass.INTEGER_MULTIPLY,
+        OpcodeClass.FLOAT16,
+        OpcodeClass.FLOAT32,
+        OpcodeClass.FLOAT64,
+        OpcodeClass.TRANSCENDENTAL,
+        OpcodeClass.CONVERSION,
+    }
+)
 _SLOW: Final = frozenset({OpcodeClass.TRANSCENDENTAL, OpcodeClass.CONVERSION, OpcodeClass.FLOAT64})
 
 

@@ -48,6 +48,7 @@ class Traffic:
     scattered: frozenset[Place]  # instructions with more sectors than needed
     conflicting: frozenset[Place]  # instructions with more shared wavefronts than needed
     worst_place: Place | None  # most wasted sectors
+    worst_sectors: float  # there
 
     @property
     def waste(self) -> float:
@@ -111,6 +112,7 @@ def kernel_traffic(program: Program, kernel: str, profile: KernelProfile) -> Tra
     requests = 0.0
     counted = False
     scattered: dict[Place, float] = {}
+    requested: dict[Place, float] = {}
     conflicting: set[Place] = set()
     for function in kernel_functions(program, kernel):
         values = {
@@ -128,8 +130,10 @@ def kernel_traffic(program: Program, kernel: str, profile: KernelProfile) -> Tra
         wasted = values[_SECTORS] - values[_IDEAL_SECTORS]
         for index in np.flatnonzero(values[_SECTORS] > _WASTEFUL * values[_IDEAL_SECTORS]).tolist():
             scattered[function.id, index] = float(wasted[index])
+            requested[function.id, index] = float(values[_SECTORS][index])
         for index in np.flatnonzero(values[_SHARED] > _WASTEFUL * values[_IDEAL_SHARED]).tolist():
             conflicting.add((function.id, index))
+    worst = max(scattered, key=lambda place: scattered[place], default=None)
     ideal_known = names[_IDEAL_SECTORS] in profile.pc_metrics
     return Traffic(
         sectors=sums[_SECTORS],
@@ -140,5 +144,6 @@ def kernel_traffic(program: Program, kernel: str, profile: KernelProfile) -> Tra
         ideal_wavefronts_shared=sums[_IDEAL_SHARED] if _IDEAL_SHARED in profile.pc_metrics else sums[_SHARED],
         scattered=frozenset(scattered) if ideal_known else frozenset(),
         conflicting=frozenset(conflicting) if _IDEAL_SHARED in profile.pc_metrics else frozenset(),
-        worst_place=max(scattered, key=lambda place: scattered[place], default=None),
+        worst_place=worst,
+        worst_sectors=requested.get(worst, 0.0) if worst is not None else 0.0,
     )

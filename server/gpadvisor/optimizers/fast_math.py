@@ -88,7 +88,7 @@ _FAST: Final = {
 
 def _match(context: KernelContext) -> Match | Rejection:
     functions = kernel_functions(context.program, context.kernel)
-    helpers = tuple(function for function in functions if function.kind is FunctionKind.MATH_HELPER)
+    helpers = tuple(function for function in functions if _is_float_math(function))
     inline = {
         function.id: math_sequences(function)
         for function in functions
@@ -121,6 +121,16 @@ def _match(context: KernelContext) -> Match | Rejection:
         static_sites=sites,
         relieves=freed(context, _gone(functions, inline, helpers)),
     )
+
+
+def _is_float_math(function: Function) -> bool:
+    """Whether a routine of the compiler's is floating-point math.
+
+    Differs from GPA: it takes every name with ``cuda_sm`` for math. Shuffles and votes of a mask known at run
+    time have such names, too, and so have integer divisions, which are Strength Reduction's.
+    """
+    floats = "f32" in function.name or "f64" in function.name
+    return function.kind is FunctionKind.MATH_HELPER and floats
 
 
 def _without_samples(

@@ -239,6 +239,8 @@ def _could_overlap(function: Function, loop: LoopId) -> bool:
         return False
     if (facts.trips is not None and facts.trips < _FEW_TRIPS) or not is_counted(function, loop):
         return False
+    if len(function.loops[loop].blocks) > 1:
+        return False  # what a pass does depends on conditions, and so may how many passes there are
     lines = Counter(function.lines[index] for index in loads)
     if any(entry is not None and count > 1 for entry, count in lines.items()):
         return False  # one source line that loads several times: several passes, or several elements of one

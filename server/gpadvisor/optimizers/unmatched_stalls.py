@@ -45,11 +45,12 @@ It is not: the paper has no estimate for these, and the hints are too general fo
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Final
 
 import numpy as np
 
-from gpadvisor.blamer.patterns import is_local, is_slow_arithmetic
+from gpadvisor.blamer.patterns import double_excursions, is_local, is_slow_on
 from gpadvisor.blamer.queries import (
     Mask,
     by_class,
@@ -58,6 +59,8 @@ from gpadvisor.blamer.queries import (
     by_role,
     by_stall,
     causes,
+    kernel_functions,
+    line_text,
     percent,
     regions,
     share,
@@ -65,7 +68,8 @@ from gpadvisor.blamer.queries import (
 from gpadvisor.blamer.traffic import kernel_traffic
 from gpadvisor.estimators.context import KernelContext, Optimizer
 from gpadvisor.model.advice import Category, Estimate, Match, Rejection
-from gpadvisor.model.blame import Blame, DependencyClass, Role
+from gpadvisor.model.blame import NO_INDEX, Blame, DependencyClass, Role
+from gpadvisor.model.ids import FunctionId
 from gpadvisor.model.stalls import StallClass
 
 _CODE: Final = "GPA401"
@@ -76,7 +80,7 @@ _HINTS: Final = {
     StallClass.CONSTANT_MISS: "use constants of one place together; keep tables in shared or global memory",
     StallClass.SLEEP: "the code puts warps to sleep or yields",
     StallClass.DRAIN: "store earlier, or let each block do more before it ends",
-    StallClass.PIPE_THROTTLE: "the arithmetic pipe is the limit: fewer instructions, or other pipes",
+    StallClass.PIPE_THROTTLE: "their pipe is busy: use fewer of them, or opcodes of another pipe",
     StallClass.SHARED_THROTTLE: "fewer shared memory and shuffle instructions, wider shared loads",
     StallClass.OTHER: "the hardware gives no cause",
 }
@@ -95,7 +99,8 @@ def _match(context: KernelContext) -> Match | Rejection:
         if part >= _NOTABLE_SHARE:
             shown |= rows
             hint = _HINTS.get(reason.stall_class, "no general cure")
-            parts.append((part, f"{reason.name} ({percent(part)} of samples, {reason.plain}): {hint}"))
+            where = _where(context, blame, rows)
+            parts.append((part, f"{reason.name} ({percent(part)} of samples, {where}): {hint}"))
     if not parts:
         return Rejection(
             code=_CODE, reason=f"each stall reason with {percent(_NOTABLE_SHARE)} of samples has an optimizer"
@@ -107,11 +112,46 @@ def _match(context: KernelContext) -> Match | Rejection:
     )
 
 
+def _where(context: KernelContext, blame: Blame, rows: Mask) -> str:
+    """The opcodes and the place that most of some rows are at."""
+    opcodes: Counter[str] = Counter()
+    places: Counter[str] = Counter()
+    at = causes(blame)
+    for row in np.flatnonzero(rows).tolist():
+        function, index = int(blame.rows.function[row]), int(at[row])
+        if function >= len(context.program.functions) or index == NO_INDEX:
+            continue
+        weight = int(blame.rows.samples[row])
+        code = context.program.functions[function]
+        opcodes[code.instructions[index].opcode] += weight
+        places[line_text(code, index)] += weight
+    if not places:
+        return "outside of the program"
+    total = sum(opcodes.values())
+    names = [name for name, weight in opcodes.most_common(_NAMED_OPCODES) if weight >= total / 10]
+    return f"mostly {' and '.join(names) or 'various opcodes'}, as at {places.most_common(1)[0][0]}"
+
+
+_NAMED_OPCODES: Final = 2
+
+
+def _double_places(context: KernelContext) -> set[tuple[FunctionId, int]]:
+    return {
+        (function.id, index)
+        for function in kernel_functions(context.program, context.kernel)
+        for sequence in double_excursions(function)
+        for index in sequence.indices
+    }
+
+
 def _homeless(context: KernelContext, blame: Blame) -> Mask:
     """Rows that no optimizer matches, whatever their number."""
     at = causes(blame)
     local = by_instruction(blame, context.program, at, is_local)
-    slow = by_instruction(blame, context.program, at, is_slow_arithmetic)
+    slow = by_instruction(
+        blame, context.program, at, lambda instruction: is_slow_on(context.machine, instruction)
+    )
+    slow |= by_place(blame, at, _double_places(context))  # Strength Reduction takes these on every GPU
     traffic = (
         None if context.profile is None else kernel_traffic(context.program, context.kernel, context.profile)
     )

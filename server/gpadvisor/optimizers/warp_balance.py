@@ -93,7 +93,7 @@ def _match(context: KernelContext) -> Match | Rejection:
         return static_match(
             _CODE,
             title=_static_title(redundant, trees),
-            advice=_static_advice(context, redundant, trees),
+            advice=_static_advice(context, redundant, trees, single),
             sites=tuple(dict.fromkeys((*redundant, *trees, *single))),
             missing=_nothing(functions),
         )
@@ -149,14 +149,20 @@ def _static_title(redundant: tuple[StaticSite, ...], trees: tuple[StaticSite, ..
 
 
 def _static_advice(
-    context: KernelContext, redundant: tuple[StaticSite, ...], trees: tuple[StaticSite, ...]
+    context: KernelContext,
+    redundant: tuple[StaticSite, ...],
+    trees: tuple[StaticSite, ...],
+    single: tuple[StaticSite, ...],
 ) -> str:
     parts = []
     if redundant:
         parts.append(_redundant_advice(context, redundant))
     if trees:
         parts.append(_tree_advice(context, trees))
-    return " ".join(parts) or _ONE_WARP
+    if single and not parts:
+        places = list(dict.fromkeys(_place(context, site) for site in single))
+        parts.append(f"{_ONE_WARP[:-1]} ({', '.join(places[:4])}{' ...' if len(places) > 4 else ''}).")
+    return " ".join(parts)
 
 
 _ONE_WARP: Final = "A block is one warp here: replace __syncthreads() by __syncwarp()."

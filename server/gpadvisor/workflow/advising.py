@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from gpadvisor.advice import advise, advise_kernel
+from gpadvisor.advice import advise, advise_kernel, without_suppressed
 from gpadvisor.model.advice import Advice, KernelAdvice
 from gpadvisor.model.problem import Problem
 from gpadvisor.optimizers import OPTIMIZERS
@@ -56,6 +56,10 @@ def advise_file(path: Path, request: Request, progress: Progress, cache: Cache) 
     comments = comments_as_profiled(sources, facts)
     if comments:
         kernels, _ = apply_suppressions(kernels, comments, analysed_lines=lines)
+        kernels = tuple(
+            without_suppressed(advice, kernel.context, OPTIMIZERS)
+            for advice, kernel in zip(kernels, analysis.kernels, strict=True)
+        )
         # A comment is of use even where the thresholds would have hidden what it suppresses.
         everything = replace(request, show_all=True)
         _, unused = apply_suppressions(

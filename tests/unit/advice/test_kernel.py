@@ -9,21 +9,24 @@ from dataclasses import replace
 import pytest
 from tests import hand_made as made
 
-from gpadvisor.advice import advise, advise_kernel
+from gpadvisor.advice import advise, advise_kernel, without_suppressed
 from gpadvisor.estimators import latency_hiding, stall_elimination
 from gpadvisor.estimators.context import KernelContext, Optimizer
+from gpadvisor.estimators.parallel import parallel
 from gpadvisor.model.advice import (
     Adjustment,
     Category,
     Estimate,
     KernelAdvice,
     Match,
+    ParallelTarget,
     Rejection,
     ScopeKind,
     StaticSite,
+    Suppression,
 )
 from gpadvisor.model.blame import Blame, DependencyClass, Place, Role
-from gpadvisor.model.ids import FunctionId
+from gpadvisor.model.ids import FunctionId, SourceLocation
 from gpadvisor.model.problem import Problem, ProblemCode
 from gpadvisor.model.profile import Evidence, RuleResult
 from gpadvisor.model.program import KernelFacts
@@ -260,7 +263,7 @@ def test_the_verdict_names_the_full_unit_and_that_nothing_helps() -> None:
     )
     assert found.suggestions == ()
     assert found.verdict == (
-        "Limited by L1 throughput (requests) at 98 % of its peak; no optimizer helps (1 rejected and 1 stay "
+        "Limited by L1 throughput (requests) at 98 % of its peak; no optimizer helps (1 rejected, 1 "
         "below the thresholds): only less work for that unit would make the kernel faster"
     )
 
@@ -272,6 +275,35 @@ def test_the_verdict_names_the_wait_and_the_best_cure() -> None:
     assert "GPA106 Name of GPA106 is expected to give 1.67x" in found.verdict
     nothing_left = advice(optimizer("GPA901", match(0), Category.NOTE))
     assert "no optimizer helps (0 rejected), each for the reason listed" in nothing_left.verdict
+
+
+def test_what_a_comment_suppresses_is_neither_in_the_verdict_nor_in_groups() -> None:
+    asked = [
+        optimizer("GPA201", match(0, active=280), Category.LATENCY_HIDING),
+        optimizer("GPA202", match(0, 1, active=280, loop=None), Category.LATENCY_HIDING),
+        optimizer("GPA106", match(0)),
+    ]
+    context = made.context(thousand(), measured=made.profile())
+    before = advise_kernel(context, asked)
+    assert "GPA106 Name of GPA106 is expected" in before.verdict
+    assert [group.suggestions for group in before.groups] == [("GPA106", "GPA201", "GPA202")]
+
+    def suppressed(*codes: str) -> KernelAdvice:
+        comment = Suppression(location=SourceLocation("a.cu", 1), reason="measured")
+        marked = tuple(
+            replace(one, suppressed=comment) if one.code in codes else one for one in before.suggestions
+        )
+        return without_suppressed(replace(before, suggestions=marked), context, asked)
+
+    assert without_suppressed(before, context, asked) is before
+    left = suppressed("GPA106")
+    assert [one.code for one in left.suggestions] == [one.code for one in before.suggestions]
+    assert "GPA106" not in left.verdict
+    assert "GPA202 Name of GPA202 is expected" in left.verdict
+    assert left.groups == advise_kernel(context, asked[:2]).groups
+    nothing_left = suppressed("GPA106", "GPA201", "GPA202")
+    assert nothing_left.verdict.endswith("no other optimizer helps (0 rejected, 3 suppressed in the source)")
+    assert nothing_left.groups == ()
 
 
 def test_problems_are_said_once() -> None:
@@ -314,3 +346,13 @@ def test_kernels_are_ranked_by_gpu_time() -> None:
     whole = advise([small, large], path="a.ncu-rep", sha256="0" * 64)
     assert [kernel.time_share for kernel in whole.kernels] == [0.8, 0.2]
     assert (whole.collector, whole.launches) == (None, ())
+
+
+def test_a_launch_that_leaves_schedulers_without_warps_is_no_target() -> None:
+    target = ParallelTarget(
+        warps_now=0.5, warps_new=0.0, issue_ratio=0.1, factor=1.0, factor_reason="", blocks_now=21,
+        blocks_new=1, threads_now=1, threads_new=32, limiter=None, busy_sms_now=10, busy_sms_new=1,
+    )  # fmt: skip
+    found = advice(optimizer("GPA302", match(parallel=target), Category.PARALLEL, parallel))
+    assert found.suggestions == ()
+    assert [entry.reason for entry in found.rejected] == ["the better launch leaves SMs without a warp"]

@@ -10,7 +10,9 @@ import pytest
 from tests import hand_made as made
 
 from gpadvisor.advice import chosen_launches, launch_summaries, merge_launches, time_shares
+from gpadvisor.errors import ProfileMismatchError
 from gpadvisor.model.profile import Evidence, KernelProfile, Profile
+from gpadvisor.model.stalls import stall_reason
 
 
 def one(index: int, duration: float | None, **changes: object) -> KernelProfile:
@@ -111,3 +113,11 @@ def test_merging_takes_equal_configurations_only() -> None:
     with pytest.raises(ValueError, match="no launch"):
         merge_launches([])
     assert merge_launches(alike[:1]) is alike[0]
+
+
+def test_more_reasons_than_a_table_can_number_are_not_added_up() -> None:
+    first, second = one(0, 10.0), one(1, 20.0)
+    many = [replace(entry, reasons=tuple(stall_reason(f"r{number}_{index}") for index in range(200)))
+            for number, entry in enumerate((first, second))]  # fmt: skip
+    with pytest.raises(ProfileMismatchError, match="400 stall reasons between them"):
+        merge_launches(many)

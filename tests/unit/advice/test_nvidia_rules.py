@@ -23,7 +23,7 @@ def stall(reason: str, samples: int) -> StallSummary:
 OURS = OurSide(
     suggestions=(),
     rejected=(Rejection(code="GPA106", reason="sectors are ideal"),),
-    hidden=("GPA302",),
+    hidden={"GPA302": "expected 1.001x"},
     stalls=(stall("selected", 400), stall("lg_throttle", 300), stall("wait", 200), stall("barrier", 100)),
     samples=SampleSummary(
         total=1000, latency=600, active=400, blamed=0, self=1000, unattributed=0, external=0, after_exit=0,
@@ -90,7 +90,9 @@ def test_disagreement_says_why_ours_does_not() -> None:
     assert "GPA106: sectors are ideal" in compared("UncoalescedGlobalAccess", "uncoalesced").explanation
     told = compared("TheoreticalOccupancy", "50 %").explanation
     assert (
-        told == "ours: 50 % in theory, limited by registers, 45 % achieved; GPA302 stays below the thresholds"
+        told
+        == "ours: 50 % in theory, limited by registers, 45 % achieved; GPA302 stays below the thresholds "
+        "(expected 1.001x)"
     )
 
 
@@ -122,3 +124,23 @@ def test_a_rule_that_says_nothing_is_left_out() -> None:
         estimated_speedup=None,
     )
     assert compare_rules([rule], OURS) == ()
+
+
+def test_one_result_for_each_instruction_becomes_one() -> None:
+    places = [
+        RuleResult(
+            identifier="UncoalescedGlobalAccess", name="n", section=None, kind="warning",
+            message=f"expected {wanted} sectors, got {got} ({got / wanted:.2f}x) at PC 1483b1454{wanted}e0",
+            estimated_speedup=None,
+        )
+        for wanted, got in ((100, 676), (120, 300), (60, 61))
+    ]  # fmt: skip
+    ours = replace(OURS, sectors="all global accesses take 77 sectors against an ideal of 76")
+    (found,) = compare_rules(places, ours)
+    assert found.rule is places[0]
+    assert found.explanation.endswith(
+        "; all global accesses take 77 sectors against an ideal of 76; one of 3 such results, each for one "
+        "place"
+    )
+    others = [replace(place, message=place.message.replace(" at PC ", " in line ")) for place in places]
+    assert len(compare_rules(others, ours)) == 3

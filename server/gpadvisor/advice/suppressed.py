@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Advice after comments in the source have set suggestions aside: what depends on them is said anew."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from gpadvisor.advice.evaluate import evaluate
+from gpadvisor.advice.groups import groups
+from gpadvisor.advice.verdict import verdict
+from gpadvisor.estimators.context import KernelContext, Optimizer
+from gpadvisor.model.advice import KernelAdvice
+
+
+def without_suppressed(
+    kernel: KernelAdvice, context: KernelContext, optimizers: Sequence[Optimizer]
+) -> KernelAdvice:
+    """The same advice whose verdict and groups leave suppressed suggestions out.
+
+    The suggestions themselves stay, with their suppressions: every format says what was set aside.
+
+    Args:
+        kernel: from ``advise_kernel``, with suppressions marked.
+        context: what it was made from.
+        optimizers: what it was made with; those of the suggestions left are asked again.
+    """
+    kept = tuple(one for one in kernel.suggestions if one.suppressed is None)
+    if len(kept) == len(kernel.suggestions):
+        return kernel
+    codes = {one.code for one in kept}
+    findings, _ = evaluate(context, [one for one in optimizers if one.code in codes])
+    return replace(
+        kernel,
+        groups=groups(context, findings),
+        verdict=verdict(
+            kernel.evidence,
+            samples=kernel.samples,
+            stalls=kernel.stalls,
+            utilisations=kernel.utilisations,
+            suggestions=kept,
+            rejected=kernel.rejected,
+            hidden=kernel.hidden,
+            suppressed=len(kernel.suggestions) - len(kept),
+        ),
+    )
