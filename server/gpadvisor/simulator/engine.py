@@ -222,11 +222,12 @@ def _start_block(p: Packed, m: Machine, v: Values, slot: int, at: int) -> None:
 
 
 @seldom
-def _release(m: Machine, r: Results, slot: int, barrier: int, i: int, now: int) -> None:
+def _release(m: Machine, r: Results, slot: int, barrier: int, i: int, last: int, now: int) -> None:
     """Everybody has come: let them go on."""
     event = m.block[slot, BARRIER_OPEN + barrier]
     if event >= 0:
-        r.barrier[event] = i
+        r.barrier[event, 0] = i
+        r.barrier[event, 1] = last
     m.block[slot, BARRIER_OPEN + barrier] = -1
     m.block[slot, BARRIER_COUNT + barrier] = 0
     warps = m.whole[WARPS_PER_BLOCK]
@@ -251,7 +252,7 @@ def _end_warp(p: Packed, m: Machine, v: Values, r: Results, w: int, now: int) ->
     if left > 0:
         for barrier in range(16):
             if m.block[slot, BARRIER_COUNT + barrier] >= left:
-                _release(m, r, slot, barrier, warp[PC] - 1, now)
+                _release(m, r, slot, barrier, warp[PC] - 1, w, now)
         return
     number[FINISHED_BLOCKS] += 1
     if number[FINISHED_BLOCKS] == m.whole[FULL_WAVE]:
@@ -271,7 +272,7 @@ def _arrive(p: Packed, m: Machine, r: Results, w: int, i: int, waits: bool, now:
     if wanted == 0:
         wanted = block[BLOCK_WARPS]
     if block[BARRIER_COUNT + barrier] >= wanted:
-        _release(m, r, slot, barrier, i, now)
+        _release(m, r, slot, barrier, i, w, now)
         return
     if waits:
         if block[BARRIER_OPEN + barrier] < 0 and m.number[BARRIERS] < MAX_BARRIERS:
@@ -616,7 +617,7 @@ def _force(m: Machine, r: Results, now: int) -> None:
     for slot in range(m.whole[BLOCK_SLOTS]):
         for barrier in range(16):
             if m.block[slot, BARRIER_COUNT + barrier]:
-                _release(m, r, slot, barrier, -1, now)
+                _release(m, r, slot, barrier, -1, -1, now)
 
 
 @compiled

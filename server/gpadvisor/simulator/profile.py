@@ -211,10 +211,7 @@ class _Outcome:
             weight = np.where(
                 tail, 0 if repeats > _TAIL_REPEATS else 1, 1 if repeats > _TAIL_REPEATS else 1 + repeats
             )
-        cause = rows[:, state.S_CAUSE]
-        at_barrier = cause < -1
-        resolved = self.results.barrier[np.where(at_barrier, -2 - cause, 0)]
-        cause = np.where(at_barrier, np.where(resolved < 0, rows[:, state.S_PC] - 1, resolved), cause)
+        cause = self._late_causes(rows)
         keys = np.stack([rows[:, state.S_PC], rows[:, state.S_REASON], cause])
         total, latency = weight, weight * rows[:, state.S_LATENCY]
         unique, total_of, latency_of = _summed(keys, total, latency)
@@ -234,6 +231,18 @@ class _Outcome:
             latency=latency_of.astype(np.uint64),
         )
         return samples, truth
+
+    def _late_causes(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Causes of samples; at a barrier, what held up the warp that came last, else the barrier."""
+        cause = rows[:, state.S_CAUSE].copy()
+        at_barrier = np.flatnonzero(cause < -1)
+        late = self.results.late[: int(self.sm.number[state.LATE])].astype(np.int64)
+        held = {(serial, warp): by for serial, warp, by in late.tolist()}
+        for row in at_barrier.tolist():
+            arrived, last = self.results.barrier[-2 - cause[row]].tolist()
+            barrier = rows[row, state.S_PC] - 1 if arrived < 0 else arrived
+            cause[row] = held.get((int(rows[row, state.S_SERIAL]), last), barrier)
+        return cause
 
     def _sampling(self) -> Sampling:
         interval = int(self.sm.number[state.INTERVAL_NOW])

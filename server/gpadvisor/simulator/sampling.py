@@ -27,6 +27,8 @@ from gpadvisor.simulator.state import (
     HISTORY_PC,
     INTERVAL_NOW,
     ISSUED,
+    LATE,
+    MAX_LATE,
     MAX_SAMPLES,
     MEMBAR,
     NEXT_SAMPLE,
@@ -34,11 +36,13 @@ from gpadvisor.simulator.state import (
     PC,
     PERIOD_START,
     PHASE,
+    RUNNING,
     S_CAUSE,
     S_LATENCY,
     S_PC,
     S_PHASE,
     S_REASON,
+    S_SERIAL,
     SAMPLE_TURN,
     SAMPLES,
     SCHEDULERS,
@@ -63,6 +67,7 @@ from gpadvisor.simulator.state import (
     USES,
     WAIT,
     WARPS,
+    WARPS_PER_BLOCK,
     Machine,
     Results,
 )
@@ -147,11 +152,24 @@ def _thin_out(m: Machine, r: Results) -> None:
     schedulers = m.whole[SCHEDULERS]
     for k in range(m.number[SAMPLES]):
         if k // schedulers % 2 == 0:
-            for column in range(5):
+            for column in range(6):
                 r.sample[kept, column] = r.sample[k, column]
             kept += 1
     m.number[SAMPLES] = kept
     m.number[INTERVAL_NOW] *= 2
+
+
+@compiled
+def _late_comers(p: Packed, m: Machine, r: Results, waiting: int, serial: int, now: int) -> None:
+    """What holds up the warps that a barrier still waits for: one of them will be the last."""
+    slot = m.warp[waiting, SLOT]
+    for w in range(slot * m.whole[WARPS_PER_BLOCK], (slot + 1) * m.whole[WARPS_PER_BLOCK]):
+        if m.warp[w, STATE] != RUNNING or m.number[LATE] >= MAX_LATE:
+            continue
+        _, cause = _classify(p, m, w, now)
+        row = r.late[m.number[LATE]]
+        row[0], row[1], row[2] = serial, w, cause if cause >= 0 else m.warp[w, PC]
+        m.number[LATE] += 1
 
 
 @seldom
@@ -179,5 +197,8 @@ def sample(p: Packed, m: Machine, r: Results, now: int) -> None:
     else:
         reason, cause = _classify(p, m, w, now)
         row[S_PC], row[S_REASON], row[S_CAUSE] = m.warp[w, PC], reason, cause
+        if cause < -1:
+            _late_comers(p, m, r, w, number[SAMPLE_TURN], now)
     row[S_LATENCY] = 1 if chosen < 0 else 0
+    row[S_SERIAL] = number[SAMPLE_TURN]
     row[S_PHASE] = m.warp[w, PHASE]

@@ -22,6 +22,7 @@ CALLS: Final = 16
 QUEUE_DEPTH: Final = 16
 MAX_SAMPLES: Final = 1 << 17
 MAX_BARRIERS: Final = 1 << 16
+MAX_LATE: Final = 1 << 20
 LINE: Final = 8
 """Instructions in one line of the instruction cache, 128 bytes."""
 
@@ -87,11 +88,11 @@ BLOCK_COLUMNS: Final = 36
 # ---- Machine.number and Machine.traffic ----
 NOW, RANDOM, LSU_FREE, NEXT_BLOCK, FINISHED_BLOCKS, INSTRUCTIONS, NEXT_SAMPLE, SAMPLE_TURN = range(8)
 SAMPLES, INTERVAL_NOW, STATUS, FULL_WAVE_AT, BARRIERS, LAST_AGE, ISSUED_CYCLES, FORCED = range(8, 16)
-LIVE_WARPS, PERIOD_START, TEX_FREE = range(16, 19)
+LIVE_WARPS, PERIOD_START, TEX_FREE, LATE = range(16, 20)
 L2_FREE, DRAM_FREE, L2_MOVED, DRAM_MOVED, WARP_CYCLES, ACTIVE_CYCLES = range(6)
 
 # ---- columns of Machine.sample ----
-S_PC, S_REASON, S_CAUSE, S_LATENCY, S_PHASE = range(5)
+S_PC, S_REASON, S_CAUSE, S_LATENCY, S_PHASE, S_SERIAL = range(6)
 
 # ---- parameters, whole and real ----
 SCHEDULERS, WARPS, WARPS_PER_BLOCK, BLOCK_SLOTS, BLOCKS, THREADS, ENTRY, WAVEFRONT, LG_QUEUE = range(9)
@@ -129,8 +130,9 @@ class Results(NamedTuple):
     sectors: NDArray[
         np.float64
     ]  # [4, n] sectors, the fewest possible, shared wavefronts, the fewest possible
-    sample: NDArray[np.int32]  # [MAX_SAMPLES, 5]
-    barrier: NDArray[np.int32]  # [MAX_BARRIERS] the instruction with which the last warp arrived
+    sample: NDArray[np.int32]  # [MAX_SAMPLES, 6]
+    barrier: NDArray[np.int32]  # [MAX_BARRIERS, 2] by event: where the last warp arrived, and which it was
+    late: NDArray[np.int32]  # [MAX_LATE, 3] sample, a warp that had not arrived then, what held it up
 
 
 def empty_values(lowered: Lowered, warps: int) -> Values:
@@ -187,6 +189,7 @@ def empty_results(lowered: Lowered) -> Results:
         threads=np.zeros((2, n), dtype=np.int64),
         undecided=np.zeros(n, dtype=np.int64),
         sectors=np.zeros((4, n)),
-        sample=np.full((MAX_SAMPLES, 5), -1, dtype=np.int32),
-        barrier=np.full(MAX_BARRIERS, -1, dtype=np.int32),
+        sample=np.full((MAX_SAMPLES, 6), -1, dtype=np.int32),
+        barrier=np.full((MAX_BARRIERS, 2), -1, dtype=np.int32),
+        late=np.empty((MAX_LATE, 3), dtype=np.int32),
     )

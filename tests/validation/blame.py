@@ -1,0 +1,312 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Blame quality: the blamer's sources of dependency stalls against what the simulated machine waited for.
+
+Run as ``python -m tests.validation.blame [--arch sm_80 ...]``. The truth is the simulator's own state.
+Scored are samples of dependency stalls whose use has two or more candidate producers before pruning.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from tests.kernels import KERNELS, Which, compile_kernel
+from tests.simulations import fixture_config, program_of
+
+from gpadvisor import machine
+from gpadvisor.blamer import GPA2021, blame
+from gpadvisor.blamer.rules import DEFAULT_RULES, PAPER, BlameRules
+from gpadvisor.model.blame import Blame, DependencyEdge, PruneRule
+from gpadvisor.model.ids import Pc
+from gpadvisor.model.machine import MachineModel
+from gpadvisor.model.program import Function, Program
+from gpadvisor.model.stalls import StallClass
+from gpadvisor.simulator import Simulation, simulate
+
+MAX_CYCLES = 200_000
+"""What one kernel does in this time is enough to score its blame."""
+
+Place = tuple[int, int]  # function, instruction index
+Use = tuple[int, int, int]  # function, instruction index, reason
+Shares = Mapping[int, float]  # by instruction index of the def
+
+_SCOREBOARD = {StallClass.MEMORY, StallClass.EXECUTION}
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One set of latencies and hit rates."""
+
+    name: str
+    seed: int
+    l1: float
+    l2: float
+
+
+TUNING = Setting("as used while building", 1, 0.5, 0.5)
+HELD_BACK = Setting("held back: other seed and hit rates", 11, 0.2, 0.85)
+
+
+@dataclass(slots=True)
+class Score:
+    """Sums over scored samples."""
+
+    samples: float = 0.0
+    top: float = 0.0  # whose top blamed instruction is the true cause
+    overlap: float = 0.0  # of the distributions
+    ceiling: float = 0.0  # what the best single answer for each use would reach
+
+    def add(self, other: Score) -> None:
+        """Sum up."""
+        self.samples += other.samples
+        self.top += other.top
+        self.overlap += other.overlap
+        self.ceiling += other.ceiling
+
+    def text(self) -> str:
+        """Top-1, overlap and ceiling in percent."""
+        if not self.samples:
+            return "no samples"
+        top, overlap, ceiling = (100 * one / self.samples for one in (self.top, self.overlap, self.ceiling))
+        return (
+            f"{top:5.1f} % top-1, {overlap:5.1f} % overlap (best single answer {ceiling:5.1f} %, "
+            f"{self.samples:,.0f} samples)"
+        )
+
+
+@dataclass(slots=True)
+class Scores:
+    """Scores of one way to blame, by stall class and kernel."""
+
+    total: Score = field(default_factory=Score)
+    by_class: dict[str, Score] = field(default_factory=lambda: defaultdict(Score))
+    by_kernel: dict[str, Score] = field(default_factory=lambda: defaultdict(Score))
+    misses: dict[tuple[str, str, str], float] = field(default_factory=lambda: defaultdict(float))
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One simulated kernel with the truth by use."""
+
+    name: str
+    program: Program
+    simulation: Simulation
+    table: MachineModel
+    truth: Mapping[Use, Shares]
+
+    def stall_class(self, use: Use) -> StallClass:
+        """The class of a use's reason."""
+        return self.simulation.profile.reasons[use[2]].stall_class
+
+
+def case_of(name: str, which: Which, arch: str, setting: Setting) -> Case:
+    """Simulate one of our kernels."""
+    program, table = program_of(compile_kernel(name, which, arch)), machine.load(arch)
+    config = fixture_config(
+        name, which, seed=setting.seed, l1_hit_rate=setting.l1, l2_hit_rate=setting.l2, max_cycles=MAX_CYCLES
+    )
+    simulation = simulate(program, KERNELS[name].entry, table, config)
+    return Case(f"{name} {which} {arch}", program, simulation, table, _truth(program, simulation))
+
+
+def _truth(program: Program, simulation: Simulation) -> dict[Use, dict[int, float]]:
+    section = simulation.profile.sections[0]
+    found: dict[Use, dict[int, float]] = defaultdict(lambda: defaultdict(float))
+    truth = simulation.truth
+    rows = zip(
+        truth.pc.tolist(), truth.reason.tolist(), truth.cause.tolist(), truth.samples.tolist(), strict=True
+    )
+    for pc, reason, cause, samples in rows:
+        if cause < 0 or not simulation.profile.reasons[reason].stall_class.is_dependency:
+            continue
+        use, source = program.at(section, Pc(pc)), program.at(section, Pc(cause))
+        if use is not None and source is not None and use[0].id == source[0].id:
+            found[use[0].id, use[1], reason][source[1]] += samples
+    return found
+
+
+def candidates(case: Case, blamed: Blame) -> dict[Place, list[DependencyEdge]]:
+    """Edges before pruning by use."""
+    found: dict[Place, list[DependencyEdge]] = defaultdict(list)
+    for edge in blamed.edges:
+        found[edge.function, edge.use_index].append(edge)
+    return found
+
+
+def fits(case: Case, use: Use, edge: DependencyEdge) -> bool:
+    """Whether an edge could explain a stall of this class."""
+    source = case.program.functions[edge.function].instructions[edge.def_index]
+    waited_for = source.info.variable_latency or source.control.write_barrier is not None
+    stall = case.stall_class(use)
+    if stall in _SCOREBOARD:
+        return waited_for or source.control.read_barrier is not None
+    if stall is StallClass.FIXED_LATENCY:
+        return not waited_for
+    return True
+
+
+def as_blamed(case: Case, blamed: Blame) -> dict[Use, Shares]:
+    """What the blamer made of it."""
+    by_name = {reason.name: at for at, reason in enumerate(case.simulation.profile.reasons)}
+    found: dict[Use, dict[int, float]] = defaultdict(lambda: defaultdict(float))
+    rows = blamed.rows
+    columns = (rows.function, rows.use_index, rows.reason, rows.def_index, rows.samples)
+    for function, use, reason, definition, samples in zip(*(one.tolist() for one in columns), strict=True):
+        found[function, use, by_name[blamed.reasons[reason].name]][definition] += samples
+    return found
+
+
+def revived(case: Case, blamed: Blame, rule: PruneRule) -> dict[Use, Shares]:
+    """The blame without one rule: its edges alive again, all apportioned by Eq. 1."""
+    built, edges = as_blamed(case, blamed), candidates(case, blamed)
+    found: dict[Use, Shares] = {}
+    for use, shares in built.items():
+        mine = [edge for edge in edges.get(use[:2], ()) if fits(case, use, edge)]
+        if not any(edge.pruned_by is rule for edge in mine):
+            found[use] = shares
+            continue
+        found[use] = {
+            edge.def_index: edge.issue_weight / max(1, edge.distance_instructions or 1)
+            for edge in mine
+            if edge.pruned_by is rule or edge.def_index in shares
+        }
+    return found
+
+
+def nearest_def(case: Case) -> dict[Use, Shares]:
+    """The baseline: the closest instruction above, by address, that writes what the use reads."""
+    return {use: _nearest(case.program.functions[use[0]], use[1]) for use in case.truth}
+
+
+def _nearest(function: Function, use: int) -> Shares:
+    wanted = set(function.instructions[use].uses)
+    for index in range(use - 1, -1, -1):
+        if wanted.intersection(function.instructions[index].defs):
+            return {index: 1.0}
+    return {}
+
+
+def score(case: Case, answer: Mapping[Use, Shares], scored: Iterable[Use], into: Scores) -> None:
+    """Add one kernel's scores."""
+    for use in scored:
+        truth, found = case.truth[use], answer.get(use, {})
+        total, given = sum(truth.values()), sum(found.values())
+        top = max(found, key=lambda index: (found[index], -index)) if given else None
+        one = Score(
+            samples=total,
+            top=0.0 if top is None else truth.get(top, 0.0),
+            overlap=sum(min(truth[i], found.get(i, 0.0) * total / given) for i in truth) if given else 0.0,
+            ceiling=max(truth.values()),
+        )
+        into.total.add(one)
+        into.by_class[case.stall_class(use).value].add(one)
+        into.by_kernel[case.name].add(one)
+        if one.top < total / 2:
+            _remember(case, use, top, into, total - one.top)
+
+
+def _remember(case: Case, use: Use, top: int | None, into: Scores, samples: float) -> None:
+    instructions = case.program.functions[use[0]].instructions
+    right = max(case.truth[use], key=lambda index: case.truth[use][index])
+    blamed = "none" if top is None or top < 0 else instructions[top].opcode
+    key = (
+        case.stall_class(use).value,
+        f"{instructions[right].opcode} -> {instructions[use[1]].opcode}",
+        blamed,
+    )
+    into.misses[key] += samples
+
+
+Way = Callable[[Case, Blame], Mapping[Use, Shares]]
+
+
+def _by_rules(rules: BlameRules) -> Way:
+    def answer(case: Case, _: Blame) -> Mapping[Use, Shares]:
+        return as_blamed(case, blame(case.program, case.simulation.profile, case.table, rules))
+
+    return answer
+
+
+def _without(rule: PruneRule) -> Way:
+    return lambda case, blamed: revived(case, blamed, rule)
+
+
+WAYS: dict[str, Way] = {
+    "as built": as_blamed,
+    **{f"without the {rule.value} rule": _without(rule) for rule in PruneRule},
+    "paper": _by_rules(PAPER),
+    "gpa2021": _by_rules(GPA2021),
+    "nearest def": lambda case, _: nearest_def(case),
+}
+
+
+def evaluate(names: Sequence[str], archs: Sequence[str], setting: Setting) -> dict[str, Scores]:
+    """Score every way on some kernels."""
+    found = {way: Scores() for way in WAYS}
+    for name in names:
+        for arch in archs:
+            if arch not in KERNELS[name].architectures:
+                continue
+            for which in ("before", "after"):
+                case = case_of(name, which, arch, setting)
+                blamed = blame(case.program, case.simulation.profile, case.table, DEFAULT_RULES)
+                edges = candidates(case, blamed)
+                scored = [
+                    use
+                    for use in case.truth
+                    if len({e.def_index for e in edges.get(use[:2], ()) if fits(case, use, e)}) >= 2
+                ]
+                for way, answer in WAYS.items():
+                    score(case, answer(case, blamed), scored, found[way])
+    return found
+
+
+def split(names: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Kernels to build with, and every third one held back."""
+    held = [name for at, name in enumerate(sorted(names)) if at % 3 == 2]
+    return [name for name in names if name not in held], held
+
+
+def report(title: str, found: Mapping[str, Scores]) -> str:
+    """The figures as text."""
+    lines = [f"## {title}", ""]
+    lines += [f"{way:28} {scores.total.text()}" for way, scores in found.items()]
+    built = found["as built"]
+    lines += ["", "As built, by stall class:"]
+    lines += [f"  {name:26} {one.text()}" for name, one in sorted(built.by_class.items())]
+    worst = sorted(built.by_kernel.items(), key=lambda row: row[1].top / max(1.0, row[1].samples))
+    lines += ["", "As built, the worst kernels:"]
+    lines += [f"  {name:34} {one.text()}" for name, one in worst[:6]]
+    lines += ["", "Most missed (class, true cause -> use, blamed instead):"]
+    misses = sorted(built.misses.items(), key=lambda row: -row[1])
+    lines += [f"  {samples:8,.0f}  {' | '.join(key)}" for key, samples in misses[:12]]
+    return "\n".join([*lines, ""])
+
+
+def accuracy(scores: Scores) -> float:
+    """The share of samples whose top blamed instruction is the true cause."""
+    return scores.total.top / scores.total.samples if scores.total.samples else math.nan
+
+
+def main() -> None:
+    """Print all figures."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--arch", nargs="+", default=["sm_80", "sm_90"])
+    parser.add_argument("--kernel", nargs="+", default=list(KERNELS))
+    options = parser.parse_args()
+    building, held = split(options.kernel)
+    for title, names, setting in (
+        ("kernels for building, settings for building", building, TUNING),
+        ("kernels held back, settings for building", held, TUNING),
+        ("kernels held back, settings held back", held, HELD_BACK),
+    ):
+        found = evaluate(names, options.arch, setting)
+        sys.stdout.write(report(f"{title} ({', '.join(options.arch)})", found) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The scores of blame mean something: a perfect answer is perfect, and the blamer beats the trivial baseline."""
+
+from __future__ import annotations
+
+import pytest
+from tests.validation.blame import (
+    TUNING,
+    WAYS,
+    Scores,
+    accuracy,
+    case_of,
+    evaluate,
+    nearest_def,
+    score,
+    split,
+)
+
+pytestmark = [pytest.mark.nvdisasm]
+
+
+def test_the_truth_scores_as_well_as_any_single_answer() -> None:
+    case = case_of("kmeans_assign", "before", "sm_80", TUNING)
+    perfect = Scores()
+    score(case, case.truth, case.truth, perfect)
+    assert perfect.total.samples > 0
+    assert perfect.total.top == perfect.total.ceiling
+    assert perfect.total.overlap == pytest.approx(perfect.total.samples)
+
+
+def test_no_answer_scores_nothing() -> None:
+    case = case_of("kmeans_assign", "before", "sm_80", TUNING)
+    nothing = Scores()
+    score(case, {}, case.truth, nothing)
+    assert nothing.total.top == nothing.total.overlap == 0.0
+    assert sum(nothing.misses.values()) == nothing.total.samples
+
+
+def test_the_baseline_answers_with_a_writer_of_what_is_read() -> None:
+    case = case_of("kmeans_assign", "before", "sm_80", TUNING)
+    for (function, use, _), shares in nearest_def(case).items():
+        instructions = case.program.functions[function].instructions
+        for definition in shares:
+            assert set(instructions[definition].defs) & set(instructions[use].uses)
+
+
+def test_a_third_is_held_back() -> None:
+    building, held = split([f"k{at}" for at in range(9)])
+    assert len(held) == 3
+    assert not set(building) & set(held)
+
+
+@pytest.mark.slow
+def test_the_blamer_beats_the_nearest_def_and_the_paper() -> None:
+    found = evaluate(["kmeans_assign", "block_reduce", "thermal_stencil"], ["sm_80"], TUNING)
+    assert set(found) == set(WAYS)
+    built = accuracy(found["as built"])
+    assert built > accuracy(found["nearest def"])
+    assert built >= accuracy(found["paper"])
