@@ -36,6 +36,9 @@ def open_cubin(
 ) -> Disassembled:
     """Read a cubin and get its listing: from the profile, from the cache, or from the disassembler.
 
+    ``sections`` are the ones asked for, None for all. Sections without a kernel come with them: device
+    functions of separate compilation, which only the code itself tells who calls.
+
     Raises:
         CubinError: the bytes are no cubin.
         ToolError: no disassembler could read it.
@@ -43,7 +46,10 @@ def open_cubin(
     cubin = read_cubin(data)
     if stored is not None:
         return Disassembled(cubin=cubin, listing=load_listing(stored), problems=cubin.problems)
-    wanted = None if sections is None else sorted(s.name for s in cubin.sections if s.name in sections)
+    wanted = None
+    if sections is not None:
+        kernels = set(kernel_sections(cubin).values())
+        wanted = sorted(s.name for s in cubin.sections if s.name in sections or s.name not in kernels)
     key = cache.key(
         "listing", {"cubin": cubin.sha256, "sections": wanted, "installation": installation_digest()}
     )
