@@ -141,7 +141,7 @@ def merge_launches(profiles: Sequence[KernelProfile]) -> KernelProfile:
     reasons = tuple({reason.name: reason for entry in profiles for reason in entry.reasons}.values())
     if len(reasons) > _MAX_REASONS:
         raise ProfileMismatchError(
-            f"launches of {longest.launch.demangled[:100]} have {len(reasons)} stall reasons between them, and"
+            f"launches of {longest.launch.demangled[:99]} have {len(reasons)} stall reasons between them and"
             f" up to {_MAX_REASONS} can be added up; look at one launch at a time, without --merge"
         )
     times = [entry.launch.duration_ns for entry in profiles]

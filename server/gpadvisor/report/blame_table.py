@@ -14,6 +14,7 @@ from gpadvisor.model.instruction import register_name
 from gpadvisor.model.program import Program
 from gpadvisor.report.names import short_name
 from gpadvisor.report.tables import Column, Overflow, format_table
+from gpadvisor.report.words import clean, cleaned
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +75,7 @@ def render_blame_text(name: str, rows: Sequence[BlameRow], *, shown: int | None,
     sampled = [row for row in rows if row.role != "pruned"][:shown]
     uses = {(row.function, row.use_pc) for row in sampled}
     pruned = [row for row in rows if row.role == "pruned" and (row.function, row.use_pc) in uses][:shown]
+    sampled, pruned = list(cleaned(tuple(sampled))), list(cleaned(tuple(pruned)))
     columns = (
         Column(title="samples", right=True),
         Column(title="latency", right=True, drop=3),
@@ -87,7 +89,7 @@ def render_blame_text(name: str, rows: Sequence[BlameRow], *, shown: int | None,
     )
     total = sum(row.samples for row in rows)
     latency = sum(row.latency for row in rows)
-    lines = [short_name(name, width), f"{total:,} samples, {latency:,} of them latency samples", ""]
+    lines = [short_name(clean(name), width), f"{total:,} samples, {latency:,} of them latency samples", ""]
     lines += format_table(columns, [_cells(row) for row in sampled], width=width)
     hidden = sum(1 for row in rows if row.role != "pruned") - len(sampled)
     if hidden > 0:

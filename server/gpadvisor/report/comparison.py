@@ -10,10 +10,12 @@ from gpadvisor.advice.compare import Comparison, KernelComparison, LineChange
 from gpadvisor.model.ids import SourceLocation
 from gpadvisor.report.names import short_name
 from gpadvisor.report.tables import Column, Overflow, format_table
+from gpadvisor.report.words import cleaned
 
 
 def render_comparison_text(comparison: Comparison, *, rows: int | None, width: int) -> str:
     """The comparison for a terminal; ``rows`` source lines per kernel, None for all."""
+    comparison = cleaned(comparison)
     parts = [_kernel(kernel, rows, width) for kernel in comparison.kernels]
     parts += [f"Only in the first run: {short_name(name, width - 24)}\n" for name in comparison.only_before]
     parts += [f"Only in the second run: {short_name(name, width - 24)}\n" for name in comparison.only_after]

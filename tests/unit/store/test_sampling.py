@@ -116,3 +116,19 @@ def test_the_default_buffer_is_assumed_only_where_it_fits() -> None:
     unstated = {P + "buffer_size_bytes": None}
     assert "default buffer" in (read(full, unstated).sampling.truncation_evidence or "")
     assert not read(more, unstated).sampling.truncated
+
+
+def test_more_samples_than_any_buffer_holds_are_left_out_whole() -> None:
+    most = 1 << 53
+    kernel = read(
+        dataclasses.replace(SPEC, samples={("k", 16 * at, "wait"): (most, 0) for at in range(1100)})
+    )
+    assert kernel.total_samples == 0
+    assert "more than any buffer holds" in " ".join(problem.message for problem in kernel.problems)
+
+
+def test_executed_counts_whose_sum_no_number_holds_are_left_out_whole() -> None:
+    counts = {("k", 16 * at): (1 << 53, 1 << 53) for at in range(1100)}
+    kernel = read(dataclasses.replace(SPEC, counts=counts))
+    assert kernel.counts is None
+    assert "executed counts are no counts" in kernel.problems[0].message

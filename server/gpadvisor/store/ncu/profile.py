@@ -34,6 +34,7 @@ COLLECT_COMMAND: Final = "ncu --set full --import-source yes -o report ./app"
 _COLLECT_SECTIONS: Final = "--section SourceCounters --section WarpStateStats"
 _WARPS: Final = "inst_executed"
 _THREADS: Final = "thread_inst_executed"
+_MAX_EXECUTED: Final = float(1 << 62)  # of all instructions together: sums of more would overflow
 # Values under these prefixes are lists of metric names or series over time, not values of the launch.
 _NO_SCALARS: Final = ("group:", "breakdown:")
 _TIMELINES: Final = ("warpsampling:", "pmsampling:", "timeline:")
@@ -236,6 +237,9 @@ def _counts(
         row = np.minimum(np.searchsorted(address, also[0]), len(address) - 1)
         same = address[row] == also[0]
         threads[row[same]] = values[same]
+    if max(float(column.sum(dtype=np.float64)) for column in (warps, threads)) > _MAX_EXECUTED:
+        message = "the report contradicts itself: its executed counts are no counts, and all are left out"
+        return None, (Problem(ProblemCode.INCONSISTENT_REPORT, message),)
     section, pc = sections.locate(address)
     order = np.lexsort((pc, section))
     problems: tuple[Problem, ...] = ()

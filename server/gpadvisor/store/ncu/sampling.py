@@ -32,6 +32,8 @@ _FAR_BELOW: Final = 0.5
 _ENOUGH_EXPECTED: Final = 1000
 _MAX_COUNT: Final = 1 << 53
 _MAX_REASONS: Final = 255
+# The largest buffer holds 2^26; more than this is no measurement, and sums of it would overflow.
+_MAX_SAMPLES: Final = 1 << 40
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -97,7 +99,7 @@ def read_samples(metrics: Mapping[str, Metric]) -> RawSamples:
                 f"stall reasons not known here are kept under their own names: {', '.join(unknown)}",
             )
         )
-    columns: list[tuple[NDArray[np.uint64], NDArray[np.uint8], NDArray[np.uint64], NDArray[np.uint64]]] = []
+    columns: _Columns = []
     for index, name in enumerate(named.values()):
         total = _counted(metrics, name, problems)
         latency = _counted(metrics, name + NOT_ISSUED, problems)
@@ -112,10 +114,21 @@ def read_samples(metrics: Mapping[str, Metric]) -> RawSamples:
                 np.concatenate([zeros, latency[1]]),
             )
         )
-    rows = _merge(columns)
+    rows = _merge(_believable(columns, problems))
     reasons = tuple(stall_reason(name) for name in named)
     latency_column = _check(rows, reasons, metrics, problems)
     return RawSamples(reasons, rows[0], rows[1], rows[2], latency_column, tuple(problems))
+
+
+_Columns = list[tuple[NDArray[np.uint64], NDArray[np.uint8], NDArray[np.uint64], NDArray[np.uint64]]]
+
+
+def _believable(columns: _Columns, problems: list[Problem]) -> _Columns:
+    """The columns, or none of them where they add up to more samples than there can be."""
+    if sum(float(part.sum(dtype=np.float64)) for column in columns for part in column[2:]) <= _MAX_SAMPLES:
+        return columns
+    problems.append(_inconsistent("its samples are more than any buffer holds, and all are left out"))
+    return []
 
 
 def _counted(
@@ -141,7 +154,7 @@ def _counted(
 
 
 def _merge(
-    columns: list[tuple[NDArray[np.uint64], NDArray[np.uint8], NDArray[np.uint64], NDArray[np.uint64]]],
+    columns: _Columns,
 ) -> tuple[NDArray[np.uint64], NDArray[np.uint8], NDArray[np.uint64], NDArray[np.uint64]]:
     """One row per address and reason, sorted by both, without empty rows."""
     if not columns:

@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Names from damaged reports in the tables of a terminal."""
+
+from __future__ import annotations
+
+from gpadvisor.advice.compare import Comparison
+from gpadvisor.report.blame_table import BlameRow, render_blame_text
+from gpadvisor.report.comparison import render_comparison_text
+
+EVIL = "k\x1b[31m\x07\n\u202e"
+
+
+def is_safe(text: str) -> bool:
+    return all(letter.isprintable() or letter == "\n" for letter in text)
+
+
+def test_a_comparison_prints_no_control_character() -> None:
+    text = render_comparison_text(
+        Comparison(kernels=(), only_before=(EVIL,), only_after=(EVIL,)), rows=None, width=80
+    )
+    assert is_safe(text)
+    assert text.count("\n") == 3
+
+
+def test_a_blame_table_prints_no_control_character() -> None:
+    row = BlameRow(
+        role="unattributed", use_pc=16, use=EVIL, use_line=EVIL, reason=EVIL, dependency_class=None,
+        def_pc=None, definition=None, def_line=None, samples=1, latency=1, distance_instructions=None,
+        registers=None, pruned_by=None, detail=EVIL, function=EVIL,
+    )  # fmt: skip
+    assert is_safe(render_blame_text(EVIL, [row], shown=None, width=80))
