@@ -14,7 +14,14 @@ import numpy as np
 from gpadvisor.blamer.measured import Values
 from gpadvisor.blamer.queries import loop_indices
 from gpadvisor.model.ids import INSTRUCTION_BYTES, LoopId
-from gpadvisor.model.instruction import Instruction, MemorySpace, OpcodeClass, Register
+from gpadvisor.model.instruction import (
+    Instruction,
+    MemorySpace,
+    OpcodeClass,
+    Register,
+    RegisterFile,
+    register_file,
+)
 from gpadvisor.model.program import Function
 
 _ADDITIONS: Final = frozenset({"IADD3", "IADD", "UIADD3", "VIADD", "UIADD", "VIADDMNMX"})
@@ -119,6 +126,9 @@ def _latches(function: Function, loop: LoopId) -> list[int]:
     ]
 
 
+_PREDICATES: Final = frozenset({RegisterFile.PREDICATE, RegisterFile.UNIFORM_PREDICATE})
+
+
 @dataclass(frozen=True, slots=True)
 class _Counter:
     """What ends a loop."""
@@ -132,8 +142,9 @@ class _Counter:
 def _counter(function: Function, loop: LoopId, indices: list[int]) -> _Counter | None:
     """The comparison that ends the loop, with a register behind it that steps by a constant."""
     for latch in _latches(function, loop):
-        guard = function.instructions[latch].guard
-        compare = None if guard is None else _last_writer(function, indices, guard.register, latch)
+        deciding = [one for one in function.instructions[latch].uses if register_file(one) in _PREDICATES]
+        # A guard, or the operand of a branch on a predicate of the whole warp (``BRA.U UP0, ...``).
+        compare = _last_writer(function, indices, deciding[0], latch) if deciding else None
         if compare is None or function.instructions[compare].opcode not in _COMPARES:
             continue
         seen = {compare}

@@ -200,7 +200,8 @@ def _adjustment(pairs: list[_Pair]) -> Adjustment:
         low=0.0,
         expected=_CLEAR * expected,
         high=1.0,
-        reason=f"room to move covers {percent(expected)} of the matched latency; the rest is held: {said}",
+        reason=f"room to move covers {percent(expected)} of the matched latency; in part or whole it is held: "
+        f"{said}",
     )
 
 
@@ -220,10 +221,18 @@ def _advice(context: KernelContext, blame: Blame, pairs: list[_Pair]) -> str:
         )
     text = (
         f"{function.instructions[definition].opcode} at {line_text(function, definition)} is used by "
-        f"{function.instructions[use].opcode} at {line_text(function, use)}{apart}: move it up, or "
-        "independent "
-        "work between them."
+        f"{function.instructions[use].opcode} at {line_text(function, use)}{apart}: "
     )
+    if function.instructions[definition].info.opclass is OpcodeClass.LOAD:
+        text += "move it up, or independent work between them."
+    else:
+        text += "put independent work between them."
+    if top.room.slots:
+        several = top.room.slots > 1
+        text += (
+            f" About {top.room.slots} instruction{'s' if several else ''} nearby "
+            f"{'are' if several else 'is'} independent of both."
+        )
     if top.room.obstacle is not None and top.room.slots < top.wanted:
         text += f" It is held by {top.room.obstacle}"
         text += _cure(function, top.room)

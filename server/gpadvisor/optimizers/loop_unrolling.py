@@ -61,7 +61,7 @@ from gpadvisor.blamer.loops import (
     measured_trips,
 )
 from gpadvisor.blamer.measured import executed_threads, executed_warps, registers_per_thread, shared_bytes
-from gpadvisor.blamer.patterns import DEVICE_SPACES, math_sequences
+from gpadvisor.blamer.patterns import DEVICE_SPACES, is_memory, math_sequences
 from gpadvisor.blamer.queries import (
     Rows,
     by_class,
@@ -244,7 +244,10 @@ def _could_overlap(function: Function, loop: LoopId) -> bool:
     lines = Counter(function.lines[index] for index in loads)
     if any(entry is not None and count > 1 for entry, count in lines.items()):
         return False  # one source line that loads several times: several passes, or several elements of one
-    infos = [function.instructions[index].info for index in facts.indices]
+    code = [function.instructions[index] for index in facts.indices]
+    if any(one.guard is not None and is_memory(one) for one in code):
+        return False  # accesses under a condition, without a branch around them
+    infos = [one.info for one in code]
     if any(info.opclass in _HOLDS_ORDER for info in infos):
         return False
     stores = any(info.opclass is OpcodeClass.STORE and info.space in DEVICE_SPACES for info in infos)

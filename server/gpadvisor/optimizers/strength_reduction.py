@@ -53,7 +53,13 @@ from typing import Final
 
 import numpy as np
 
-from gpadvisor.blamer.patterns import CodeSequence, double_excursions, integer_divisions, is_slow_on
+from gpadvisor.blamer.patterns import (
+    CodeSequence,
+    double_excursions,
+    integer_divisions,
+    is_slow_on,
+    math_sequences,
+)
 from gpadvisor.blamer.queries import (
     Mask,
     by_instruction,
@@ -79,6 +85,8 @@ from gpadvisor.model.program import Function, FunctionKind
 from gpadvisor.model.stalls import StallClass
 
 _CODE: Final = "GPA102"
+_NOTABLE_PART: Final = 10
+"""Less than a tenth of the matched samples is not worth a sentence."""
 _NO_CHEAPER: Final = 0.8
 """Of stalls without a known cheaper form, the share expected to stay: no published case gives one."""
 _WAITS: Final = frozenset({StallClass.EXECUTION, StallClass.FIXED_LATENCY})
@@ -86,6 +94,7 @@ _PIPE_FULL: Final = frozenset({StallClass.PIPE_THROTTLE, StallClass.SHARED_THROT
 _TITLES: Final = {
     "division": "integer division or remainder by a value the compiler does not know",
     "double": "single precision computed in double precision",
+    "library": "slow arithmetic of library math",
     "other": "dependence on slow arithmetic",
 }
 
@@ -114,10 +123,15 @@ def _match(context: KernelContext) -> Match | Rejection:
             reason="no stall on arithmetic of 10 or more cycles, nor on its pipes",
         )
     of_division, of_double = in_division & slow, in_double & slow
+    of_library = _rows_of(blame, {function.id: math_sequences(function) for function in functions})
+    of_library |= np.isin(
+        blame.rows.function, [one.id for one in functions if one.kind is FunctionKind.MATH_HELPER]
+    )
     weights = Counter(
         division=samples(blame, of_division),
         double=samples(blame, of_double & ~of_division),
-        other=samples(blame, slow & ~of_division & ~of_double),
+        library=samples(blame, slow & of_library & ~of_division & ~of_double),
+        other=samples(blame, slow & ~of_library & ~of_division & ~of_double),
     )
     return Match(
         title=_TITLES[weights.most_common(1)[0][0]],
@@ -240,7 +254,9 @@ def _advice(
             f"({_first_place(functions, doubles)}): add the suffix f to literals and call the float form of "
             "math functions."
         )
-    if weights["other"] or not parts:
+    if weights["library"] > sum(weights.values()) / _NOTABLE_PART:
+        parts.append("Those in library math are the subject of Fast Math (GPA104).")
+    if weights["other"] > sum(weights.values()) / _NOTABLE_PART or not parts:
         parts.append(
             f"Use fewer of the slow instructions ({_common(context, functions)}), hoist them out of loops, "
             "or use their results later."
@@ -292,7 +308,7 @@ def _common(context: KernelContext, functions: tuple[Function, ...]) -> str:
 
 def _adjustments(weights: Counter[str]) -> tuple[Adjustment, ...]:
     total = sum(weights.values())
-    other = weights["other"] / total
+    other = (weights["library"] + weights["other"]) / total
     found = [
         Adjustment(
             low=0.9,

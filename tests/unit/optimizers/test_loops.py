@@ -7,7 +7,15 @@ import numpy as np
 import pytest
 from tests.optimizer_values import Listing, listing
 
-from gpadvisor.blamer.loops import LoopFacts, divergence, is_recurrence, loop_facts, measured_trips
+from gpadvisor.blamer.loops import (
+    LoopFacts,
+    divergence,
+    every_pass,
+    is_recurrence,
+    loop_facts,
+    loop_overhead,
+    measured_trips,
+)
 from gpadvisor.blamer.reordering import room_to_move
 from gpadvisor.model.ids import LoopId
 
@@ -31,6 +39,22 @@ def test_trips_of_constants() -> None:
     assert _facts(_loop("IADD3 R4, R4, 0x1, RZ", end="ISETP.NE.AND P0, PT, R4, R9, PT")).trips is None
     assert _facts(_loop("IADD3 R4, R4, R5, RZ")).step is None
     assert _facts(_loop("VIADD R4, R4, 0x2", "IMAD.MOV.U32 R4, RZ, RZ, RZ")).trips == 32
+
+
+def test_a_counter_of_the_whole_warp() -> None:
+    code = listing(
+        "again:\nLDG.E R2, [R6.64]\nUIADD3 UR4, UPT, UPT, UR4, 0x1, URZ\n"
+        "UISETP.NE.U32.AND UP0, UPT, UR4, UR7, UPT\nFADD R8, R2, R8\nBRA.U UP0, again\nEXIT"
+    )
+    assert _facts(code).step == 1
+    assert loop_overhead(code.program.functions[0], FIRST) == {1, 2, 4}
+
+
+def test_what_runs_on_every_pass() -> None:
+    code = _loop("@P1 BRA skip\nLDG.E R2, [R6.64]\nskip:\nFADD R8, R2, R8\nIADD3 R4, R4, 0x1, RZ")
+    function = code.program.functions[0]
+    kept = [every_pass(function, FIRST, index) for index in _facts(code).indices]
+    assert kept == [True, False, True, True, True, True]
 
 
 def test_the_counter_behind_a_difference_and_a_carry_is_found() -> None:

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Issue slots and pipes that a cure frees, by executed counts or by the samples of issue."""
+
+from __future__ import annotations
+
+import pytest
+from tests.optimizer_values import Row, context_of, listing
+
+from gpadvisor.estimators.caps import ISSUE, L1_REQUESTS
+from gpadvisor.estimators.reliefs import fewer_warps, freed
+from gpadvisor.model.advice import Match, Relief
+from gpadvisor.model.blame import DependencyClass
+from gpadvisor.model.ids import FunctionId
+from gpadvisor.optimizers import loop_unrolling, strength_reduction, thread_increase
+
+KERNEL = FunctionId(0)
+EXCURSION = (
+    "wide| F2F.F64.F32 R4, R2 // 3\nmul| DMUL R4, R4, 2 // 3\nnarrow| F2F.F32.F64 R6, R4 // 3\n"
+    "add| FADD R8, R6, R9 // 3\nput| STG.E [R10.64], R8 // 4\nend| EXIT"
+)
+TAGS = ("wide", "mul", "narrow", "add", "put", "end")
+WAITS = (
+    Row("short_scoreboard", "mul", 300, 200, "wide", DependencyClass.ARITHMETIC),
+    Row("short_scoreboard", "add", 300, 200, "narrow", DependencyClass.ARITHMETIC),
+)
+ISSUED = tuple(Row("selected", tag, 100) for tag in TAGS)
+
+
+def _by_name(reliefs: tuple[Relief, ...]) -> dict[str, float]:
+    return {relief.resource: pytest.approx(relief.remaining) for relief in reliefs}
+
+
+def test_shares_are_of_executed_instructions() -> None:
+    counts = dict.fromkeys(TAGS, (100, 3200)) | {"end": (500, 16000)}
+    context = context_of(listing(EXCURSION), ISSUED, counts=counts)
+    found = _by_name(freed(context, {(KERNEL, 0): 1.0, (KERNEL, 2): 0.5}, elsewhere=[(KERNEL, 1)]))
+    assert found[ISSUE] == 1 - 150 / 1000  # what another pipe does keeps its issue slot
+    assert found["FP64 pipe"] == pytest.approx(0.001)
+    assert found["XU pipe"] == 1 - 150 / 200
+    assert "LSU pipe" not in found
+
+
+def test_without_counts_the_samples_of_issue_weigh() -> None:
+    rows = (*ISSUED, Row("selected", "wide", 400))
+    found = _by_name(freed(context_of(listing(EXCURSION), rows), {(KERNEL, 0): 1.0}))
+    assert found[ISSUE] == 1 - 500 / 1000
+
+
+def test_nothing_is_known_without_either() -> None:
+    assert freed(context_of(listing(EXCURSION)), {(KERNEL, 0): 1.0}) == ()
+
+
+def test_full_warps_are_fewer() -> None:
+    found = _by_name(fewer_warps(0.5))
+    assert found[ISSUE] == found[L1_REQUESTS] == found["LSU pipe"] == 0.5
+    assert "DRAM" not in found
+
+
+def test_removed_conversions_lift_the_limit_of_the_schedulers() -> None:
+    busy = {"sm__issue_active.avg.pct_of_peak_sustained_elapsed": 80.0}
+    context = context_of(listing(EXCURSION), (*WAITS, *ISSUED), metrics=busy)
+    found = strength_reduction.OPTIMIZER.match(context)
+    assert isinstance(found, Match)
+    assert _by_name(found.relieves)[ISSUE] == 1 - 2 / 6
+    estimate = strength_reduction.OPTIMIZER.estimate(context, found)
+    assert estimate.expected == pytest.approx(0.95 / (0.8 * 4 / 6))  # and not 0.95 / 0.8
+    assert "67 % would be left" in estimate.reason
+
+
+def test_an_unrolled_loop_counts_and_jumps_less() -> None:
+    text = (
+        "again:\nload| LDG.E R2, [R6.64] // 5\nuse| FADD R8, R2, R9 // 5\nstep| IADD3 R4, R4, 0x1, RZ // 4\n"
+        "test| ISETP.NE.AND P0, PT, R4, R12, PT // 4\nback| @P0 BRA again // 4\nEXIT"
+    )
+    tags = ("load", "use", "step", "test", "back")
+    rows = [Row("long_scoreboard", "use", 500, 450, "load", DependencyClass.GLOBAL_MEMORY)]
+    context = context_of(listing(text), (*rows, *(Row("selected", tag, 100) for tag in tags)))
+    found = loop_unrolling.OPTIMIZER.match(context)
+    assert isinstance(found, Match)
+    assert _by_name(found.relieves)[ISSUE] == 1 - 0.75 * 3 / 5
+
+
+def test_partial_warps_become_full_ones() -> None:
+    context = context_of(listing(EXCURSION), (*WAITS, *ISSUED), block=16)
+    found = thread_increase.OPTIMIZER.match(context)
+    assert isinstance(found, Match)
+    assert _by_name(found.relieves)[ISSUE] == 0.5
