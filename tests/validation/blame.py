@@ -292,6 +292,11 @@ def accuracy(scores: Scores) -> float:
     return scores.total.top / scores.total.samples if scores.total.samples else math.nan
 
 
+def overlap(scores: Scores) -> float:
+    """How far the blamed distributions agree with the true ones."""
+    return scores.total.overlap / scores.total.samples if scores.total.samples else math.nan
+
+
 def main() -> None:
     """Print all figures."""
     parser = argparse.ArgumentParser(description=__doc__)

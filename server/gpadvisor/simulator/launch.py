@@ -82,8 +82,8 @@ def share_of_sm(
     total = -(-config.blocks // sms)
     resident = min(resident, total)
     tail = (total - 1) % resident + 1
-    most = resident * (config.waves - 1) + tail
-    simulated = min(total, most)
+    # The full waves that are simulated come first, then the last one, which may be partial.
+    simulated = min(total, resident * (config.waves - 1) + tail) if config.waves > 1 else resident
     # The SM in the middle of those that hold most blocks: the first ones see more of the grid's border.
     first = ((config.blocks - 1) % sms) // 2
     blocks = first + sms * np.arange(simulated, dtype=np.int64)
@@ -92,7 +92,7 @@ def share_of_sm(
         resident=resident,
         total=total,
         blocks=np.minimum(blocks, config.blocks - 1),
-        repeats=(total - simulated) // resident,
+        repeats=-(-(total - simulated) // resident),
         warps_per_block=-(-threads // sm.warp_size.value),
         registers=registers,
         static_shared=static,

@@ -36,6 +36,7 @@ from gpadvisor.simulator.control import together
 from gpadvisor.simulator.engine import run
 from gpadvisor.simulator.launch import Share, find_kernel, real_parameters, share_of_sm, whole_parameters
 from gpadvisor.simulator.lowering import Lowered, lower, packed
+from gpadvisor.simulator.resources import Unit
 from gpadvisor.simulator.state import Machine, Results
 from gpadvisor.simulator.timing import SimulatedDevice, timing_of
 
@@ -46,6 +47,14 @@ _ACCESSING: Final = frozenset(
     {OpcodeClass.LOAD, OpcodeClass.STORE, OpcodeClass.ATOMIC, OpcodeClass.REDUCTION}
 )
 _SHOWN_ASSUMPTIONS: Final = 40
+_PIPE_METRICS: Final = {
+    Unit.ALU: "sm__pipe_alu_cycles_active",
+    Unit.FMA: "sm__pipe_fma_cycles_active",
+    Unit.FP16: "sm__pipe_fp16_cycles_active",
+    Unit.FP64: "sm__pipe_fp64_cycles_active",
+    Unit.TENSOR: "sm__pipe_tensor_cycles_active",
+    Unit.XU: "sm__inst_executed_pipe_xu",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -327,10 +336,23 @@ class _Outcome:
             / active
             / float(self.sm.real[state.L2_RATE]),
         }
+        found |= self._pipes(active * schedulers)
         if cycles is not None:
             found["sm__cycles_active.avg"] = cycles * busy
             found["gpu__time_duration.sum"] = cycles / self.device.clock_hz * 1e9
         return found
+
+    def _pipes(self, available: float) -> dict[str, MetricValue]:
+        """How busy each pipe was, in percent of the cycles that its schedulers had."""
+        code = self.lowered.code
+        busy = self.results.executed.sum(axis=0) * code.interval
+        return {
+            f"{_PIPE_METRICS[unit]}.avg.pct_of_peak_sustained_active": 100.0
+            * float(busy[code.unit == unit].sum())
+            / available
+            for unit in _PIPE_METRICS
+            if (code.unit == unit).any()
+        }
 
     # ---- words ----
 

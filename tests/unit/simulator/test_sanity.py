@@ -160,6 +160,19 @@ def test_one_block_more_than_fits_costs_another_wave() -> None:
     assert cycles(16 * 4) / full == pytest.approx(8.0, rel=0.1)
 
 
+@pytest.mark.parametrize("blocks", [1, 3, 8, 9, 40])
+def test_fewer_simulated_waves_change_little(blocks: int) -> None:
+    def cycles(waves: int) -> float:
+        run = run_text(_CHAIN, _rounds(64), block=1024, grid=blocks, sms=4, waves=waves)
+        assert run.cycles is not None
+        return run.cycles
+
+    exact = cycles(64)
+    assert cycles(2) == pytest.approx(exact, rel=0.1)
+    assert cycles(3) == pytest.approx(exact, rel=0.1)
+    assert exact * 0.9 <= cycles(1) <= exact * 1.4  # the last, partial wave counts as a full one
+
+
 def test_code_that_outgrows_the_instruction_cache_waits_for_instructions() -> None:
     body = "\n".join(f"x = fmaf(x, a, b + {i}.0f); y = fmaf(y, b, a + {i}.5f);" for i in range(2500))
     text = f"""
