@@ -40,9 +40,11 @@ already cannot be stretched much. Values that live longer take registers.
 
 ## How the gain is estimated
 
-GPA Eqs. 4 and 5. The expected value counts each pair by the instructions that could stand between def and
-use, against the number that would cover the latency, times 0.8, the average of the kernels of the paper's
-Table III in which nothing stood in the way.
+GPA Eqs. 4 and 5. Of what they hide, the expected value keeps the share that could move: each pair counts
+by the instructions that could stand between def and use, against the number that would cover the latency,
+times 0.8, the average of the kernels of the paper's Table III in which nothing stood in the way. Without
+samples only one pattern is named: a load in a loop, used at once, that a store which may alias holds
+back.
 """
 
 from __future__ import annotations
@@ -200,8 +202,8 @@ def _adjustment(pairs: list[_Pair]) -> Adjustment:
         low=0.0,
         expected=_CLEAR * expected,
         high=1.0,
-        reason=f"room to move covers {percent(expected)} of the matched latency; in part or whole it is held: "
-        f"{said}",
+        reason=f"room to move covers {percent(expected)} of the matched latency; in part or whole it is "
+        f"held: {said}",
     )
 
 

@@ -5,7 +5,7 @@
 
 Latency samples inside device functions that are called, and at the calls, where the function is small
 next to the instruction cache. The compiler's own math routines are left to Fast Math; functions that call
-themselves or are called through a pointer are rejected.
+themselves or are called through a pointer are rejected. Without samples only calls in loops are named.
 
 ## Why warps stall
 

@@ -6,8 +6,9 @@
 Latency samples of memory and execution dependencies whose def and use are in the same loop. For each loop
 it looks at what decides whether unrolling helps: how many passes there are (from constants in the code,
 or from executed counts), whether the compiler has unrolled it already, whether a value is carried from
-pass to pass, whether a barrier divides the passes, and whether registers and the instruction cache have
-room.
+pass to pass, comes from an atomic or stands behind a condition inside the pass, whether a barrier divides
+the passes, and whether registers and the instruction cache have room. Without samples it names short
+counted loops whose global loads could start a pass ahead and that nobody has unrolled.
 
 ## Why warps stall
 
@@ -31,14 +32,17 @@ for (int i = threadIdx.x; i < n; i += blockDim.x) sum += a[i] * b[i];
 ## When this advice is wrong
 
 If most threads run only a few passes (the paper's example is bfs, estimated 1.59 and achieved 1.12), if
-each pass needs the value the last one loaded (a linked list), if the loop is unrolled already, or if more
-registers cost warps. Large unrolled bodies may not fit the instruction cache: see Function Split.
+each pass needs the value the last one loaded (a linked list) or waits for an atomic, if the loop is
+unrolled already, or if more registers cost warps. Large unrolled bodies may not fit the instruction
+cache: see Function Split.
 
 ## How the gain is estimated
 
 GPA Eqs. 4 and 5: a loop's latency samples can be filled only with active samples of that loop and of
-loops in it. The expected value lowers the matched latency by what stands in the way, and to the 0.8 that
-the kernels without such an obstacle in the paper's Table III gained on average.
+loops in it. The expected value lowers what the equations hide by what stands in the way, and to the 0.8
+that the kernels without such an obstacle in the paper's Table III gained on average. What no order of
+instructions can overlap (carried values, atomics) is left out of the high end, too. Counting and jumping
+less often frees issue slots, so that a kernel whose schedulers are busy is capped less.
 """
 
 from __future__ import annotations

@@ -6,7 +6,8 @@
 Stalls that loads and stores of local memory cause. Two different things live there: *spills*, registers
 that the compiler had to store to fixed places of the stack frame, and *indexed arrays*, arrays of a
 thread that are indexed with a value known only at run time. The machine code tells them apart: a spill's
-address is the stack pointer and a constant.
+address is the stack pointer and a constant. Without samples only those in loops are named, where there are
+loops.
 
 ## Why warps stall
 

@@ -4,10 +4,10 @@
 ## What it finds
 
 Stalls on the result of a slow arithmetic instruction: the special-function unit (`MUFU`), conversions
-between types (`F2F`, `F2I`, `I2F`), bit counts, double precision on GPUs that have little of it, and stalls
-because their pipe is full.
-It names what the instruction belongs to: an integer division or remainder by a value that the compiler
-does not know, or single precision that becomes double and comes back.
+between types (`F2F`, `F2I`, `I2F`), bit counts, double precision on GPUs that have little of it, and
+stalls because their pipe is full. It names what the instruction belongs to: an integer division or
+remainder by a value that the compiler does not know, or single precision that becomes double and comes
+back.
 
 ## Why warps stall
 
@@ -43,7 +43,8 @@ used much later costs nothing: then there are no samples here.
 
 GPA Eq. 2 with the dependency stalls that slow arithmetic causes and the throttle stalls of its pipes. In
 the paper's Table III the three kernels of this kind gained 0.9 to 1.75 times what was matched, since the
-instructions themselves went too; slow instructions that belong to no known pattern count for a fifth.
+instructions themselves went too, which also frees their issue slots and pipes; slow instructions that
+belong to no known pattern count for a fifth.
 """
 
 from __future__ import annotations

@@ -5,8 +5,10 @@
 
 Synchronization stalls: samples of warps that wait at `__syncthreads()` (`BAR`), or for the other warps of
 a warpgroup or cluster. It says which instructions the slow side spends its time on before the barrier,
-whether the work there is divided unevenly (by executed counts), and whether a barrier stands next to
-another one with no shared or global access between them.
+whether the work there is divided unevenly (by executed counts), and what the barrier is there for.
+Without samples it names barriers that need not be: those that follow another one on every path with no
+memory access between them, those of a block that is one warp by its launch bounds, and those that hold
+the whole block at every level of a tree.
 
 ## Why warps stall
 
