@@ -3,8 +3,8 @@
 //
 // A block runs at a time. Each of its threads runs until it ends or reaches a barrier or a warp function, which
 // let go when all have arrived. What a GPU leaves undefined is made to show: shared memory starts as garbage,
-// asynchronous copies arrive no earlier than they are waited for, arrays end at a forbidden page, and a launch
-// runs in ascending and in descending order of threads and blocks, so that a missing barrier gives other results.
+// arrays end at a forbidden page, and a launch runs in ascending and in descending order of threads and blocks, with
+// asynchronous copies as late and as early as may be, so that a missing barrier gives other results.
 
 #pragma once
 

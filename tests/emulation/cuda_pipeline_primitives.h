@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Asynchronous copies that arrive when they are waited for, and no earlier.
+// Asynchronous copies that arrive as late as they may, and in descending order of threads as early as they may.
 
 #pragma once
 
@@ -10,7 +10,11 @@ inline void __pipeline_memcpy_async(void* to, const void* from, size_t bytes, si
         reinterpret_cast<uintptr_t>(from) % bytes != 0) {
         emulation::fail("an asynchronous copy has a size or an alignment that it cannot have");
     }
-    emulation::threads[emulation::running].open.push_back({to, from, bytes});
+    if (emulation::descending) {
+        memcpy(to, from, bytes);
+    } else {
+        emulation::threads[emulation::running].open.push_back({to, from, bytes});
+    }
 }
 
 inline void __pipeline_commit() {
