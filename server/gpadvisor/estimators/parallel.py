@@ -63,7 +63,7 @@ def parallel(context: KernelContext, match: Match) -> Estimate:
         raise ValueError("a parallel estimate needs a target launch")
     terms = _terms(target, target.issue_ratio)
     paper = max(1.0, terms.speedup)
-    result = _range(context, match, target, paper)
+    result = _range(context, match, target, terms.speedup)
     apply_measured_bound(result, match)
     _bound_by_spread(result, context, target)
     _apply_caps(result, context, match, target)
@@ -80,9 +80,9 @@ def _terms(target: ParallelTarget, issue_ratio: float) -> ParallelTerms:
     )
 
 
-def _range(context: KernelContext, match: Match, target: ParallelTarget, paper: float) -> Range:
+def _range(context: KernelContext, match: Match, target: ParallelTarget, value: float) -> Range:
     """Sampling error of R_I, then the adjustments, which scale the gain over 1."""
-    ends = [paper]
+    ends = [value]
     reasons = [f"factor f = {target.factor:.3f}: {target.factor_reason}"]
     if context.blame is not None:
         total = context.blame.total_samples
@@ -92,7 +92,7 @@ def _range(context: KernelContext, match: Match, target: ParallelTarget, paper: 
     scaled = [1 + (end - 1) * value for end in ends for value in (factor.low, factor.high)]
     reasons += [f"{entry.reason} ({ends_text(entry)} of the gain)" for entry in match.adjustments]
     return Range(
-        low=min(scaled), expected=1 + (paper - 1) * factor.expected, high=max(scaled), reasons=reasons
+        low=min(scaled), expected=1 + (value - 1) * factor.expected, high=max(scaled), reasons=reasons
     )
 
 

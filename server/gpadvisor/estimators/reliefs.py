@@ -6,10 +6,13 @@ Differs from GPA: its estimates know stalls only, and no limit that the work its
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gpadvisor.blamer.measured import Values, executed_warps
 from gpadvisor.blamer.patterns import is_memory
@@ -19,7 +22,7 @@ from gpadvisor.estimators.context import KernelContext
 from gpadvisor.model.advice import Relief
 from gpadvisor.model.blame import NO_INDEX
 from gpadvisor.model.ids import FunctionId
-from gpadvisor.model.instruction import Instruction, Pipe
+from gpadvisor.model.instruction import Pipe
 from gpadvisor.model.program import Function
 from gpadvisor.model.stalls import StallClass
 
@@ -45,19 +48,44 @@ def freed(
     weights = executions(context)
     if weights is None:
         return ()
-    most = gone if best is None else best
-    moved = set(elsewhere)
-    found = []
-    for resource, members in _members(context).items():
-        total = sum(float(weights[function][at].sum()) for function, at in members.items())
-        shift = moved if resource != ISSUE else set()
-        parts = [_part(members, weights, shares, shift) for shares in (gone, most)]
-        if total and parts[1] / total > _NOTABLE:
-            left = [max(0.0, 1 - part / total) for part in parts]
-            found.append(
-                Relief(resource=resource, remaining=max(left[0], _NOTABLE), remaining_best=min(left))
-            )
-    return tuple(found)
+    total: dict[str, float] = defaultdict(float)
+    expected: dict[str, float] = defaultdict(float)
+    most: dict[str, float] = defaultdict(float)
+    for function in kernel_functions(context.program, context.kernel):
+        if function.id not in weights:
+            continue
+        own = weights[function.id]
+        now, then = _shares(function, gone), _shares(function, gone if best is None else best)
+        moved = [index for number, index in elsewhere if number == function.id]
+        for resource, at in _loads(function).items():
+            total[resource] += float(own[at].sum())
+            for sums, share in ((expected, now), (most, then)):
+                went = share[at] if resource == ISSUE else _with(share, moved)[at]
+                sums[resource] += float((went * own[at]).sum())
+    return tuple(
+        Relief(
+            resource=resource,
+            remaining=max(1 - expected[resource] / load, _NOTABLE),
+            remaining_best=max(1 - most[resource] / load, 0.0),
+        )
+        for resource, load in total.items()
+        if load and most[resource] / load > _NOTABLE
+    )
+
+
+def _shares(function: Function, shares: Shares) -> Values:
+    found = np.zeros(len(function.instructions))
+    for (number, index), share in shares.items():
+        if number == function.id:
+            found[index] = share
+    return found
+
+
+def _with(shares: Values, moved: Sequence[int]) -> Values:
+    """The shares of a pipe's load that go, with what moves to another pipe."""
+    found = shares.copy()
+    found[list(moved)] = 1.0
+    return found
 
 
 def fewer_warps(share: float) -> tuple[Relief, ...]:
@@ -90,35 +118,14 @@ def _issued(context: KernelContext, function: Function) -> Values:
     return found
 
 
-def _members(context: KernelContext) -> dict[str, dict[FunctionId, list[int]]]:
-    """The instructions that load each resource."""
-    found: dict[str, dict[FunctionId, list[int]]] = {}
-    for function in kernel_functions(context.program, context.kernel):
-        for index, instruction in enumerate(function.instructions):
-            for resource in _loads(instruction):
-                found.setdefault(resource, {}).setdefault(function.id, []).append(index)
-    return found
-
-
-def _loads(instruction: Instruction) -> list[str]:
-    loaded = [ISSUE]
-    pipe = PIPES.get(instruction.info.pipe)
-    if pipe is not None:
-        loaded.append(pipe)
-    if instruction.info.pipe is Pipe.LSU and is_memory(instruction):
-        loaded.append(L1_REQUESTS)
-    return loaded
-
-
-def _part(
-    members: Mapping[FunctionId, list[int]],
-    weights: Mapping[FunctionId, Values],
-    shares: Shares,
-    moved: Collection[Place],
-) -> float:
-    total = 0.0
-    for function, indices in members.items():
-        for index in indices:
-            share = 1.0 if (function, index) in moved else shares.get((function, index), 0.0)
-            total += share * float(weights[function][index])
-    return total
+@lru_cache(maxsize=64)
+def _loads(function: Function) -> dict[str, NDArray[np.intp]]:
+    """The instructions of a function that load each resource."""
+    found: dict[str, list[int]] = {ISSUE: list(range(len(function.instructions)))}
+    for index, instruction in enumerate(function.instructions):
+        pipe = PIPES.get(instruction.info.pipe)
+        if pipe is not None:
+            found.setdefault(pipe, []).append(index)
+        if instruction.info.pipe is Pipe.LSU and is_memory(instruction):
+            found.setdefault(L1_REQUESTS, []).append(index)
+    return {resource: np.array(at, dtype=np.intp) for resource, at in found.items()}

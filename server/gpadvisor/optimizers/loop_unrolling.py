@@ -98,7 +98,7 @@ _LOSS: Final = -0.1
 """Low end where unrolling takes registers from other warps or code from the cache: slower by a tenth of M."""
 _FEW_TRIPS: Final = 4.0
 _SAID_LOOPS: Final = 2
-_EXPOSED: Final = 40
+_EXPOSED: Final = 32
 """A loop of more instructions covers much of a load's latency by itself."""
 _DIVERGED_THREADS: Final = 24.0
 _RECURRENCE_LIMIT: Final = 128
