@@ -641,7 +641,7 @@ def run(p: Packed, c: Slice, m: Machine, v: Values, r: Results) -> None:
     for slot in range(whole[BLOCK_SLOTS]):
         if number[NEXT_BLOCK] < whole[BLOCKS]:
             _start_block(p, m, v, slot, slot * whole[LAUNCH_CYCLES])
-    now = 0
+    now = number[NOW]  # not a literal 0, for which everything would be compiled once more
     number[NEXT_SAMPLE] = number[INTERVAL_NOW] // 2
     while number[FINISHED_BLOCKS] < whole[BLOCKS]:
         issued = _cycle(p, c, m, v, r, now)
