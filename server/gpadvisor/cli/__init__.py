@@ -5,8 +5,13 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
 from typing import Final
 
 from gpadvisor import __version__
@@ -29,14 +34,18 @@ settings are read from gpadvisor.toml or [tool.gpadvisor] in pyproject.toml
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return the exit code."""
+    _open_missing_streams()
     try:
-        return _run(arguments)
+        with _orderly_end():
+            return _run(arguments)
     except GpadvisorError as error:
         return _fail(str(error), error.exit_code)
     except BrokenPipeError:
         # The reader of the pipe has what it wanted; python would complain again when it flushes.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except _Ended as end:
+        return _fail("ended by a signal", 128 + end.number)
     except KeyboardInterrupt:
         return _fail("interrupted", 130)
     except OSError as error:
@@ -50,6 +59,37 @@ def main(arguments: Sequence[str] | None = None) -> int:
             "set GPADVISOR_DEBUG=1 for the traceback and report it",
             4,
         )
+
+
+class _Ended(BaseException):
+    """A signal that ends the process, as an exception: tools are stopped and temporary files removed."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
+
+
+@contextmanager
+def _orderly_end() -> Iterator[None]:
+    """Unwind on SIGTERM and SIGHUP as on Ctrl-C: tools run in groups of their own and would live on."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    # A signal that the caller ignores, as nohup does, stays ignored.
+    before = {number: signal.getsignal(number) for number in numbers}
+    taken = [number for number in numbers if before[number] is signal.SIG_DFL]
+    for number in taken:
+        signal.signal(number, _end)
+    try:
+        yield
+    finally:
+        for number in taken:
+            signal.signal(number, before[number])
+
+
+def _end(number: int, _frame: FrameType | None) -> None:
+    raise _Ended(number)
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -79,6 +119,14 @@ def _run(arguments: Sequence[str] | None) -> int:
     code: int = options.run(options)
     sys.stdout.flush()
     return code
+
+
+def _open_missing_streams() -> None:
+    """Where the caller has closed a standard stream, what goes there is lost, and nothing else."""
+    if sys.stdout is None:
+        sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 until the process ends
+    if sys.stderr is None:
+        sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 until the process ends
 
 
 def _fail(message: str, code: int) -> int:

@@ -142,6 +142,16 @@ def use_color(choice: str) -> bool:
 def write_output(text: str, path: Path | None) -> None:
     """Print, or write a file as a whole or not at all."""
     if path is None:
-        sys.stdout.write(text if text.endswith("\n") else text + "\n")
+        _print(text if text.endswith("\n") else text + "\n")
     else:
         write_atomically(path, text.encode())
+
+
+def _print(text: str) -> None:
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, "standard output") from error

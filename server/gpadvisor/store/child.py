@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import sys
 from pathlib import Path
@@ -12,6 +13,8 @@ from typing import Final
 ANSWER: Final = "answer.json"
 COLUMNS: Final = "columns.npz"
 BLOBS: Final = "blobs.bin"
+NO_ROOM: Final = "NoRoom"
+_NO_ROOM: Final = frozenset({errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC)})
 
 
 def limit_resources(memory_bytes: int, cpu_seconds: int) -> None:
@@ -42,6 +45,11 @@ def main(arguments: list[str]) -> int:
         answer = {"class": type(error).__name__, "message": str(error)}
     except MemoryError:
         answer = {"class": "MemoryError", "message": ""}
+    except OSError as error:
+        name = NO_ROOM if error.errno in _NO_ROOM else "Exception"
+        answer = {"class": name, "message": error.strerror or str(error)}
+        for big in (COLUMNS, BLOBS):  # the answer needs room, too
+            (Path(folder) / big).unlink(missing_ok=True)
     except Exception as error:  # noqa: BLE001 the border of the process: what is not foreseen is still one sentence
         answer = {"class": "Exception", "message": f"{type(error).__name__}: {error}"}
     else:

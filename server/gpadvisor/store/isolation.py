@@ -22,7 +22,7 @@ import numpy as np
 import gpadvisor
 from gpadvisor.errors import CancelledError, ProfileError, ProfileFormatError, ProfileMismatchError
 from gpadvisor.model.profile import Profile
-from gpadvisor.store.child import ANSWER, BLOBS, COLUMNS
+from gpadvisor.store.child import ANSWER, BLOBS, COLUMNS, NO_ROOM
 from gpadvisor.store.parts import TABLES, Parts, put_together
 
 _ERRORS: Final = {error.__name__: error for error in (ProfileError, ProfileFormatError, ProfileMismatchError)}
@@ -136,6 +136,11 @@ def _parts(folder: Path, answer: dict[str, Any]) -> Parts:
 def _error(path: Path, name: str, message: str, memory_bytes: int) -> ProfileError:
     if name in _ERRORS:
         return _ERRORS[name](message)
+    if name == NO_ROOM:
+        return ProfileError(
+            f"{path} cannot be read, since {tempfile.gettempdir()} cannot hold its parts ({message});"
+            " make room there, or name another folder in TMPDIR"
+        )
     if name == "MemoryError":
         return _too_large(path, memory_bytes)
     return ProfileFormatError(

@@ -38,11 +38,18 @@ _AGAIN: Final = "import it again from the report it came from"
 
 
 def write_snapshot(profile: Profile, path: Path, *, redact: bool = False) -> None:
-    """Write a snapshot, whole or not at all; ``redact`` removes paths, hosts and command lines."""
+    """Write a snapshot, whole or not at all; ``redact`` removes paths, hosts and command lines.
+
+    A link stays one and its target is replaced; a device or a pipe is written to, never replaced.
+    """
     data = snapshot_bytes(redacted(profile) if redact else profile)
     temporary: Path | None = None
     try:
-        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
+        if path.exists() and not path.is_file() and not path.is_dir():
+            path.write_bytes(data)
+            return
+        target = path.resolve()
+        with tempfile.NamedTemporaryFile(dir=target.parent, prefix=f".{target.name}.", delete=False) as file:
             temporary = Path(file.name)
             file.write(data)
             file.flush()
@@ -50,7 +57,7 @@ def write_snapshot(profile: Profile, path: Path, *, redact: bool = False) -> Non
         umask = os.umask(0)
         os.umask(umask)
         temporary.chmod(0o666 & ~umask)
-        temporary.replace(path)
+        temporary.replace(target)
         temporary = None
     except OSError as error:
         raise ProfileError(
@@ -138,6 +145,7 @@ def export_snapshot(path: Path, directory: Path) -> tuple[Path, ...]:
 
     members = _members(read_bytes(path))
     written: list[Path] = []
+    existed = directory.exists()
     try:
         if directory.exists() and any(directory.iterdir()):
             raise ProfileError(f"{directory} is not empty; name a new directory for the files of {path}")
@@ -150,10 +158,18 @@ def export_snapshot(path: Path, directory: Path) -> tuple[Path, ...]:
         for target in written:
             with contextlib.suppress(OSError):
                 target.unlink()
+        _remove_folders(directory, {target.parent for target in written}, itself=not existed)
         raise ProfileError(
             f"{path} cannot be unpacked into {directory}: {error.strerror or error}; choose another directory"
         ) from error
     return tuple(written)
+
+
+def _remove_folders(directory: Path, made: set[Path], *, itself: bool) -> None:
+    """Take back the empty folders of an export that failed."""
+    for folder in (*sorted(made - {directory}), *([directory] if itself else [])):
+        with contextlib.suppress(OSError):
+            folder.rmdir()
 
 
 def _members(data: bytes) -> dict[str, bytes]:

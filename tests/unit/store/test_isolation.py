@@ -12,7 +12,7 @@ from tests.ncu_writer import LaunchSpec, RuleSpec, write_report
 from tests.profile_values import assert_same_profile
 from tests.tiny_cubin import tiny_cubin
 
-from gpadvisor.errors import CancelledError, ProfileFormatError
+from gpadvisor.errors import CancelledError, ProfileError, ProfileFormatError
 from gpadvisor.store import isolation, load_profile, load_profile_isolated, write_snapshot
 
 SPEC = LaunchSpec(
@@ -145,3 +145,15 @@ def test_memory_is_limited(report: Path) -> None:
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(ProfileFormatError, match="does not exist"):
         load_profile_isolated(tmp_path / "absent.ncu-rep")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no limit of file sizes on Windows")
+def test_a_full_folder_for_temporary_files_is_named(report: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    code = (
+        "import resource, sys; sys.path.insert(0, sys.argv.pop(1)); from gpadvisor.store import child;"
+        "child.limit_resources = lambda *_: resource.setrlimit(resource.RLIMIT_FSIZE, (1024, 1024));"
+        "sys.exit(child.main(sys.argv[1:]))"
+    )
+    child(code, monkeypatch)
+    with pytest.raises(ProfileError, match=r"cannot hold its parts \(File too large\); make room there"):
+        load_profile_isolated(report)

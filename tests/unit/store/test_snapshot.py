@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import errno
 import io
 import json
+import os
+import threading
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -190,6 +193,53 @@ def test_a_full_disk_leaves_nothing_behind(
 def test_a_folder_that_is_not_there(profile: Profile, tmp_path: Path) -> None:
     with pytest.raises(ProfileError, match="cannot be written"):
         write_snapshot(profile, tmp_path / "absent" / "run.gpadvisor")
+
+
+def test_a_link_stays_a_link_and_a_pipe_a_pipe(profile: Profile, packed: bytes, tmp_path: Path) -> None:
+    link, target, pipe = tmp_path / "link", tmp_path / "target", tmp_path / "pipe"
+    target.write_bytes(b"older")
+    link.symlink_to(target)
+    write_snapshot(profile, link)
+    assert link.is_symlink()
+    assert target.read_bytes() == packed
+    os.mkfifo(pipe)
+    with contextlib.closing(_Reader(pipe)) as reader:
+        write_snapshot(profile, pipe)
+    assert reader.content == packed
+    assert pipe.is_fifo()
+
+
+def test_a_failed_export_takes_its_folders_back(
+    packed: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "run.gpadvisor"
+    path.write_bytes(packed)
+    write = Path.write_bytes
+
+    def full(self: Path, data: bytes) -> int:
+        if self.suffix == ".cubin":
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return write(self, data)
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with pytest.raises(ProfileError, match="cannot be unpacked"):
+        export_snapshot(path, tmp_path / "out")
+    assert [entry.name for entry in tmp_path.iterdir()] == ["run.gpadvisor"]
+
+
+class _Reader:
+    """Reads a pipe to its end in a thread of its own."""
+
+    def __init__(self, pipe: Path) -> None:
+        self.content = b""
+        self._thread = threading.Thread(target=self._read, args=(pipe,))
+        self._thread.start()
+
+    def _read(self, pipe: Path) -> None:
+        self.content = pipe.read_bytes()
+
+    def close(self) -> None:
+        self._thread.join(10)
 
 
 def test_the_digest_does_not_depend_on_the_archive(profile: Profile, packed: bytes) -> None:
