@@ -245,7 +245,7 @@ def test_too_many_registers_are_refused() -> None:
 )
 def test_values_without_sense_are_refused(change: dict[str, object]) -> None:
     with pytest.raises(UsageError):
-        SimulationConfig(**{"grid": (1, 1, 1), "block": (32, 1, 1), **change})  # type: ignore[arg-type]
+        SimulationConfig(**{"grid": (1, 1, 1), "block": (32, 1, 1), **change})  # type: ignore[arg-type] # values of several types
 
 
 def test_an_unknown_kernel_is_refused_with_those_there_are() -> None:
