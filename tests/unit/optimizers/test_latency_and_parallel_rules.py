@@ -81,6 +81,25 @@ def test_a_linked_list_cannot_overlap() -> None:
     assert "100.0 % of its latency is on values carried" in reason
 
 
+def test_atomics_stay_one_after_the_other() -> None:
+    body = "load| ATOMG.E.ADD.STRONG.GPU PT, R2, [R6.64], R10 // 5\nuse| FADD R8, R2, R9 // 5"
+    found = _match(loop_unrolling, context_of(listing(_loop(body)), ROWS, registers=20))
+    (adjustment,) = found.adjustments
+    assert (adjustment.expected, adjustment.high) == (0, 0)  # no order of instructions overlaps them
+    assert "100.0 % of its latency is on results of atomics" in adjustment.reason
+    advice = _match(code_reordering, context_of(listing(_loop(body)), ROWS)).advice
+    assert "An atomic stays where it is" in advice
+    assert "move it up" not in advice
+
+
+def test_a_load_behind_a_condition_waits_for_it() -> None:
+    body = "@P1 BRA skip\nload| LDG.E R2, [R6.64] // 5\nuse| FADD R8, R2, R9 // 5\nskip:\nSTS [R11], R8 // 6"
+    found = _match(loop_unrolling, context_of(listing(_loop(body)), ROWS, registers=20))
+    (adjustment,) = found.adjustments
+    assert (adjustment.expected, adjustment.high) == (0, 1)  # the author may lift the condition
+    assert "on loads behind a condition inside the pass" in adjustment.reason
+
+
 def test_a_barrier_in_each_pass() -> None:
     expected, reason = _expected(_loop(f"{STREAM}\nBAR.SYNC 0x0"))
     assert expected == pytest.approx(0.32)

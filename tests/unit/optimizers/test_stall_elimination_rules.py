@@ -226,12 +226,21 @@ def test_without_counters_the_throttle_stalls_count_in_part() -> None:
     assert estimate.expected == pytest.approx(400 / 220)
 
 
-def test_waste_without_a_busy_unit_lowers_the_equation() -> None:
+@pytest.mark.parametrize("sectors", [SECTORS, "memory_l2_sectors_global"])  # the latter in reports of 2020
+def test_waste_without_a_busy_unit_lowers_the_equation(sectors: str) -> None:
     rows = [Row("lg_throttle", "load", 300, 250), Row("selected", "use", 100)]
-    metrics = {SECTORS: {"load": 1000.0}, f"{SECTORS}_ideal": {"load": 250.0}}
+    metrics = {sectors: {"load": 1000.0}, f"{sectors}_ideal": {"load": 250.0}}
     found = _match(memory_transaction_reduction, context_of(listing(LOAD), rows, pc_metrics=metrics))
     assert found.measured_bound is None
     assert found.adjustments[0].expected == 0.75
+
+
+def test_shuffles_out_of_line_are_no_library_math() -> None:
+    text = (
+        ".function kernel\nagain:\nCALL.REL.NOINC __cuda_sm70_shflsync_bfly_p\n@P0 BRA again\nEXIT\n"
+        ".function __cuda_sm70_shflsync_bfly_p math_helper\nSHFL.BFLY PT, R2, R3, R4, R5\nRET.REL.NODEC R20 0x0"
+    )
+    assert "no library math" in _reason(fast_math, context_of(listing(text)))
 
 
 def test_drain_belongs_to_scattered_stores() -> None:
