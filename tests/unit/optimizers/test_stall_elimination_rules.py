@@ -238,7 +238,8 @@ def test_waste_without_a_busy_unit_lowers_the_equation(sectors: str) -> None:
 def test_shuffles_out_of_line_are_no_library_math() -> None:
     text = (
         ".function kernel\nagain:\nCALL.REL.NOINC __cuda_sm70_shflsync_bfly_p\n@P0 BRA again\nEXIT\n"
-        ".function __cuda_sm70_shflsync_bfly_p math_helper\nSHFL.BFLY PT, R2, R3, R4, R5\nRET.REL.NODEC R20 0x0"
+        ".function __cuda_sm70_shflsync_bfly_p math_helper\n"
+        "SHFL.BFLY PT, R2, R3, R4, R5\nRET.REL.NODEC R20 0x0"
     )
     assert "no library math" in _reason(fast_math, context_of(listing(text)))
 
