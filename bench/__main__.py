@@ -15,7 +15,16 @@ from dataclasses import dataclass
 from tests.kernels import nvdisasm_path
 
 from bench.inputs import FOLDER, Input, make_input
-from bench.measure import Command, Run, interleaved, median_ratio, median_seconds, peak_mib, run
+from bench.measure import (
+    Command,
+    Run,
+    interleaved,
+    median_cpu_ratio,
+    median_ratio,
+    median_seconds,
+    peak_mib,
+    run,
+)
 from bench.sources import Size
 
 SIZES = (
@@ -29,7 +38,7 @@ SIZES = (
 AIMS = {"structure": 1.5, "advice": 2.5}
 _HEADS = (
     *("kernels", "instructions", "sampled PCs", "nvdisasm -json"),
-    *("structure", "whole advice", "warm", "bare Python"),
+    *("structure", "whole advice", "structure, CPU", "advice, CPU", "warm", "bare Python"),
     *("peak of nvdisasm", "of structure", "of advice"),
 )
 
@@ -99,6 +108,7 @@ def table(cases: list[Case]) -> str:
             f"{case.input.sampled_pcs:,}",
             f"{median_seconds(base):.2f} s",
             *(f"{median_ratio(case.runs[name], base):.2f}x" for name in ("structure", "advice")),
+            *(f"{median_cpu_ratio(case.runs[name], base):.2f}x" for name in ("structure", "advice")),
             *(f"{median_seconds(case.runs[name]):.2f} s" for name in ("warm", "python")),
             *(f"{peak_mib(case.runs[name]):.0f} MiB" for name in ("nvdisasm", "structure", "advice")),
         ]
@@ -141,7 +151,12 @@ def main() -> None:
     if tool is None:
         raise SystemExit("nvdisasm is missing: pip install nvidia-cuda-nvdisasm")
     sizes = [size for size in SIZES if size.instructions <= options.largest]
-    cases = [measure(size, options.rounds, str(tool)) for size in sizes]
+    cases, failed = [], []
+    for size in sizes:
+        try:
+            cases.append(measure(size, options.rounds, str(tool)))
+        except (RuntimeError, subprocess.CalledProcessError) as error:
+            failed.append(f"{size.name}: {error}")
     where = f"{platform.machine()}, {os.cpu_count()} CPUs, Python {platform.python_version()}"
     print(f"{where}, medians of {options.rounds} rounds\n")
     print(table(cases))
@@ -149,6 +164,8 @@ def main() -> None:
         print(f"\n{stage_table(cases, what)}")
     missed = missed_aims(cases)
     print("\n" + ("\n".join(["aims missed:", *missed]) if missed else "all aims met"))
+    if failed:
+        raise SystemExit("\n".join(["not measured:", *failed]))
 
 
 if __name__ == "__main__":

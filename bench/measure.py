@@ -16,6 +16,7 @@ class Run:
     """One run of one command."""
 
     seconds: float
+    cpu_seconds: float  # of all its processes; what a busy machine changes least
     peak_mib: float  # of the largest of its processes
 
 
@@ -44,7 +45,8 @@ def run(command: Command) -> Run:
         process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
         raise RuntimeError(f"{' '.join(command.arguments)} ended with {process.returncode}")
-    return Run(seconds=seconds, peak_mib=usage.ru_maxrss / 1024)
+    cpu = usage.ru_utime + usage.ru_stime
+    return Run(seconds=seconds, cpu_seconds=cpu, peak_mib=usage.ru_maxrss / 1024)
 
 
 def interleaved(commands: Sequence[Command], rounds: int) -> dict[str, list[Run]]:
@@ -69,3 +71,8 @@ def median_ratio(runs: Sequence[Run], base: Sequence[Run]) -> float:
 def peak_mib(runs: Sequence[Run]) -> float:
     """The highest peak."""
     return max(entry.peak_mib for entry in runs)
+
+
+def median_cpu_ratio(runs: Sequence[Run], base: Sequence[Run]) -> float:
+    """The same of processor time."""
+    return statistics.median(a.cpu_seconds / b.cpu_seconds for a, b in zip(runs, base, strict=True))

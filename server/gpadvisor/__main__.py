@@ -18,7 +18,7 @@ def main() -> int:
 def relax_collector() -> None:
     """Look for cyclic garbage seldom: a command is short, and nearly all that it makes lives to its end.
 
-    With Python's own threshold, going through it all again and again took half of an analysis.
+    With Python's own threshold, going through it all again and again took 40 % of building a large program.
     """
     gc.freeze()
     gc.set_threshold(200_000, 20, 100)
