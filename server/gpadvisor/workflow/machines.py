@@ -6,7 +6,6 @@ from __future__ import annotations
 from pathlib import Path
 
 from gpadvisor import machine
-from gpadvisor.errors import MachineModelError
 from gpadvisor.model.machine import MachineModel
 from gpadvisor.workflow.opening import read_machine
 from gpadvisor.workflow.request import Request
@@ -20,7 +19,4 @@ def machine_model(arch: str, request: Request) -> MachineModel:
     """
     if request.settings.machine is not None:
         return machine.load_file(read_machine(Path(request.settings.machine)))
-    try:
-        return machine.load(arch)
-    except MachineModelError as error:
-        raise type(error)(f"{error}; or give your own table with --machine FILE") from error
+    return machine.load(arch)
