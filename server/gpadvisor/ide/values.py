@@ -19,7 +19,7 @@ class BaselineKind(Enum):
 
     EMBEDDED = "embedded"  # the profile carries the text
     COMPILED = "compiled"  # the text was compiled here, just now
-    HASHED = "hashed"  # this machine's file when the profile was imported: unverified
+    HASHED = "hashed"  # this machine's file when the profile was read here first: unverified
     UNKNOWN = "unknown"  # nothing is known; lines are taken as they are, unverified
 
 
@@ -48,30 +48,46 @@ class Related:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FindingPart:
+    """What one kernel contributes to a finding; template instantiations share their lines."""
+
+    kernel: str  # mangled
+    kernel_name: str  # short and demangled, with template arguments
+    samples: int  # matched on this line
+    importance: float | None  # share of this kernel's samples; None without samples
+    speedup: Estimate | None  # of the whole suggestion for this kernel; None for static findings and notes
+    program_speedup: Estimate | None  # of the whole profile, by Amdahl's law
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One suggestion (or tool note) on one line."""
+    """One suggestion (or tool note) on one line; kernels that share the line share the finding."""
 
     id: str  # fingerprint without line numbers: the same finding after a new analysis has the same one
     code: str
     slug: str
-    title: str
+    name: str  # of the rule, "Strength Reduction"
+    title: str  # the pattern found
     message: str  # the diagnostic's sentence, without the code
-    advice: str
+    advice: str  # what to change
     line: int
     token: str | None  # the source expression that the finding is about, where one is known
-    kernel: str  # mangled
+    kernel: str  # mangled; of the part with the most samples
     kernel_name: str  # short and demangled
     evidence: Evidence
-    samples: int  # matched on this line
-    importance: float | None  # share of the kernel's samples matched on this line; None without samples
-    speedup: Estimate | None  # of the whole suggestion; None for static findings and notes
+    samples: int  # matched on this line, over all parts
+    importance: float | None  # share of the first part's samples matched on this line; None without samples
+    matched: float | None  # the same on all lines of the suggestion
+    speedup: Estimate | None  # of the whole suggestion, all its lines together; None for static ones, notes
+    parts: tuple[FindingPart, ...]  # most samples first, the first one is ``kernel``
     related: tuple[Related, ...]  # most samples first, at most five
+    scope: Place | None  # head of the loop that the suggestion is about
     suppressed: str | None = None  # the reason given in the source
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StallShare:
-    """One stall reason on one line."""
+    """One stall reason on one line, or of one kernel."""
 
     reason: str
     plain: str  # in words
@@ -90,6 +106,7 @@ class LineData:
     latency: int
     share: float  # of the kernel's samples
     caused: int  # samples blamed on instructions of this line, its own included
+    instructions: int  # of the machine code on this line
     stalls: tuple[StallShare, ...]  # most samples first
 
 
@@ -105,17 +122,36 @@ class KernelView:
     evidence_reason: str
     device: str
     launch: str | None  # "launch 3 of 8: 4096 x 256 threads"
+    launch_index: int | None  # what a request for this launch names
+    duration_ns: float | None
     time_share: float | None
     samples: int
     latency: int
+    unplaced: int  # samples on no source line
     suggestions: int
     best: str | None  # id of the finding with the best expected speedup
+    best_code: str | None
+    best_speedup: Estimate | None
     together: Estimate | None  # joint estimate of the largest group
+    together_codes: tuple[str, ...]
     verdict: str
     stalls: tuple[StallShare, ...]
+    considered: tuple[str, ...]  # codes of suggestions below the thresholds or suppressed
     rejected: tuple[tuple[str, str], ...]  # code and failing condition
     assumptions: tuple[str, ...]  # of a model
     problems: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaunchView:
+    """One launch of the profile, for choosing."""
+
+    index: int
+    kernel: str  # mangled
+    name: str  # short and demangled
+    label: str  # "4096 x 256 threads, 1.2 ms"
+    duration_ns: float | None
+    analysed: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,11 +159,20 @@ class FileAnalysis:
     """Everything about one source file."""
 
     path: str  # as the line table has it
-    local: str | None  # on this machine
+    local: str | None  # on this machine, absolute
     baseline: str | None  # the text that the lines refer to
     baseline_kind: BaselineKind
     findings: tuple[Finding, ...]
     lines: tuple[LineData, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolNote:
+    """A tool diagnostic: what the numbers lack. Codes are GPA901 to GPA907."""
+
+    code: str
+    message: str
+    place: Place | None  # None: about the whole profile or a kernel
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,6 +183,55 @@ class EditorAnalysis:
     sha256: str
     collector: str | None
     collected_at: str | None  # ISO 8601, where the profile tells
-    kernels: tuple[KernelView, ...]
-    files: tuple[FileAnalysis, ...]
-    problems: tuple[tuple[str, str], ...]  # code and message
+    kernels: tuple[KernelView, ...]  # by share of GPU time
+    launches: tuple[LaunchView, ...]
+    files: tuple[FileAnalysis, ...]  # every file that a line with samples or a finding is in
+    problems: tuple[ToolNote, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SassRow:
+    """One instruction of the machine code beside its source."""
+
+    pc: int
+    text: str
+    stall_cycles: int
+    yields: bool
+    write_barrier: int | None
+    read_barrier: int | None
+    waits: tuple[int, ...]  # scoreboards
+    samples: int
+    latency: int
+    caused: int  # samples of other instructions that wait for this one
+    share: float | None  # of the kernel's samples; None without samples
+    reason: str | None  # the stall with the most samples
+    waits_for: int | None  # row of the instruction that most of these samples are blamed on
+    place: Place | None
+    inline: tuple[Place, ...]  # call sites, innermost first
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SassView:
+    """The machine code of one kernel and of what it calls."""
+
+    kernel: str  # mangled
+    name: str
+    arch: str
+    evidence: Evidence
+    samples: int
+    functions: tuple[tuple[str, int], ...]  # name and first row
+    rows: tuple[SassRow, ...]
+    truncated: int  # rows left out, of very large kernels
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LedgerEntry:
+    """One prediction beside what came of it."""
+
+    kernel: str  # mangled, as it is now
+    kernel_name: str
+    code: str
+    predicted: Estimate
+    achieved: float | None  # time before / time now, of the whole kernel
+    still_found: bool  # whether the suggestion is made again
+    comparable: str | None  # why the two times cannot be compared; None where they can
