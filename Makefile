@@ -52,6 +52,7 @@ bench: $(TEST)
 
 docs: $(BASE)
 	$(BIN)/python -m docs.generate
+	$(BIN)/python -m docs.generate_editor
 
 validate: $(TEST)
 	GPADVISOR_VALIDATE=1 $(BIN)/python -m pytest -n $(JOBS) -q -m validate $(ARGS)

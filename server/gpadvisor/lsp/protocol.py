@@ -1,0 +1,246 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the server and our own client say beyond LSP; other clients see none of it.
+
+A client asks for it with ``capabilities.experimental.gpadvisor = true``. Fields travel in camelCase; lines
+count from 0, as everywhere in LSP. The client's types are generated from this module.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final, Literal
+
+HEAT: Final = "gpadvisor/heat"
+STATUS: Final = "gpadvisor/status"
+FIX_CHECKED: Final = "gpadvisor/fixChecked"
+SASS: Final = "gpadvisor/sass"
+KERNELS: Final = "gpadvisor/kernels"
+EXPLAIN: Final = "gpadvisor/explain"
+DEBUG_INFORMATION: Final = "gpadvisor/debugInformation"
+
+State = Literal["idle", "busy", "error", "noProfile", "untrusted", "disabled"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InitializationOptions:
+    """``initializationOptions``; every part may be missing."""
+
+    trusted: bool = True  # false: nothing of the workspace is compiled, disassembled, read or run
+    settings: dict[str, object] = field(default_factory=dict)  # the section ``gpadvisor``, nested
+    sample_folder: str | None = None  # of the walkthrough: may be read without trust
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeatLine:
+    """One line with samples."""
+
+    line: int
+    share: float  # of the chosen kernel's samples, 0 to 1
+    level: int  # 1 (least) to 5, of the line with most samples
+    stale: bool  # edited since the profile
+    text: str  # for the tooltip: Markdown
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeatParams:
+    """Notification to the client: all heat of a document; replaces what was sent before."""
+
+    uri: str
+    version: int | None  # of the document that the lines are in; None: not open
+    lines: list[HeatLine]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatusParams:
+    """Notification to the client: what the status item says."""
+
+    state: State
+    uri: str | None  # of the document that the rest is about; None: the workspace
+    text: str  # short, for the item itself
+    detail: str  # one line more
+    device: str | None
+    profile: str | None  # path
+    collected_at: str | None  # ISO 8601
+    evidence: str | None  # "measured", "counted", "modelled", "static"
+    kernel: str | None  # short name of the chosen kernel
+    findings: int
+    stale_share: float  # of the profile's samples in this document, on lines edited since
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FixCheckedParams:
+    """Notification to the client: what a quick fix has done to the machine code."""
+
+    uri: str
+    line: int
+    code: str
+    title: str  # of the quick fix
+    outcome: Literal["gone", "remains", "notCompiled", "cancelled"]
+    text: str  # "F2F x2 and DFMA gone, 1 FFMA added, registers unchanged"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SassParams:
+    """Request to the server."""
+
+    uri: str
+    line: int | None = None  # prefer the kernel that has code for this line
+    kernel: str | None = None  # mangled name; None: the chosen one
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SassRow:
+    """One instruction."""
+
+    address: int
+    text: str  # "LDG.E R2, desc[UR4][R2.64]"
+    control: str  # decoded: "stall 4, yield, write B0, wait B1"
+    samples: int
+    share: float | None  # of the kernel's samples; None: nothing was sampled
+    reason: str | None  # the stall with most samples
+    causes: int  # samples of other instructions that wait for this one
+    waits_for: int | None  # row of the instruction that most of the samples are blamed on
+    uri: str | None  # of the source
+    line: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SassFunction:
+    """Where a function begins."""
+
+    name: str
+    row: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SassResult:
+    """The machine code of one kernel."""
+
+    title: str
+    kernel: str | None
+    arch: str | None
+    evidence: str | None
+    functions: list[SassFunction]
+    rows: list[SassRow]
+    truncated: int  # rows left out
+    message: str | None  # why there is nothing, in a sentence
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KernelsParams:
+    """Request to the server."""
+
+    uri: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KernelChoice:
+    """One kernel with lines in the document."""
+
+    kernel: str  # mangled name
+    name: str  # short, with template arguments
+    description: str  # "41 % of GPU time, launch 3 of 8"
+    detail: str  # evidence, origin
+    chosen: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KernelsResult:
+    """Kernels to pick from, most GPU time first."""
+
+    choices: list[KernelChoice]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExplainParams:
+    """Request to the server."""
+
+    code: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExplainResult:
+    """A rule's page."""
+
+    markdown: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DebugInformationResult:
+    """What a bug report needs: versions, settings, tools, profiles, workers. No source text."""
+
+    markdown: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Command:
+    """One command of ``workspace/executeCommand``."""
+
+    id: str
+    arguments: str  # in words
+    does: str
+
+
+ANALYZE_FILE: Final = "gpadvisor.server.analyzeFile"
+MODEL_FILE: Final = "gpadvisor.server.modelFile"
+IMPORT_PROFILE: Final = "gpadvisor.server.importProfile"
+PROFILE: Final = "gpadvisor.server.profile"
+SELECT_KERNEL: Final = "gpadvisor.server.selectKernel"
+EXPLAIN_COMMAND: Final = "gpadvisor.server.explain"
+TOGGLE_ANNOTATIONS: Final = "gpadvisor.server.toggleAnnotations"
+CHECK_FIX: Final = "gpadvisor.server.checkFix"
+DOCTOR: Final = "gpadvisor.server.doctor"
+CANCEL: Final = "gpadvisor.server.cancel"
+
+COMMANDS: Final = (
+    Command(id=ANALYZE_FILE, arguments="uri", does="compile and analyse now, whatever `gpadvisor.run` says"),
+    Command(
+        id=MODEL_FILE,
+        arguments="uri",
+        does="simulate the kernels whose launch is stated, and show the model's findings",
+    ),
+    Command(
+        id=IMPORT_PROFILE,
+        arguments="path or uri of a report or snapshot",
+        does="read a profile, wherever it lies, and show it in the files it names",
+    ),
+    Command(
+        id=PROFILE,
+        arguments="uri",
+        does="run the user's `gpadvisor.profile.command` and show the profile that it writes",
+    ),
+    Command(
+        id=SELECT_KERNEL,
+        arguments="uri, mangled name or nothing",
+        does="choose the kernel (launch, instantiation) that colours a document; without a name the user "
+        "is asked",
+    ),
+    Command(id=EXPLAIN_COMMAND, arguments="code", does="return the rule's page; show it, where that helps"),
+    Command(
+        id=TOGGLE_ANNOTATIONS,
+        arguments="nothing",
+        does="switch hints, lenses and heat off and on for the session",
+    ),
+    Command(
+        id=CHECK_FIX,
+        arguments="uri, fix id (sent by quick fixes)",
+        does="rebuild with and without a quick fix, and say what changed in the machine code",
+    ),
+    Command(id=DOCTOR, arguments="nothing", does="return what is installed here and what is missing"),
+    Command(id=CANCEL, arguments="nothing", does="stop everything that runs"),
+)
+
+CLIENT_SELECT_KERNEL: Final = "gpadvisor.selectKernel"
+CLIENT_EXPLAIN: Final = "gpadvisor.explainAdvice"
+CLIENT_OPEN_SASS: Final = "gpadvisor.openSass"
+CLIENT_SHOW_LOCATION: Final = "gpadvisor.showLocation"
+"""Commands that our client has and that lenses and actions name there: (uri), (code), (uri, line),
+(uri, line, character)."""
+
+NOTIFICATIONS: Final = {HEAT: HeatParams, STATUS: StatusParams, FIX_CHECKED: FixCheckedParams}
+REQUESTS: Final = {
+    SASS: (SassParams, SassResult),
+    KERNELS: (KernelsParams, KernelsResult),
+    EXPLAIN: (ExplainParams, ExplainResult),
+    DEBUG_INFORMATION: (None, DebugInformationResult),
+}

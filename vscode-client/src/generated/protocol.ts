@@ -1,0 +1,146 @@
+// Generated from server/gpadvisor/lsp by `make docs`; do not edit.
+
+export const HEAT = "gpadvisor/heat";
+export const STATUS = "gpadvisor/status";
+export const FIX_CHECKED = "gpadvisor/fixChecked";
+export const SASS = "gpadvisor/sass";
+export const KERNELS = "gpadvisor/kernels";
+export const EXPLAIN = "gpadvisor/explain";
+export const DEBUG_INFORMATION = "gpadvisor/debugInformation";
+export const ANALYZE_FILE = "gpadvisor.server.analyzeFile";
+export const MODEL_FILE = "gpadvisor.server.modelFile";
+export const IMPORT_PROFILE = "gpadvisor.server.importProfile";
+export const PROFILE = "gpadvisor.server.profile";
+export const SELECT_KERNEL = "gpadvisor.server.selectKernel";
+export const EXPLAIN_COMMAND = "gpadvisor.server.explain";
+export const TOGGLE_ANNOTATIONS = "gpadvisor.server.toggleAnnotations";
+export const CHECK_FIX = "gpadvisor.server.checkFix";
+export const DOCTOR = "gpadvisor.server.doctor";
+export const CANCEL = "gpadvisor.server.cancel";
+export const CLIENT_SELECT_KERNEL = "gpadvisor.selectKernel";
+export const CLIENT_EXPLAIN = "gpadvisor.explainAdvice";
+export const CLIENT_OPEN_SASS = "gpadvisor.openSass";
+export const CLIENT_SHOW_LOCATION = "gpadvisor.showLocation";
+
+export type State = "idle" | "busy" | "error" | "noProfile" | "untrusted" | "disabled";
+
+/** ``initializationOptions``; every part may be missing. */
+export interface InitializationOptions {
+  readonly trusted?: boolean;
+  readonly settings?: Readonly<Record<string, unknown>>;
+  readonly sampleFolder?: string | null;
+}
+
+/** One line with samples. */
+export interface HeatLine {
+  readonly line: number;
+  readonly share: number;
+  readonly level: number;
+  readonly stale: boolean;
+  readonly text: string;
+}
+
+/** Notification to the client: all heat of a document; replaces what was sent before. */
+export interface HeatParams {
+  readonly uri: string;
+  readonly version: number | null;
+  readonly lines: readonly HeatLine[];
+}
+
+/** Notification to the client: what the status item says. */
+export interface StatusParams {
+  readonly state: "idle" | "busy" | "error" | "noProfile" | "untrusted" | "disabled";
+  readonly uri: string | null;
+  readonly text: string;
+  readonly detail: string;
+  readonly device: string | null;
+  readonly profile: string | null;
+  readonly collectedAt: string | null;
+  readonly evidence: string | null;
+  readonly kernel: string | null;
+  readonly findings: number;
+  readonly staleShare: number;
+}
+
+/** Notification to the client: what a quick fix has done to the machine code. */
+export interface FixCheckedParams {
+  readonly uri: string;
+  readonly line: number;
+  readonly code: string;
+  readonly title: string;
+  readonly outcome: "gone" | "remains" | "notCompiled" | "cancelled";
+  readonly text: string;
+}
+
+/** Request to the server. */
+export interface SassParams {
+  readonly uri: string;
+  readonly line?: number | null;
+  readonly kernel?: string | null;
+}
+
+/** One instruction. */
+export interface SassRow {
+  readonly address: number;
+  readonly text: string;
+  readonly control: string;
+  readonly samples: number;
+  readonly share: number | null;
+  readonly reason: string | null;
+  readonly causes: number;
+  readonly waitsFor: number | null;
+  readonly uri: string | null;
+  readonly line: number | null;
+}
+
+/** Where a function begins. */
+export interface SassFunction {
+  readonly name: string;
+  readonly row: number;
+}
+
+/** The machine code of one kernel. */
+export interface SassResult {
+  readonly title: string;
+  readonly kernel: string | null;
+  readonly arch: string | null;
+  readonly evidence: string | null;
+  readonly functions: readonly SassFunction[];
+  readonly rows: readonly SassRow[];
+  readonly truncated: number;
+  readonly message: string | null;
+}
+
+/** Request to the server. */
+export interface KernelsParams {
+  readonly uri: string;
+}
+
+/** One kernel with lines in the document. */
+export interface KernelChoice {
+  readonly kernel: string;
+  readonly name: string;
+  readonly description: string;
+  readonly detail: string;
+  readonly chosen: boolean;
+}
+
+/** Kernels to pick from, most GPU time first. */
+export interface KernelsResult {
+  readonly choices: readonly KernelChoice[];
+}
+
+/** Request to the server. */
+export interface ExplainParams {
+  readonly code: string;
+}
+
+/** A rule's page. */
+export interface ExplainResult {
+  readonly markdown: string;
+}
+
+/** What a bug report needs: versions, settings, tools, profiles, workers. No source text. */
+export interface DebugInformationResult {
+  readonly markdown: string;
+}
