@@ -15,10 +15,30 @@ from types import FrameType
 from typing import Final
 
 from gpadvisor import __version__
-from gpadvisor.cli import advise, blame, compare, explain, export_snapshot, import_report, rules, simulate
+from gpadvisor.cli import (
+    advise,
+    blame,
+    compare,
+    doctor,
+    explain,
+    export_snapshot,
+    import_report,
+    rules,
+    simulate,
+)
 from gpadvisor.errors import GpadvisorError
 
-COMMANDS: Final = (advise, blame, compare, import_report, export_snapshot, simulate, explain, rules)
+COMMANDS: Final = (
+    advise,
+    blame,
+    compare,
+    import_report,
+    export_snapshot,
+    simulate,
+    doctor,
+    explain,
+    rules,
+)
 
 _EPILOG = """\
 exit codes:

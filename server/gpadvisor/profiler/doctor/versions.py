@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Do driver, tools and GPU fit each other?
+
+Oldest driver of each major CUDA version: NVIDIA, "CUDA Compatibility", minor version compatibility.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from gpadvisor.profiler.doctor.situation import Situation
+from gpadvisor.profiler.doctor.verdicts import Check, Layer, Status
+
+OLDEST_DRIVER: Final = {11: (450, 80), 12: (525, 60), 13: (580, 65)}
+"""By major CUDA version, on Linux."""
+_OLDEST_GPU: Final = (7, 0)
+_OLDEST_GPU_OF_CUDA_13: Final = (7, 5)
+
+
+def version_checks(situation: Situation) -> Iterator[Check]:
+    """What does not fit; nothing where all does."""
+    driver = situation.driver
+    version = situation.cupti.version if situation.cupti is not None and situation.ncu is None else None
+    # Some releases number the library by their year instead.
+    needed = OLDEST_DRIVER.get(version[0]) if version else None
+    if version and driver and needed and driver[:2] < needed:
+        yield _too_old("CUPTI", version[0], driver, needed)
+    for gpu in situation.gpus:
+        if gpu.capability is None:
+            continue
+        shown = f"{gpu.name} is of compute capability {gpu.capability[0]}.{gpu.capability[1]}"
+        if gpu.capability < _OLDEST_GPU:
+            yield Check(
+                name="architecture",
+                status=Status.BLOCKED,
+                found=shown,
+                meaning="PC samples with these stall reasons exist from 7.0 (Volta) on",
+                layer=Layer.HARDWARE,
+                action="gpadvisor profile --host user@gpu-box -- ./app",
+                retry_helps=False,
+            )
+        elif gpu.capability < _OLDEST_GPU_OF_CUDA_13:
+            yield Check(
+                name="architecture",
+                status=Status.NOTE,
+                found=shown,
+                meaning="CUDA 13 no longer knows it: use the compiler, CUPTI and ncu of CUDA 12",
+                layer=Layer.USER,
+                action="pip install nvidia-cuda-nvrtc-cu12 nvidia-cuda-cupti-cu12",
+            )
+
+
+def _too_old(name: str, major: int, driver: tuple[int, ...], needed: tuple[int, ...]) -> Check:
+    package = f"nvidia-cuda-cupti-cu{12 if driver[:2] >= OLDEST_DRIVER[12] else 11}"
+    return Check(
+        name="versions",
+        status=Status.BLOCKED,
+        found=f"{name} is of CUDA {major}, the driver is {'.'.join(map(str, driver))}",
+        meaning=f"CUDA {major} needs driver {needed[0]} or newer",
+        layer=Layer.USER,
+        action=f"pip install {package}",
+        admin_text=f"Please update the NVIDIA driver to {needed[0]} or newer.",
+        retry_helps=False,
+    )

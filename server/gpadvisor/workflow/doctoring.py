@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The doctor's examination: this machine and, where asked, the CUDA code of one application."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from gpadvisor.cubin import read_cubin
+from gpadvisor.errors import CubinError, GpadvisorError, ToolError
+from gpadvisor.profiler.doctor import Diagnosis, Situation, diagnose, observe
+from gpadvisor.toolchain.discovery import find_tools
+from gpadvisor.toolchain.process import run_tool
+
+_EXTRACT_SECONDS: Final = 60.0
+_MAX_CUBINS: Final = 200
+_MAX_CUBIN_BYTES: Final = 256 << 20
+
+
+def examine_machine(application: Path | None = None) -> Diagnosis:
+    """Look at this machine and decide what works.
+
+    Raises:
+        GpadvisorError: the application does not exist.
+    """
+    situation = observe()
+    if application is not None:
+        situation = _with_application(situation, application)
+    return diagnose(situation)
+
+
+def _with_application(situation: Situation, application: Path) -> Situation:
+    if not application.is_file():
+        raise GpadvisorError(f"{application} is no file; give the application whose CUDA code to look at")
+    try:
+        cubins = _cubins(application)
+    except ToolError as error:
+        return replace(situation, binary=application.name, binary_problem=str(error))
+    with_lines = [cubin for cubin in cubins if cubin]
+    return replace(
+        situation,
+        binary=application.name,
+        binary_has_line_info=len(with_lines) == len(cubins) if cubins else None,
+    )
+
+
+def _cubins(application: Path) -> list[bool]:
+    """For each cubin inside an application with code in it, whether it has line information."""
+    tools = find_tools("cuobjdump")
+    if not tools:
+        raise ToolError("cuobjdump was not found; install the package nvidia-cuda-cuobjdump")
+    with tempfile.TemporaryDirectory(prefix="gpadvisor-") as folder:
+        # It ends with an error where there is no device code: what was written says more.
+        run_tool(
+            [tools[0].path, "--extract-elf", "all", application.resolve()],
+            timeout_seconds=_EXTRACT_SECONDS,
+            directory=Path(folder),
+            check=False,
+        )
+        found = []
+        for path in sorted(Path(folder).iterdir())[:_MAX_CUBINS]:
+            if path.is_symlink() or path.stat().st_size > _MAX_CUBIN_BYTES:
+                continue
+            try:
+                cubin = read_cubin(path.read_bytes())
+            except CubinError:
+                continue
+            if cubin.sections:
+                found.append(cubin.has_line_info)
+    return found
