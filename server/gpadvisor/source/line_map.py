@@ -1,0 +1,251 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which line of a text is which line of another: unchanged ones in order, then blocks that were moved.
+
+Anchors are lines that stand once in both texts (patience diff); what lies between them is aligned by Myers'
+greedy algorithm. All of it spends from one budget, as a text can be made to be expensive; what no budget is
+left for stays unmatched.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from typing import Final
+
+_STEPS: Final = 2_000_000
+"""Elementary steps of one comparison; a million take about half a second."""
+_MAX_DIFFERENCES: Final = 500
+_MIN_MOVED: Final = 8
+"""Letters that a single moved line must have: a brace says nothing about where it came from."""
+_LOOKED_AT: Final = 4_096
+"""Letters of a line without which it is the same with other white space; longer lines are generated ones."""
+_WORD: Final = re.compile(r"\w")
+_OWN_COMMENT: Final = re.compile(r"\s*(?://|/\*|#)\s*gpadvisor:")
+
+Span = tuple[int, int, int, int]  # old start, old end, new start, new end
+
+
+def split_lines(text: str) -> list[str]:
+    """The lines as compilers and editors count them: form feeds and the like end none."""
+    return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+
+
+def line_keys(text: str) -> tuple[str, ...]:
+    """The lines without white space and without comments to gpadvisor, neither of which changes the code."""
+    return tuple(_key(line) for line in split_lines(text))
+
+
+def _key(line: str) -> str:
+    rest = line[_LOOKED_AT:]
+    head = line[:_LOOKED_AT] if rest else line
+    if not rest and "gpadvisor:" in head:
+        found = _OWN_COMMENT.search(head)
+        head = head if found is None else head[: found.start()]
+    return "".join(head.split()) + rest
+
+
+class _Budget:
+    """Steps left."""
+
+    def __init__(self, steps: int) -> None:
+        self.left = steps
+
+    def spend(self, steps: int) -> bool:
+        self.left -= steps
+        return self.left >= 0
+
+
+def match_in_order(old: Sequence[str], new: Sequence[str], steps: int = _STEPS) -> dict[int, int]:
+    """Equal lines of both texts, in the same order in both; positions from 0."""
+    numbers: dict[str, int] = {}
+    left = [numbers.setdefault(line, len(numbers)) for line in old]
+    right = [numbers.setdefault(line, len(numbers)) for line in new]
+    matched: dict[int, int] = {}
+    budget = _Budget(steps)
+    pending: list[Span] = [(0, len(left), 0, len(right))]
+    while pending:
+        span = _trimmed(left, right, pending.pop(), matched)
+        if span[0] == span[1] or span[2] == span[3]:
+            continue
+        if not budget.spend(span[1] - span[0] + span[3] - span[2]):
+            _in_place(left, right, span, matched)
+            continue
+        anchors = _anchors(left, right, span)
+        if anchors:
+            pending += _between(span, anchors, matched)
+        elif not _aligned(left, right, span, matched, budget):
+            _in_place(left, right, span, matched)
+    return matched
+
+
+def _trimmed(left: list[int], right: list[int], span: Span, matched: dict[int, int]) -> Span:
+    """The span without the equal lines at both ends, which are matched."""
+    a, a_end, b, b_end = span
+    while a < a_end and b < b_end and left[a] == right[b]:
+        matched[a] = b
+        a, b = a + 1, b + 1
+    while a < a_end and b < b_end and left[a_end - 1] == right[b_end - 1]:
+        a_end, b_end = a_end - 1, b_end - 1
+        matched[a_end] = b_end
+    return a, a_end, b, b_end
+
+
+def _anchors(left: list[int], right: list[int], span: Span) -> list[tuple[int, int]]:
+    """Lines that stand once on both sides of the span: the longest ascending series of them."""
+    a, a_end, b, b_end = span
+    in_old, in_new = Counter(left[a:a_end]), Counter(right[b:b_end])
+    where = {right[at]: at for at in range(b, b_end) if in_new[right[at]] == 1 and in_old[right[at]] == 1}
+    pairs = [(at, where[left[at]]) for at in range(a, a_end) if left[at] in where]
+    tails: list[int] = []  # new position at the end of the best series of each length
+    ends: list[int] = []  # its pair
+    before: list[int] = []
+    for index, (_, at) in enumerate(pairs):
+        length = bisect_left(tails, at)
+        before.append(ends[length - 1] if length else -1)
+        if length == len(tails):
+            tails.append(at)
+            ends.append(index)
+        else:
+            tails[length], ends[length] = at, index
+    series: list[tuple[int, int]] = []
+    at = ends[-1] if ends else -1
+    while at >= 0:
+        series.append(pairs[at])
+        at = before[at]
+    return series[::-1]
+
+
+def _between(span: Span, anchors: Sequence[tuple[int, int]], matched: dict[int, int]) -> list[Span]:
+    a, a_end, b, b_end = span
+    gaps: list[Span] = []
+    for old, new in anchors:
+        matched[old] = new
+        gaps.append((a, old, b, new))
+        a, b = old + 1, new + 1
+    return [*gaps, (a, a_end, b, b_end)]
+
+
+def _aligned(left: list[int], right: list[int], span: Span, matched: dict[int, int], budget: _Budget) -> bool:
+    """Match the span with as few insertions and deletions as possible; False where that takes too many."""
+    a, a_end, b, b_end = span
+    width, height = a_end - a, b_end - b
+    furthest = {1: 0}  # on each diagonal x - y, the x reached
+    rounds: list[dict[int, int]] = []
+    for differences in range(min(width + height, _MAX_DIFFERENCES) + 1):
+        reached: dict[int, int] = {}
+        rounds.append(furthest)
+        for diagonal in range(-differences, differences + 1, 2):
+            x = _step(furthest, diagonal, differences)[1]
+            start = x
+            while x < width and x - diagonal < height and left[a + x] == right[b + x - diagonal]:
+                x += 1
+            if diagonal == width - height and x >= width:
+                _walk_back(rounds, (a, b), (width, height), matched)
+                return True
+            reached[diagonal] = x
+            if not budget.spend(2 + x - start):
+                return False
+        furthest = reached
+    return False
+
+
+def _step(furthest: Mapping[int, int], diagonal: int, differences: int) -> tuple[int, int]:
+    """The diagonal that the furthest path to this one comes from, and the x that it arrives at."""
+    below = diagonal == -differences or (
+        diagonal != differences and furthest[diagonal - 1] < furthest[diagonal + 1]
+    )
+    return (diagonal + 1, furthest[diagonal + 1]) if below else (diagonal - 1, furthest[diagonal - 1] + 1)
+
+
+def _walk_back(
+    rounds: Sequence[Mapping[int, int]], start: tuple[int, int], end: tuple[int, int], matched: dict[int, int]
+) -> None:
+    (a, b), (x, y) = start, end
+    for differences in range(len(rounds) - 1, -1, -1):
+        furthest = rounds[differences]
+        before, arrived = _step(furthest, x - y, differences)
+        while x > arrived:
+            x, y = x - 1, y - 1
+            matched[a + x] = b + y
+        x = furthest[before]
+        y = x - before
+
+
+def _in_place(left: list[int], right: list[int], span: Span, matched: dict[int, int]) -> None:
+    """What is left when the budget is spent: lines that are equal and equally far from the start."""
+    a, a_end, b, b_end = span
+    for offset in range(min(a_end - a, b_end - b)):
+        if left[a + offset] == right[b + offset]:
+            matched[a + offset] = b + offset
+
+
+def match_moved(old: Sequence[str], new: Sequence[str], matched: Mapping[int, int]) -> dict[int, int]:
+    """Blocks that were cut in one place and pasted in another, as far as there is no doubt which.
+
+    A block grows from a line, or two lines in a row, that both texts have once.
+    """
+    used, taken = set(matched), set(matched.values())
+    moved: dict[int, int] = {}
+    for length in (1, 2):
+        free_old = [at for at in range(len(old)) if at not in used]
+        free_new = [at for at in range(len(new)) if at not in taken]
+        if not free_old or not free_new:
+            break
+        seeds = _unique(old, free_old, new, free_new, length)
+        for at in free_old:
+            if at in seeds and at not in used and seeds[at] not in taken:
+                block = _grown(old, new, (at, seeds[at]), used, taken)
+                if _speaks(old, block):
+                    moved.update(block)
+                    used.update(block)
+                    taken.update(block.values())
+    return moved
+
+
+def _unique(
+    old: Sequence[str], free_old: Sequence[int], new: Sequence[str], free_new: Sequence[int], length: int
+) -> dict[int, int]:
+    """Runs of free lines that both texts have once, as a whole."""
+    here, there = _runs(old, length), _runs(new, length)
+    free = set(free_new)
+    places = {
+        there[at]: at
+        for at in free_new
+        if at < len(there) and all(at + step in free for step in range(length))
+    }
+    once_old, once_new = Counter(here), Counter(there)
+    return {
+        at: places[here[at]]
+        for at in free_old
+        if at < len(here) and here[at] in places and once_old[here[at]] == 1 == once_new[here[at]]
+    }
+
+
+def _runs(lines: Sequence[str], length: int) -> list[tuple[str, ...]]:
+    return list(zip(*(lines[start:] for start in range(length)), strict=False))
+
+
+def _grown(
+    old: Sequence[str],
+    new: Sequence[str],
+    seed: tuple[int, int],
+    used: Collection[int],
+    taken: Collection[int],
+) -> dict[int, int]:
+    """The block around a seed: equal lines on both sides that nothing else has claimed."""
+    block: dict[int, int] = {}
+    for step in (1, -1):
+        a, b = seed
+        while 0 <= a < len(old) and 0 <= b < len(new) and old[a] == new[b]:
+            if a in used or b in taken:
+                break
+            block[a] = b
+            a, b = a + step, b + step
+    return block
+
+
+def _speaks(old: Sequence[str], block: Mapping[int, int]) -> bool:
+    """Whether a block says enough to be told from others."""
+    return sum(len(old[at]) for at in block if _WORD.search(old[at])) >= _MIN_MOVED
