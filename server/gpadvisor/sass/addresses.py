@@ -12,8 +12,8 @@ from gpadvisor.sass.tokens import Address, Operand, OperandKind, span
 
 _SURFACE_ACCESSES: Final = frozenset({"SULD", "SUST", "SUATOM", "SURED", "SUQUERY"})
 _SURFACES: Final = {"1D": 1, "2D": 2, "3D": 3, "1D_ARRAY": 2, "2D_ARRAY": 3, "ARRAY_1D": 2, "ARRAY_2D": 3}
-_BULK_COPIES: Final = frozenset({"UBLKCP", "UBLKPF", "UBLKRED", "UTMACCTL"})
-_BEFORE_COORDINATES: Final = {"UTMALDG": 2, "UTMASTG": 1, "UTMAREDG": 1, "UTMAPF": 0}
+_BULK_COPIES: Final = frozenset({"UBLKCP", "UBLKL2CCTL", "UBLKPF", "UBLKRED", "UTMACCTL"})
+_BEFORE_COORDINATES: Final = {"UTMALDG": 2, "UTMASTG": 1, "UTMAREDG": 1, "UTMAPF": 0, "UTMAL2CCTL": 0}
 """Uniform registers in front of a tensor's coordinates: the place in shared memory, the barrier of loads."""
 
 _HIDING_ARCHITECTURES: Final = frozenset({80, 86, 87, 88, 89})

@@ -27,7 +27,7 @@ from gpadvisor.sass.addresses import Form, hidden_descriptor, hides_descriptor
 from gpadvisor.sass.branches import inside, printed_target, relative_target
 from gpadvisor.sass.control import code_words, control_codes, guard_fields
 from gpadvisor.sass.listing import SassLine
-from gpadvisor.sass.opcodes import NEVER_EXECUTED, opcode_info
+from gpadvisor.sass.opcodes import NEVER_EXECUTED, awaited, opcode_info
 from gpadvisor.sass.operands import Accesses, accesses
 from gpadvisor.sass.tokens import Operand, OperandKind, parse_operand, split_operands
 from gpadvisor.sass.widths import access_bytes
@@ -101,7 +101,7 @@ def decode(
                 decoded.guard,
                 decoded.defs,
                 decoded.uses,
-                decoded.info,
+                decoded.info if control.write_barrier is None else awaited(decoded.info),
                 control,
                 target,
                 callee,

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib import resources
 from typing import Any, Final
@@ -103,3 +103,13 @@ def opcode_info(arch: str, mnemonic: str) -> OpcodeInfo:
             return row.info(plain)
     row = table.get(base)
     return UNKNOWN_OPCODE if row is None else row.info(plain)
+
+
+@lru_cache(maxsize=1 << 10)
+def awaited(info: OpcodeInfo) -> OpcodeInfo:
+    """The facts about an instruction that sets a write barrier: whoever reads its result waits for that.
+
+    The encoding has the last word, for compilers differ: ptxas 13.0 schedules the FP64 arithmetic of sm_100
+    by stall counts, ptxas 13.5 by scoreboards.
+    """
+    return info if info.variable_latency else replace(info, variable_latency=True)

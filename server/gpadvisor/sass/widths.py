@@ -177,4 +177,5 @@ _BY_OPCODE: Final[dict[str, Callable[[Modifiers], Widths]]] = {
     "SYNCS": _mbarrier,
     "UF2F": _float_to_float,
     "UIMAD": _multiply_add,
+    "USYNCS": _mbarrier,
 }

@@ -29,7 +29,9 @@ source = "own"
 
 def test_all_architectures_of_the_issue_have_a_table() -> None:
     known = machine.architectures()
-    assert {f"sm_{number}" for number in (70, 75, 80, 86, 87, 89, 90, 100, 103, 110, 120, 121)} <= set(known)
+    assert {
+        f"sm_{number}" for number in (70, 75, 80, 86, 87, 88, 89, 90, 100, 101, 103, 107, 110, 120, 121)
+    } <= set(known)
     assert list(known) == sorted(known, key=lambda name: int(name[3:]))
 
 
@@ -58,6 +60,8 @@ def test_every_number_has_a_known_source_and_is_in_order(arch: str) -> None:
         ("sm_86", 48, 16, 100),
         ("sm_89", 48, 24, 100),
         ("sm_90", 64, 32, 228),
+        ("sm_107", 32, 16, 228),
+        ("sm_110", 48, 24, 228),
         ("sm_120", 48, 24, 100),
     ],
 )
@@ -82,13 +86,19 @@ def test_a_child_overrides_its_parent_and_keeps_the_rest() -> None:
     assert parent.latency("MUFU", ()) == child.latency("MUFU", ())
 
 
+def test_both_names_of_one_architecture_have_the_same_numbers() -> None:
+    older, newer = machine.load("sm_101"), machine.load("sm_110")
+    assert (older.sm, older.latencies) == (newer.sm, newer.latencies)
+    assert older.memory_latency_bound_cycles == newer.memory_latency_bound_cycles
+
+
 @pytest.mark.parametrize("text", ["sm_90a", "compute_90", "90", "sm_90"])
 def test_names_of_one_architecture(text: str) -> None:
     assert machine.load(text).arch == "sm_90"
 
 
 @pytest.mark.parametrize(
-    ("arch", "nearest"), [("sm_61", "sm_70"), ("sm_101", "sm_100"), ("sm_999", "sm_121"), ("gfx90a", "sm_70")]
+    ("arch", "nearest"), [("sm_61", "sm_70"), ("sm_104", "sm_103"), ("sm_999", "sm_121"), ("gfx90a", "sm_70")]
 )
 def test_an_unknown_architecture_names_the_nearest(arch: str, nearest: str) -> None:
     with pytest.raises(

@@ -141,3 +141,13 @@ def test_text_and_code_must_fit(size: int, count: int) -> None:
 
 def test_no_code_is_no_instructions() -> None:
     assert decode("sm_86", b"", []) == ((), ())
+
+
+def test_an_instruction_that_sets_a_write_barrier_has_variable_latency() -> None:
+    line = SassLine(None, "DFMA", "R4, R6, R8, R4")
+    awaited, scheduled = (0x22B, 0x000E000000000004), (0x22B, 0x000FC00000000004)
+    first, second = decode("sm_100", _code(awaited, scheduled), [line, line])[0]
+    assert first.control.write_barrier == 0
+    assert first.info.variable_latency
+    assert second.control.write_barrier is None
+    assert not second.info.variable_latency
