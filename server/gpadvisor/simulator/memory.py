@@ -15,6 +15,7 @@ from gpadvisor.simulator.state import (
     BASE_OFFSET,
     BASE_SHIFT,
     BULK_DONE,
+    COPIES,
     DRAM_CYCLES,
     DRAM_FREE,
     DRAM_MOVED,
@@ -39,6 +40,7 @@ from gpadvisor.simulator.state import (
     SLOT,
     STORE_DONE,
     STORE_PC,
+    STORES,
     TEX_FREE,
     WAVEFRONT,
     WAYS,
@@ -51,13 +53,20 @@ _SECTOR = 32
 
 
 @compiled
+def note(m: Machine, w: int, ring: int, release: int, i: int) -> None:
+    """One more operation on its way."""
+    warp = m.warp[w]
+    at = warp[PENDING_COUNT + ring] % IN_FLIGHT
+    m.pending[w, ring, at, 0] = release
+    m.pending[w, ring, at, 1] = i
+    warp[PENDING_COUNT + ring] += 1
+
+
+@compiled
 def hold(m: Machine, w: int, barrier: int, release: int, i: int) -> None:
     """One more operation on a scoreboard."""
+    note(m, w, barrier, release, i)
     warp = m.warp[w]
-    at = warp[PENDING_COUNT + barrier] % IN_FLIGHT
-    m.pending[w, barrier, at, 0] = release
-    m.pending[w, barrier, at, 1] = i
-    warp[PENDING_COUNT + barrier] += 1
     if release >= warp[RELEASE + barrier]:
         warp[RELEASE + barrier] = release
         warp[RELEASE_PC + barrier] = i
@@ -213,10 +222,12 @@ def global_access(
         p, m, i, start + passes, sectors * _SECTOR, 0.0 if kind in (2, 5, 6) else float(p.rate[i, L1_HIT])
     )
     if kind in (2, 6):
+        note(m, w, STORES, done, i)
         if done >= warp[STORE_DONE]:
             warp[STORE_DONE] = done
             warp[STORE_PC] = i
     elif kind == 9:
+        note(m, w, COPIES, done, i)
         if done >= warp[ASYNC_DONE]:
             warp[ASYNC_DONE] = done
             warp[ASYNC_PC] = i

@@ -66,6 +66,11 @@ class Truth:
     cause: NDArray[np.int64]  # Pc of what held it up, -1 where nothing did
     samples: NDArray[np.int64]
     latency: NDArray[np.int64]
+    holders: tuple[frozenset[int], ...]
+    """By row, Pcs of all that the warp could not tell from the cause: what the same counter still waited for.
+
+    The cause is one of them. Rows that differ in this alone stand apart.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -220,8 +225,9 @@ class _Outcome:
             weight = np.where(
                 tail, 0 if repeats > _TAIL_REPEATS else 1, 1 if repeats > _TAIL_REPEATS else 1 + repeats
             )
-        cause = self._late_causes(rows)
-        keys = np.stack([rows[:, state.S_PC], rows[:, state.S_REASON], cause])
+        cause, late = self._late_causes(rows)
+        held, sets = self._holders(rows, cause, late)
+        keys = np.stack([rows[:, state.S_PC], rows[:, state.S_REASON], cause, held])
         total, latency = weight, weight * rows[:, state.S_LATENCY]
         unique, total_of, latency_of = _summed(keys, total, latency)
         truth = Truth(
@@ -230,6 +236,7 @@ class _Outcome:
             cause=np.where(unique[2] < 0, -1, unique[2] * INSTRUCTION_BYTES),
             samples=total_of,
             latency=latency_of,
+            holders=tuple(sets[one] for one in unique[3].tolist()),
         )
         unique, total_of, latency_of = _summed(keys[:2], total, latency)
         samples = PcSamples(
@@ -241,8 +248,9 @@ class _Outcome:
         )
         return samples, truth
 
-    def _late_causes(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Causes of samples; at a barrier, what held up the warp that came last, else the barrier."""
+    def _late_causes(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Causes of samples, and whose: at a barrier, what held up the last warp to come, or the barrier."""
+        whose = np.full(len(rows), -1, dtype=np.int64)
         cause = rows[:, state.S_CAUSE].copy()
         at_barrier = np.flatnonzero(cause < -1)
         late = self.results.late[: int(self.sm.number[state.LATE])].astype(np.int64)
@@ -251,7 +259,24 @@ class _Outcome:
             arrived, last = self.results.barrier[-2 - cause[row]].tolist()
             barrier = rows[row, state.S_PC] - 1 if arrived < 0 else arrived
             cause[row] = held.get((int(rows[row, state.S_SERIAL]), last), barrier)
-        return cause
+            whose[row] = last
+        return cause, whose
+
+    def _holders(
+        self, rows: NDArray[np.int64], cause: NDArray[np.int64], whose: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int64], list[frozenset[int]]]:
+        """By sample, what held the warp as much as the cause, as a place in a list of sets of Pcs."""
+        together: dict[tuple[int, int], set[int]] = {}
+        for serial, warp, at in self.results.holders[: int(self.sm.number[state.HOLDERS])].tolist():
+            together.setdefault((serial, warp), set()).add(at)
+        places: dict[frozenset[int], int] = {}
+        found = np.zeros(len(rows), dtype=np.int64)
+        serials = rows[:, state.S_SERIAL]
+        for row, key in enumerate(zip(serials.tolist(), whose.tolist(), cause.tolist(), strict=True)):
+            others = together.get(key[:2], ())
+            own = frozenset(others if key[2] in others else [key[2]] if key[2] >= 0 else ())
+            found[row] = places.setdefault(own, len(places))
+        return found, [frozenset(INSTRUCTION_BYTES * at for at in one) for one in places]
 
     def _sampling(self) -> Sampling:
         interval = int(self.sm.number[state.INTERVAL_NOW])

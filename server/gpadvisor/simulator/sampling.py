@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from gpadvisor.simulator.chance import uniform
 from gpadvisor.simulator.compiled import compiled, seldom
+from gpadvisor.simulator.holders import note_holder, note_holders
 from gpadvisor.simulator.lowering import Packed
 from gpadvisor.simulator.state import (
     ACCESS,
@@ -84,8 +85,8 @@ def _needs(p: Packed, i: int, j: int) -> bool:
 
 
 @compiled
-def _running_result(p: Packed, m: Machine, w: int) -> int:
-    """What a stall count waits for: the result, read by the next instruction, that comes last.
+def _running_result(p: Packed, m: Machine, w: int) -> tuple[int, int]:
+    """What a stall count waits for, and until when: the result that comes last, of those read next.
 
     Without one, the count is the doing of the instruction that bears it.
     """
@@ -96,14 +97,32 @@ def _running_result(p: Packed, m: Machine, w: int) -> int:
     found = warp[HISTORY_PC + (issued - 1) % HISTORY]
     latest = before + 1
     for back in range(1, min(issued, HISTORY) + 1):
-        at = (issued - back) % HISTORY
-        j, when = warp[HISTORY_PC + at], warp[HISTORY_AT + at]
-        other = p.fact[i, ACCESS] != 0 or p.fact[i, UNIT] != p.fact[j, UNIT]
-        ready = when + p.fact[j, FIXED + (1 if other else 0)]
+        j, ready = _result(p, m, w, back)
         if ready > latest and p.fact[j, FIXED] and _needs(p, i, j):
             latest = ready
             found = j
-    return int(found)
+    return int(found), int(latest)
+
+
+@compiled
+def _result(p: Packed, m: Machine, w: int, back: int) -> tuple[int, int]:
+    """The instruction that a warp issued so many before, and when its result can be read by the next one."""
+    warp = m.warp[w]
+    i = warp[PC]
+    at = (warp[ISSUED] - back) % HISTORY
+    j, when = warp[HISTORY_PC + at], warp[HISTORY_AT + at]
+    other = p.fact[i, ACCESS] != 0 or p.fact[i, UNIT] != p.fact[j, UNIT]
+    return int(j), int(when + p.fact[j, FIXED + (1 if other else 0)])
+
+
+@seldom
+def _note_results(p: Packed, m: Machine, r: Results, w: int, whose: int) -> None:
+    """Results that come at the very time of the last one hold the warp as much as that one."""
+    _, latest = _running_result(p, m, w)
+    for back in range(1, min(m.warp[w, ISSUED], HISTORY) + 1):
+        j, ready = _result(p, m, w, back)
+        if ready == latest and p.fact[j, FIXED] and _needs(p, m.warp[w, PC], j):
+            note_holder(m, r, whose, j)
 
 
 @compiled
@@ -115,7 +134,7 @@ def _classify(p: Packed, m: Machine, w: int, now: int) -> tuple[int, int]:
     if warp[STATE] == DRAINING:
         return DRAIN, int(warp[STORE_PC])
     if warp[UNTIL + U_STALL] > now:
-        return WAIT, _running_result(p, m, w)
+        return WAIT, _running_result(p, m, w)[0]
     if warp[UNTIL + U_BRANCH] > now:
         return BRANCH, int(warp[CAUSE + U_STALL])
     if warp[UNTIL + U_FETCH] > now:
@@ -159,6 +178,14 @@ def _thin_out(m: Machine, r: Results) -> None:
     m.number[INTERVAL_NOW] *= 2
 
 
+@seldom
+def _note_holders(p: Packed, m: Machine, r: Results, w: int, whose: int, reason: int, now: int) -> None:
+    if reason == WAIT:
+        _note_results(p, m, r, w, whose)
+    else:
+        note_holders(p, m, r, w, whose, reason, now)
+
+
 @compiled
 def _late_comers(p: Packed, m: Machine, r: Results, waiting: int, serial: int, now: int) -> None:
     """What holds up the warps that a barrier still waits for: one of them will be the last."""
@@ -166,7 +193,8 @@ def _late_comers(p: Packed, m: Machine, r: Results, waiting: int, serial: int, n
     for w in range(slot * m.whole[WARPS_PER_BLOCK], (slot + 1) * m.whole[WARPS_PER_BLOCK]):
         if m.warp[w, STATE] != RUNNING or m.number[LATE] >= MAX_LATE:
             continue
-        _, cause = _classify(p, m, w, now)
+        reason, cause = _classify(p, m, w, now)
+        _note_holders(p, m, r, w, w, reason, now)
         row = r.late[m.number[LATE]]
         row[0], row[1], row[2] = serial, w, cause if cause >= 0 else m.warp[w, PC]
         m.number[LATE] += 1
@@ -199,6 +227,8 @@ def sample(p: Packed, m: Machine, r: Results, now: int) -> None:
         row[S_PC], row[S_REASON], row[S_CAUSE] = m.warp[w, PC], reason, cause
         if cause < -1:
             _late_comers(p, m, r, w, number[SAMPLE_TURN], now)
+        else:
+            _note_holders(p, m, r, w, -1, reason, now)
     row[S_LATENCY] = 1 if chosen < 0 else 0
     row[S_SERIAL] = number[SAMPLE_TURN]
     row[S_PHASE] = m.warp[w, PHASE]

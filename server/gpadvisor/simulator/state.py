@@ -15,7 +15,7 @@ NEVER: Final = 1 << 60
 """A time that does not come by itself."""
 SCOREBOARDS: Final = 6
 IN_FLIGHT: Final = 64
-"""Operations of one scoreboard whose times are kept for a partial wait."""
+"""Operations of one scoreboard whose times are kept: for a partial wait, and for what holds a warp up."""
 HISTORY: Final = 16
 SPLITS: Final = 32
 CALLS: Final = 16
@@ -23,6 +23,7 @@ QUEUE_DEPTH: Final = 16
 MAX_SAMPLES: Final = 1 << 17
 MAX_BARRIERS: Final = 1 << 16
 MAX_LATE: Final = 1 << 20
+MAX_HOLDERS: Final = 1 << 21
 LINE: Final = 8
 """Instructions in one line of the instruction cache, 128 bytes."""
 
@@ -58,8 +59,10 @@ CAUSE: Final = 30
 """The instruction that each of the six is due to."""
 RELEASE: Final = 36
 RELEASE_PC: Final = 42
-PENDING_COUNT: Final = 48
-HISTORY_PC: Final = 54
+PENDING_COUNT: Final = 48  # by ring
+COPIES, STORES = 6, 7
+"""Rings behind those of the scoreboards: asynchronous copies and stores on their way."""
+HISTORY_PC: Final = 56
 HISTORY_AT: Final = HISTORY_PC + HISTORY
 SPLIT_PC: Final = HISTORY_AT + HISTORY
 SPLIT_LANES: Final = SPLIT_PC + SPLITS
@@ -88,7 +91,7 @@ BLOCK_COLUMNS: Final = 36
 # ---- Machine.number and Machine.traffic ----
 NOW, RANDOM, LSU_FREE, NEXT_BLOCK, FINISHED_BLOCKS, INSTRUCTIONS, NEXT_SAMPLE, SAMPLE_TURN = range(8)
 SAMPLES, INTERVAL_NOW, STATUS, FULL_WAVE_AT, BARRIERS, LAST_AGE, ISSUED_CYCLES, FORCED = range(8, 16)
-LIVE_WARPS, PERIOD_START, TEX_FREE, LATE = range(16, 20)
+LIVE_WARPS, PERIOD_START, TEX_FREE, LATE, HOLDERS = range(16, 21)
 L2_FREE, DRAM_FREE, L2_MOVED, DRAM_MOVED, WARP_CYCLES, ACTIVE_CYCLES = range(6)
 
 # ---- columns of Machine.sample ----
@@ -112,7 +115,7 @@ class Machine(NamedTuple):
     number: NDArray[np.int64]
     traffic: NDArray[np.float64]
     warp: NDArray[np.int64]  # [warps, WARP_COLUMNS]
-    pending: NDArray[np.int64]  # [warps, 6, IN_FLIGHT, 2] release time and instruction, a ring
+    pending: NDArray[np.int64]  # [warps, 8, IN_FLIGHT, 2] release time and instruction, rings
     trips: NDArray[np.int32]  # [warps, counters]
     scheduler: NDArray[np.int64]
     line_at: NDArray[np.int64]  # [schedulers + 1, lines] arrival of a line; the last row is the SM's cache
@@ -133,6 +136,7 @@ class Results(NamedTuple):
     sample: NDArray[np.int32]  # [MAX_SAMPLES, 6]
     barrier: NDArray[np.int32]  # [MAX_BARRIERS, 2] by event: where the last warp arrived, and which it was
     late: NDArray[np.int32]  # [MAX_LATE, 3] sample, a warp that had not arrived then, what held it up
+    holders: NDArray[np.int32]  # [MAX_HOLDERS, 3] sample, -1 or such a warp, what held it as well
 
 
 def empty_values(lowered: Lowered, warps: int) -> Values:
@@ -171,7 +175,7 @@ def empty_machine(
         number=number,
         traffic=np.zeros(8),
         warp=warp,
-        pending=np.zeros((warps, SCOREBOARDS, IN_FLIGHT, 2), dtype=np.int64),
+        pending=np.zeros((warps, SCOREBOARDS + 2, IN_FLIGHT, 2), dtype=np.int64),
         trips=np.zeros((warps, lowered.counters), dtype=np.int32),
         scheduler=scheduler,
         line_at=np.full((schedulers + 1, lines), NEVER, dtype=np.int64),
@@ -192,4 +196,5 @@ def empty_results(lowered: Lowered) -> Results:
         sample=np.full((MAX_SAMPLES, 6), -1, dtype=np.int32),
         barrier=np.full((MAX_BARRIERS, 2), -1, dtype=np.int32),
         late=np.empty((MAX_LATE, 3), dtype=np.int32),
+        holders=np.empty((MAX_HOLDERS, 3), dtype=np.int32),
     )

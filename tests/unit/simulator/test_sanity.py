@@ -187,3 +187,26 @@ extern "C" __global__ void k(float* out, int rounds, float a, float b) {{
     small = reasons(run_text(_CHAIN, _rounds(256), block=128))
     assert large["no_instructions"] / sum(large.values()) > 0.1
     assert small["no_instructions"] / sum(small.values()) < 0.02
+
+
+_TWO_LOADS = """
+extern "C" __global__ void k(float *out, const float *a, const float *b) {
+    out[threadIdx.x] = a[threadIdx.x] + b[threadIdx.x];
+}
+"""
+
+
+def test_loads_on_one_scoreboard_hold_a_warp_alike_until_one_of_them_is_there() -> None:
+    arguments = {0: 0, 4: 0x10, 8: 0, 12: 0x20, 16: 0, 20: 0x30}
+    found = run_text(_TWO_LOADS, arguments, grid=512, block=256, l1_hit_rate=0.5, l2_hit_rate=0.5)
+    code = text_program(_TWO_LOADS).functions[0].instructions
+    loads = {16 * at for at, one in enumerate(code) if one.opcode == "LDG"}
+    adds = 16 * next(at for at, one in enumerate(code) if one.opcode == "FADD")
+    truth = found.truth
+    names = [reason.name for reason in found.profile.reasons]
+    waits = np.flatnonzero((truth.pc == adds) & (truth.reason == names.index("long_scoreboard")))
+    held = {truth.holders[row] for row in waits.tolist()}
+    assert frozenset(loads) in held  # both are on their way
+    assert {frozenset({one}) for one in loads} <= held  # only the slower one is
+    for cause, together in zip(truth.cause.tolist(), truth.holders, strict=True):
+        assert cause in together if cause >= 0 else not together
