@@ -111,6 +111,20 @@ class LineData:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SuggestionView:
+    """One suggestion for a kernel as a whole, whether or not its lines are known."""
+
+    code: str
+    slug: str
+    name: str
+    title: str
+    advice: str
+    importance: float | None  # share of the kernel's samples; None without samples
+    speedup: Estimate | None
+    suppressed: str | None  # the reason given in the source
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class KernelView:
     """One analysed kernel."""
 
@@ -128,7 +142,7 @@ class KernelView:
     samples: int
     latency: int
     unplaced: int  # samples on no source line
-    suggestions: int
+    suggestions: tuple[SuggestionView, ...]  # ranked
     best: str | None  # id of the finding with the best expected speedup
     best_code: str | None
     best_speedup: Estimate | None
@@ -136,7 +150,7 @@ class KernelView:
     together_codes: tuple[str, ...]
     verdict: str
     stalls: tuple[StallShare, ...]
-    considered: tuple[str, ...]  # codes of suggestions below the thresholds or suppressed
+    hidden: int  # suggestions below the thresholds
     rejected: tuple[tuple[str, str], ...]  # code and failing condition
     assumptions: tuple[str, ...]  # of a model
     problems: tuple[str, ...]

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Findings and tool notes as diagnostics: which are shown, with what words, where."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from gpadvisor.ide.options import Options, Severity, Stale
+from gpadvisor.ide.placing import PlacedFile, PlacedFinding, extent, related_now
+from gpadvisor.ide.severity import note_severity, severity
+from gpadvisor.ide.values import EditorAnalysis, Finding, Freshness, KernelView, Related, ToolNote
+from gpadvisor.ide.words import EVIDENCE_WORDS, FRESHNESS_WORDS, clean, plural
+from gpadvisor.source.line_map import split_lines
+
+SOURCE: Final = "gpadvisor"
+_LOUDNESS: Final = {Severity.WARNING: 0, Severity.INFORMATION: 1, Severity.HINT: 2, Severity.OFF: 3}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shown:
+    """One diagnostic; places are those of today's text."""
+
+    id: str  # of the finding, "" for a tool note
+    code: str
+    page: str | None
+    severity: Severity  # never OFF
+    line: int
+    start: int  # column from 0, in code points
+    end: int
+    message: str
+    related: tuple[Related, ...]
+    faded: bool  # the line was edited since the profile
+
+
+def diagnostics(
+    analysis: EditorAnalysis,
+    file: PlacedFile,
+    files: Mapping[str, PlacedFile],
+    options: Options,
+    text: str | None = None,
+) -> tuple[Shown, ...]:
+    """The diagnostics of a file: the loudest and best ones where there are more than the settings allow.
+
+    Args:
+        analysis: What is shown.
+        file: The file in today's text.
+        files: All placed files by path, for related places.
+        options: What the user wants to see.
+        text: Today's text, for the columns of tool notes.
+    """
+    if not options.diagnostics:
+        return ()
+    kernels = {kernel.kernel: kernel for kernel in analysis.kernels}
+    wanted = [(severity(one, options), one) for one in (*file.findings, *_gone(file, options))]
+    wanted = [
+        (loudness, one)
+        for loudness, one in wanted
+        if loudness is not Severity.OFF
+        and not (options.stale is Stale.HIDE and one.freshness is Freshness.EDITED)
+    ]
+    ranked = sorted(wanted, key=lambda pair: (_LOUDNESS[pair[0]], *_rank(pair[1].finding)))
+    shown = [
+        _shown(loudness, one, kernels.get(one.finding.kernel), {**files, file.path: file}, options)
+        for loudness, one in ranked[: options.max_per_file]
+    ]
+    left = ranked[options.max_per_file :]
+    if left and shown:
+        shown[-1] = _and_more(shown[-1], len(left))
+    shown += _notes(analysis.problems, file, options, text)
+    return tuple(sorted(shown, key=lambda one: (one.line, _LOUDNESS[one.severity], one.code, one.id)))
+
+
+def tags(finding: Finding, freshness: Freshness, kernel: KernelView | None) -> tuple[str, ...]:
+    """What a reader must know before believing the numbers."""
+    found = [EVIDENCE_WORDS[finding.evidence], FRESHNESS_WORDS[freshness]]
+    if kernel is not None and kernel.device:
+        found.append(kernel.device)
+    return tuple(found)
+
+
+def message(finding: Finding, freshness: Freshness, kernel: KernelView | None) -> str:
+    """The diagnostic's whole text."""
+    return clean(f"{finding.message} [{', '.join(tags(finding, freshness, kernel))}]")
+
+
+def _gone(file: PlacedFile, options: Options) -> Sequence[PlacedFinding]:
+    """Findings whose lines were deleted: they stay where the lines stood, unless edited ones are hidden."""
+    return () if options.stale is Stale.HIDE else file.deleted_findings
+
+
+def _rank(finding: Finding) -> tuple[float, int, str, str]:
+    gain = 0.0 if finding.speedup is None else finding.speedup.expected
+    return -gain, -finding.samples, finding.code, finding.id
+
+
+def _shown(
+    loudness: Severity,
+    placed: PlacedFinding,
+    kernel: KernelView | None,
+    files: Mapping[str, PlacedFile],
+    options: Options,
+) -> Shown:
+    finding = placed.finding
+    edited = placed.freshness is Freshness.EDITED
+    return Shown(
+        id=finding.id,
+        code=finding.code,
+        page=options.page(finding.code, finding.slug),
+        severity=loudness,
+        line=placed.line,
+        start=placed.start,
+        end=placed.end,
+        message=message(finding, placed.freshness, kernel),
+        related=related_now(finding.related, files),
+        faded=edited and options.stale is Stale.DIM,
+    )
+
+
+def _and_more(last: Shown, more: int) -> Shown:
+    said = f"{last.message} ({plural(more, 'finding')} of less weight in this file not shown)"
+    return replace(last, message=said)
+
+
+def _notes(
+    notes: Sequence[ToolNote], file: PlacedFile, options: Options, text: str | None
+) -> Sequence[Shown]:
+    found = []
+    lines = [] if text is None else split_lines(text)
+    for note in notes:
+        if note.place is None or note.place.file != file.path:
+            continue
+        loudness = note_severity(note, options)
+        if loudness is Severity.OFF:
+            continue
+        line, freshness = file.map.now(note.place.line)
+        start, end = extent(lines[line - 1] if line <= len(lines) else "", None)
+        found.append(
+            Shown(
+                id="",
+                code=note.code,
+                page=None,
+                severity=loudness,
+                line=line,
+                start=start,
+                end=end,
+                message=clean(note.message),
+                related=(),
+                faded=freshness is Freshness.EDITED and options.stale is Stale.DIM,
+            )
+        )
+    return found

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One line for the status bar, with details: device, age of the profile, advice, what of it is stale."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final
+
+from gpadvisor.ide.ledger import entry_words
+from gpadvisor.ide.placing import PlacedFile
+from gpadvisor.ide.values import EditorAnalysis, LedgerEntry, ToolNote
+from gpadvisor.ide.words import EVIDENCE_WORDS, clean, file_name, percent, plural
+
+_AGES: Final = ((86400 * 365, "year"), (86400, "day"), (3600, "hour"), (60, "minute"))
+_DETAIL_KERNELS: Final = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Status:
+    """What the status item shows."""
+
+    text: str  # "GPA A100 · 2 hours ago · 5 findings · 8 % stale"
+    details: tuple[str, ...]
+    stale_share: float | None  # of the samples that lie in the files; None without samples
+
+
+def status(
+    analysis: EditorAnalysis,
+    files: Iterable[PlacedFile],
+    now: datetime,
+    history: Sequence[LedgerEntry] = (),
+) -> Status:
+    """The status of what is shown, at a time."""
+    placed = tuple(files)
+    stale = stale_share(placed)
+    findings = sum(1 for file in analysis.files for one in file.findings if one.suppressed is None)
+    parts = ["GPA", *_devices(analysis)]
+    taken = age(analysis.collected_at, now)
+    if taken is not None:
+        parts.append(taken)
+    evidences = {kernel.evidence for kernel in analysis.kernels}
+    if len(evidences) == 1 and analysis.collector != "ncu":
+        parts.append(EVIDENCE_WORDS[next(iter(evidences))])
+    parts.append(plural(findings, "finding"))
+    if stale:
+        parts.append(f"{percent(stale)} stale")
+    details = [clean(file_name(analysis.origin))]
+    details += [clean(f"{kernel.name}: {kernel.verdict}") for kernel in analysis.kernels[:_DETAIL_KERNELS]]
+    if len(analysis.kernels) > _DETAIL_KERNELS:
+        details.append(f"and {plural(len(analysis.kernels) - _DETAIL_KERNELS, 'more kernel')}")
+    details += [clean(f"{note.code}: {note.message}") for note in analysis.problems if note.place is None]
+    details += [clean(entry_words(entry)) for entry in history]
+    return Status(text=clean(" \N{MIDDLE DOT} ".join(parts)), details=tuple(details), stale_share=stale)
+
+
+def _devices(analysis: EditorAnalysis) -> list[str]:
+    names = list(dict.fromkeys(kernel.device for kernel in analysis.kernels if kernel.device))
+    if not names:
+        return []
+    return [names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"]
+
+
+def stale_share(files: Sequence[PlacedFile]) -> float | None:
+    """The share of samples on lines that were edited or deleted since; None without samples."""
+    samples = sum(file.samples for file in files)
+    return sum(file.stale_samples for file in files) / samples if samples else None
+
+
+def stale_note(analysis: EditorAnalysis, files: Iterable[PlacedFile]) -> ToolNote | None:
+    """GPA902: how much of the profile still stands; None where all of it does."""
+    placed = tuple(files)
+    share, findings = stale_share(placed), sum(file.stale_findings for file in placed)
+    if not findings and not share:
+        return None
+    taken = (
+        f"Profile taken {analysis.collected_at[:16].replace('T', ' ')}"
+        if analysis.collected_at
+        else (f"{file_name(analysis.origin)} was taken")
+    )
+    said = f"{taken}, before your last edits."
+    if share is not None:
+        said += f" {percent(1 - share)} of its samples are on unchanged lines"
+        said += f"; {plural(findings, 'finding')} on edited lines." if findings else "."
+    else:
+        said += f" {plural(findings, 'finding')} on edited lines."
+    return ToolNote(code="GPA902", message=f"{said} Profile again to renew them.", place=None)
+
+
+def age(collected_at: str | None, now: datetime) -> str | None:
+    """``2 hours ago``; None where the time is not known or makes no sense."""
+    if collected_at is None:
+        return None
+    try:
+        then = datetime.fromisoformat(collected_at)
+    except ValueError:
+        return None
+    then = then if then.tzinfo is not None else then.replace(tzinfo=UTC)
+    now = now if now.tzinfo is not None else now.replace(tzinfo=UTC)
+    seconds = (now - then).total_seconds()
+    if seconds < 0:
+        return None
+    for size, name in _AGES:
+        if seconds >= size:
+            return f"{plural(int(seconds // size), name)} ago"
+    return "just now"
