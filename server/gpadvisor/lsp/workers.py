@@ -1,0 +1,305 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Worker processes: started ahead, limited, replaced when they die, ended with everything they started."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import logging
+import os
+import shutil
+import signal
+import sys
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import gpadvisor
+from gpadvisor.errors import CancelledError, GpadvisorError, ToolError
+from gpadvisor.lsp import frames
+from gpadvisor.lsp.processes import kill_tree
+
+log: Final = logging.getLogger("gpadvisor.lsp.workers")
+
+# The child imports this very package from where it is, and nothing from the workspace.
+_START: Final = (
+    "import sys; sys.path.insert(0, sys.argv.pop(1));"
+    "from gpadvisor.lsp.worker import main; sys.exit(main(sys.argv[1:]))"
+)
+_UNWIND_SECONDS: Final = 1.5
+_SPARE_SECONDS: Final = 2.0
+_MAX_IDLE: Final = 2
+_STDERR_LINE: Final = 1 << 16
+
+
+class WorkerError(ToolError):
+    """A worker process died, hung or ran out of memory; the server goes on."""
+
+
+class JobError(GpadvisorError):
+    """A job ended with a sentence for the user."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What one worker may use."""
+
+    memory_bytes: int = 8 << 30
+    count: int = 2  # long jobs at the same time
+
+
+@dataclass(slots=True, eq=False)
+class _Worker:
+    """One child process."""
+
+    process: asyncio.subprocess.Process
+    folder: str
+    ready: bool = False
+    reader: asyncio.Task[None] | None = None
+    last_words: list[str] = field(default_factory=list)
+
+
+class Workers:
+    """The pool; every method belongs to one event loop."""
+
+    def __init__(self, limits: Limits | None = None, environment: Mapping[str, str] | None = None) -> None:
+        self._limits = limits or Limits()
+        self._environment = dict(environment or {})
+        self._idle: list[_Worker] = []
+        self._busy: set[_Worker] = set()
+        self._long = asyncio.Semaphore(self._limits.count)
+        self._quick = asyncio.Semaphore(1)
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._closed = False
+        self.warm_up: dict[str, Any] | None = None
+        """Arguments of the job that a new worker does first, so that later ones find its results."""
+
+    @property
+    def pids(self) -> list[int]:
+        """Of all living workers."""
+        return [worker.process.pid for worker in (*self._idle, *self._busy)]
+
+    @property
+    def busy(self) -> int:
+        """How many are at work."""
+        return len(self._busy)
+
+    def keep_spare(self) -> None:
+        """Have a worker ready before it is needed."""
+        if not self._idle and not self._closed:
+            self._later(self._add_spare())
+
+    async def run(
+        self,
+        job: str,
+        arguments: dict[str, Any],
+        *,
+        timeout_seconds: float,
+        progress: Callable[[str], None] | None = None,
+        quick: bool = False,
+    ) -> Any:
+        """Run a job in a worker and return its result, JSON values.
+
+        Cancelling the caller ends the worker and what it has started. ``quick`` jobs have a lane of their own.
+
+        Raises:
+            JobError: the job says what is wrong with its input.
+            WorkerError: the worker died, hung or ran out of memory.
+        """
+        async with self._quick if quick else self._long:
+            worker = await self._take()
+            try:
+                async with asyncio.timeout(timeout_seconds):
+                    answer = await self._ask(worker, job, arguments, progress)
+            except TimeoutError as error:
+                self._replace(worker)
+                raise WorkerError(
+                    f"{job} took longer than {timeout_seconds:g} s and was stopped; "
+                    "raise gpadvisor.analysis.timeoutSeconds, or analyse fewer kernels"
+                ) from error
+            except (EOFError, frames.FrameError, OSError) as error:
+                code = await self._end(worker)
+                self.keep_spare()
+                raise WorkerError(self._died(job, worker, code)) from error
+            except BaseException:
+                self._replace(worker)
+                raise
+            self._give_back(worker)
+        return _result(answer)
+
+    async def close(self) -> None:
+        """End all workers."""
+        self._closed = True
+        for task in list(self._tasks):
+            task.cancel()
+        everyone = [*self._idle, *self._busy]
+        self._idle.clear()
+        await asyncio.gather(*(self._end(worker) for worker in everyone), return_exceptions=True)
+
+    async def _ask(
+        self, worker: _Worker, job: str, arguments: dict[str, Any], progress: Callable[[str], None] | None
+    ) -> dict[str, Any]:
+        stdin, stdout = worker.process.stdin, worker.process.stdout
+        if stdin is None or stdout is None:
+            raise EOFError
+        stdin.write(frames.pack({"job": job, "arguments": arguments}))
+        await stdin.drain()
+        while True:
+            body = await frames.read_body(stdout)
+            answer: dict[str, Any] = await _parse(body)
+            if "progress" in answer:
+                if progress is not None:
+                    progress(str(answer["progress"]))
+            elif "result" in answer or "error" in answer:
+                return answer
+
+    async def _take(self) -> _Worker:
+        while self._idle:
+            worker = self._idle.pop()
+            if worker.process.returncode is None:
+                break
+            await self._end(worker)
+        else:
+            worker = await self._start()
+        self._busy.add(worker)
+        # Not at once: starting another takes processor time that this job wants.
+        asyncio.get_running_loop().call_later(_SPARE_SECONDS, self.keep_spare)
+        return worker
+
+    def _give_back(self, worker: _Worker) -> None:
+        self._busy.discard(worker)
+        self._idle.append(worker)
+        while len(self._idle) > _MAX_IDLE:
+            self._later(self._quietly_end(self._idle.pop(0)))
+
+    def _replace(self, worker: _Worker) -> None:
+        self._later(self._quietly_end(worker))
+        self.keep_spare()
+
+    async def _quietly_end(self, worker: _Worker) -> None:
+        await self._end(worker)
+
+    async def _add_spare(self) -> None:
+        with contextlib.suppress(WorkerError):
+            worker = await self._start()
+            if self._idle or self._closed:
+                await self._end(worker)
+                return
+            self._idle.append(worker)
+
+    async def _start(self) -> _Worker:
+        root = str(Path(gpadvisor.__file__).resolve().parent.parent)
+        folder = tempfile.mkdtemp(prefix="gpadvisor-worker-")
+        # Each thread of a linear algebra library reserves memory that counts against the limit.
+        single = {name: "1" for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")}
+        command = [sys.executable, "-I", "-c", _START, root, str(self._limits.memory_bytes), folder]
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *command,
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.PIPE,
+                cwd=folder,
+                env={**os.environ, **single, **self._environment, "TMPDIR": folder},
+                start_new_session=True,
+                limit=_STDERR_LINE,
+            )
+        except OSError as error:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise WorkerError(
+                f"no process could be started for the analysis: {error.strerror or error}; free memory and repeat"
+            ) from error
+        worker = _Worker(process=process, folder=folder)
+        worker.reader = asyncio.create_task(_copy_stderr(worker))
+        try:
+            if process.stdout is None:
+                raise EOFError
+            await frames.read_body(process.stdout)
+            worker.ready = True
+            if self.warm_up is not None:
+                await self._ask(worker, "warm", self.warm_up, None)
+        except (EOFError, frames.FrameError, OSError) as error:
+            code = await self._end(worker)
+            raise WorkerError(self._died("starting it", worker, code)) from error
+        except BaseException:
+            await self._end(worker)
+            raise
+        return worker
+
+    async def _end(self, worker: _Worker) -> int:
+        """End a worker and all it has started; its exit status."""
+        self._busy.discard(worker)
+        process = worker.process
+        if process.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                process.send_signal(signal.SIGTERM)
+            try:
+                await asyncio.wait_for(asyncio.shield(process.wait()), _UNWIND_SECONDS)
+            except (TimeoutError, asyncio.CancelledError):
+                kill_tree(process.pid)
+        if process.stdin is not None:
+            process.stdin.close()
+        code = await process.wait()
+        if worker.reader is not None:
+            with contextlib.suppress(TimeoutError, asyncio.CancelledError):
+                await asyncio.wait_for(worker.reader, 0.5)
+        shutil.rmtree(worker.folder, ignore_errors=True)
+        return code
+
+    def _died(self, job: str, worker: _Worker, code: int) -> str:
+        how = f"ended with status {code}"
+        if code < 0:
+            with contextlib.suppress(ValueError):
+                how = f"was ended by signal {signal.Signals(-code).name}"
+        limit = self._limits.memory_bytes / (1 << 20)
+        words = f" ({worker.last_words[-1]})" if worker.last_words else ""
+        return (
+            f"the process for {job} {how}{words} and was replaced; it may use {limit:.0f} MiB "
+            "(gpadvisor.analysis.memoryMib)"
+        )
+
+    def _later(self, work: Any) -> None:
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+
+async def _parse(body: bytes) -> dict[str, Any]:
+    """The frame's value; a large one is parsed in a thread, so that requests are answered meanwhile."""
+    if len(body) < 1 << 16:
+        return dict(json.loads(body))
+    return dict(await asyncio.to_thread(json.loads, body))
+
+
+def _result(answer: Mapping[str, Any]) -> Any:
+    if "error" not in answer:
+        return answer["result"]
+    kind, message = answer.get("class"), str(answer["error"])
+    if kind == "CancelledError":
+        raise CancelledError(message)
+    if kind in {"Memory", "Internal"}:
+        raise WorkerError(message)
+    raise JobError(message)
+
+
+async def _copy_stderr(worker: _Worker) -> None:
+    """What workers and tools print goes to the log; the last lines say why one died."""
+    stream = worker.process.stderr
+    if stream is None:
+        return
+    while True:
+        try:
+            line = await stream.readline()
+        except ValueError:  # longer than the limit: that part is dropped
+            continue
+        if not line:
+            return
+        text = line.decode("utf-8", "replace").rstrip()
+        if text:
+            worker.last_words = [*worker.last_words[-4:], text[:300]]
+            log.info("worker %d: %s", worker.process.pid, text[:2000])
+
+
