@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from gpadvisor.advice.compose import advise
+from gpadvisor.advice.evaluate import Evaluated, evaluate
 from gpadvisor.advice.kernel import MIN_IMPORTANCE, MIN_SPEEDUP, advise_kernel
 from gpadvisor.advice.launches import (
     ChosenLaunch,
@@ -18,9 +19,11 @@ __all__ = [
     "MIN_IMPORTANCE",
     "MIN_SPEEDUP",
     "ChosenLaunch",
+    "Evaluated",
     "advise",
     "advise_kernel",
     "chosen_launches",
+    "evaluate",
     "launch_summaries",
     "merge_launches",
     "time_shares",

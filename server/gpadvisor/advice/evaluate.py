@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from gpadvisor.estimators.context import KernelContext, Optimizer
 from gpadvisor.estimators.matched import matched_latency, matched_samples
@@ -27,9 +28,11 @@ class Finding:
         return self.optimizer.code
 
 
-def evaluate(
-    context: KernelContext, optimizers: Sequence[Optimizer]
-) -> tuple[tuple[Finding, ...], tuple[Rejection, ...]]:
+Evaluated: TypeAlias = tuple[tuple[Finding, ...], tuple[Rejection, ...]]
+"""What all optimizers answered about one kernel."""
+
+
+def evaluate(context: KernelContext, optimizers: Sequence[Optimizer]) -> Evaluated:
     """Findings and rejections, each by code: the order of optimizers makes no difference."""
     findings: list[Finding] = []
     rejections: list[Rejection] = []

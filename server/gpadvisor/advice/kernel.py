@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from gpadvisor.advice.amdahl import program_estimate
-from gpadvisor.advice.evaluate import Finding, evaluate
+from gpadvisor.advice.evaluate import Evaluated, Finding, evaluate
 from gpadvisor.advice.groups import groups
 from gpadvisor.advice.hotspots import hotspots, static_hotspots
 from gpadvisor.advice.nvidia_rules import OurSide, compare_rules
@@ -51,6 +51,7 @@ def advise_kernel(
     time_share: float | None = None,
     merged_launches: int = 1,
     more_problems: Sequence[Problem] = (),
+    evaluated: Evaluated | None = None,
 ) -> KernelAdvice:
     """Ask every optimizer about one kernel and put the answers in order.
 
@@ -65,9 +66,10 @@ def advise_kernel(
         time_share: of all kernel time in the report.
         merged_launches: how many launches the profile adds up.
         more_problems: found by the stages before.
+        evaluated: what the optimizers answered, where they were asked already.
     """
     limits = Thresholds(importance=min_importance, speedup=min_speedup)
-    findings, rejected = evaluate(context, optimizers)
+    findings, rejected = evaluate(context, optimizers) if evaluated is None else evaluated
     shown = [one for one in findings if show_all or _passes(context, one, limits)]
     hidden = [one for one in findings if one not in shown]
     executed = executed_by_place(context.program, context.profile) if context.blame is None else {}

@@ -55,6 +55,7 @@ def chosen_launches(
     *,
     wants: Callable[[Launch], bool] | None = None,
     launch: int | None = None,
+    prefer: int | None = None,
     merge: bool = False,
 ) -> tuple[ChosenLaunch, ...]:
     """The launches to analyse: the longest of each kernel, kernels by their share of GPU time.
@@ -65,6 +66,7 @@ def chosen_launches(
         profile: the whole report.
         wants: whether a launch's kernel was asked for; None for every kernel.
         launch: analyse this launch index and no other.
+        prefer: of its kernel, analyse this launch index; of the other kernels their longest launch as ever.
         merge: add up all launches that have the configuration of the one chosen.
     """
     wanted = [entry for entry in profile.kernels if wants is None or wants(entry.launch)]
@@ -74,7 +76,9 @@ def chosen_launches(
     groups: dict[KernelKey, list[KernelProfile]] = {}
     for entry in wanted:
         groups.setdefault(kernel_key(entry), []).append(entry)
-    chosen = [_choose(group, shares.get(key), merge=merge) for key, group in groups.items()]
+    chosen = [
+        _choose(_preferred(group, prefer), shares.get(key), merge=merge) for key, group in groups.items()
+    ]
     return tuple(sorted(chosen, key=lambda one: (-(one.time_share or 0.0), one.indices)))
 
 
@@ -158,6 +162,11 @@ def merge_launches(profiles: Sequence[KernelProfile]) -> KernelProfile:
         sampling=_merged_sampling(profiles),
         problems=_unique(problem for entry in profiles for problem in entry.problems),
     )
+
+
+def _preferred(group: Sequence[KernelProfile], launch: int | None) -> Sequence[KernelProfile]:
+    """The group with nothing but the launch preferred, where it is one of them."""
+    return [entry for entry in group if entry.launch.index == launch] or group
 
 
 def _choose(group: Sequence[KernelProfile], share: float | None, *, merge: bool) -> ChosenLaunch:

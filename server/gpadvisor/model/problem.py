@@ -6,6 +6,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+from gpadvisor.model.ids import SourceLocation
+
 
 class ProblemCode(Enum):
     """Kinds of problem; the value is the stable string users see in JSON."""
@@ -35,6 +37,7 @@ class ProblemCode(Enum):
     NOT_ANALYSED = "not_analysed"
     DAMAGED_CUBIN = "damaged_cubin"
     COMPILE_ASSUMPTION = "compile_assumption"
+    LOWER_EVIDENCE = "lower_evidence"  # a collector was refused PC samples and took what it could get
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,3 +46,4 @@ class Problem:
 
     code: ProblemCode
     message: str
+    location: SourceLocation | None = None  # where one line is at fault

@@ -98,14 +98,15 @@ def _concerns(
 
 
 def _unused(file: str, comment: SuppressionComment, used: _Used) -> list[Problem]:
-    where = f"{file}:{comment.line}"
+    where, location = f"{file}:{comment.line}", SourceLocation(file, comment.line)
     if not comment.codes:
         text = f"{where} names no rule to ignore: write ignore[GPA102] with the code of the rule"
-        return [Problem(ProblemCode.UNUSED_SUPPRESSION, text)]
+        return [Problem(ProblemCode.UNUSED_SUPPRESSION, text, location)]
     return [
         Problem(
             ProblemCode.UNUSED_SUPPRESSION,
             f"{where} ignores {code}, which says nothing there: remove it from the comment",
+            location,
         )
         for code in comment.codes
         if (file, comment, code) not in used

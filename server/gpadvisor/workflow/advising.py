@@ -3,15 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from gpadvisor.advice import advise, advise_kernel, without_suppressed
-from gpadvisor.model.advice import Advice, KernelAdvice
+from gpadvisor.advice import Evaluated, advise, advise_kernel, evaluate, without_suppressed
+from gpadvisor.model.advice import Advice, KernelAdvice, Match
 from gpadvisor.model.problem import Problem
 from gpadvisor.optimizers import OPTIMIZERS
-from gpadvisor.source.facts import MARKER
+from gpadvisor.source.facts import MARKER, SourceFacts
 from gpadvisor.source.naming import files_asked_about, name_source_tokens
 from gpadvisor.source.suppression import apply_suppressions
 from gpadvisor.workflow.analysis import AnalysedKernel, Analysis, analyse_file
@@ -19,7 +19,7 @@ from gpadvisor.workflow.cache import Cache
 from gpadvisor.workflow.inputs import InputKind, input_kind
 from gpadvisor.workflow.request import Progress, Request
 from gpadvisor.workflow.source_facts import read_source_facts
-from gpadvisor.workflow.sources import find_sources
+from gpadvisor.workflow.sources import FoundSources, find_sources
 from gpadvisor.workflow.suppressing import comments_as_profiled
 
 
@@ -29,14 +29,45 @@ class AdvisedFile:
 
     advice: Advice
     texts: Mapping[str, str]  # source text by the path that the line table names
-    wanted_sources: Mapping[str, list[str] | list[int]]  # what the search on this machine looked for
+    sources: FoundSources
+    facts: Mapping[str, SourceFacts]  # of the sources that were parsed, as they were profiled
+    analysis: Analysis
+    kernels: tuple[AdvisedKernel, ...]  # in the order of the analysis
     lasting: (
         bool  # whether the same inputs would give the same advice; False where a process failed in passing
     )
 
+    @property
+    def wanted_sources(self) -> Mapping[str, list[str] | list[int]]:
+        """What the search on this machine looked for."""
+        return self.sources.wanted
 
-def advise_file(path: Path, request: Request, progress: Progress, cache: Cache) -> AdvisedFile:
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class AdvisedKernel:
+    """One kernel's advice with what it was made from."""
+
+    advice: KernelAdvice
+    analysed: AnalysedKernel
+    matches: Mapping[str, Match]  # by rule code, those hidden by the thresholds included
+
+
+def advise_file(
+    path: Path,
+    request: Request,
+    progress: Progress,
+    cache: Cache,
+    *,
+    also_parsed: Callable[[Analysis], Collection[str]] = lambda _: (),
+) -> AdvisedFile:
     """Advice for a report, a snapshot, a cubin or a source.
+
+    Args:
+        path: the input.
+        request: what is asked of it.
+        progress: told the stages.
+        cache: of disassembly.
+        also_parsed: files of the line tables whose facts the caller wants, beside those that advice quotes.
 
     Raises:
         GpadvisorError: the input, a tool or a setting is at fault.
@@ -46,12 +77,17 @@ def advise_file(path: Path, request: Request, progress: Progress, cache: Cache) 
     lines = _analysed_lines(analysis)
     compiled = path if input_kind(path) is InputKind.SOURCE else None
     sources = find_sources(lines.keys(), analysis.profile, compiled, request)
-    kernels: tuple[KernelAdvice, ...] = tuple(_advise(kernel, request) for kernel in analysis.kernels)
+    evaluated = [evaluate(kernel.context, OPTIMIZERS) for kernel in analysis.kernels]
+    kernels = tuple(
+        _advise(kernel, known, request) for kernel, known in zip(analysis.kernels, evaluated, strict=True)
+    )
     texts = sources.texts
-    quoted = {path: (path, texts[path]) for path in files_asked_about(kernels) & texts.keys()}
+    asked = {*files_asked_about(kernels), *also_parsed(analysis)}
+    quoted = {path: (path, texts[path]) for path in asked & texts.keys()}
     commented = [(path, text) for path, text in sources.now.items() if MARKER in text]
     facts, unread = read_source_facts({*quoted.values(), *commented})
-    kernels = name_source_tokens(kernels, lambda path: facts.get(quoted[path]) if path in quoted else None)
+    known_facts = {path: facts[source] for path, source in quoted.items() if source in facts}
+    kernels = name_source_tokens(kernels, known_facts.get)
     unused: tuple[Problem, ...] = ()
     comments = comments_as_profiled(sources, facts)
     if comments:
@@ -63,7 +99,12 @@ def advise_file(path: Path, request: Request, progress: Progress, cache: Cache) 
         # A comment is of use even where the thresholds would have hidden what it suppresses.
         everything = replace(request, show_all=True)
         _, unused = apply_suppressions(
-            [_advise(kernel, everything) for kernel in analysis.kernels], comments, analysed_lines=lines
+            [
+                _advise(kernel, known, everything)
+                for kernel, known in zip(analysis.kernels, evaluated, strict=True)
+            ],
+            comments,
+            analysed_lines=lines,
         )
     profile = analysis.profile
     return AdvisedFile(
@@ -77,12 +118,22 @@ def advise_file(path: Path, request: Request, progress: Progress, cache: Cache) 
             more_problems=(*analysis.problems, *sources.problems, *unread, *unused),
         ),
         texts=texts,
-        wanted_sources=sources.wanted,
+        sources=sources,
+        facts=known_facts,
+        analysis=analysis,
+        kernels=tuple(
+            AdvisedKernel(
+                advice=advice,
+                analysed=kernel,
+                matches={finding.code: finding.match for finding in known[0]},
+            )
+            for advice, kernel, known in zip(kernels, analysis.kernels, evaluated, strict=True)
+        ),
         lasting=not unread,
     )
 
 
-def _advise(kernel: AnalysedKernel, request: Request) -> KernelAdvice:
+def _advise(kernel: AnalysedKernel, evaluated: Evaluated, request: Request) -> KernelAdvice:
     settings, chosen = request.settings, kernel.chosen
     return advise_kernel(
         kernel.context,
@@ -95,6 +146,7 @@ def _advise(kernel: AnalysedKernel, request: Request) -> KernelAdvice:
         time_share=None if chosen is None else chosen.time_share,
         merged_launches=1 if chosen is None else chosen.merged_launches,
         more_problems=kernel.problems,
+        evaluated=evaluated,
     )
 
 

@@ -80,7 +80,8 @@ class _ProfileAnalysis:
         chosen = chosen_launches(
             self._profile,
             wants=lambda launch: self._request.wants(launch.demangled, launch.kernel),
-            launch=self._request.launch,
+            launch=None if self._request.all_kernels else self._request.launch,
+            prefer=self._request.launch,
             merge=self._request.merge,
         )
         if not chosen:
