@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Suppression comments: ``// gpadvisor: ignore[GPA102] reason`` and which lines each one covers.
 
-A comment behind code covers the statement that begins on its line, one on a line of its own the statement
-after it; of a loop or a branch only its head is covered, of a function all of it.
+A comment behind code covers the statement that begins on its line; one on a line of its own, or one that says
+``ignore-next-line``, the statement after it. Of a loop or a branch only its head is covered, of a function
+all of it.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from gpadvisor.source.facts import HASH_SUFFIXES, MARKER, MAX_COMMENTS, MAX_REAS
 _MAX_WRAPPERS: Final = 8
 """``extern "C"`` and template heads around a function."""
 _MARKER: Final = re.compile(
-    rb"gpadvisor:[ \t]{0,8}ignore\b(?:[ \t]{0,8}\[(?P<codes>[^\]\r\n]{0,400})\])?(?P<reason>[^\r\n]{0,400})"
+    rb"gpadvisor:[ \t]{0,8}ignore\b(?P<next>-next-line\b)?(?:[ \t]{0,8}\[(?P<codes>[^\]\r\n]{0,400})\])?"
+    rb"(?P<reason>[^\r\n]{0,400})"
 )
 _CODE: Final = re.compile(r"^GPA[0-9]{3}$")
 _PYTHON_TOKEN: Final = re.compile(rb'"""|\'\'\'|\\.|["\'#\n]', re.DOTALL)
@@ -34,15 +36,21 @@ def suppression_comments(path: str, data: bytes, tree: Tree | None) -> tuple[Sup
     Markers in strings and macros are not comments. A source without a tree, or one that the parser cannot
     make sense of at that place, still has its comments read, each covering one line.
     """
+    spans = marked_comments(path, data, tree)
+    source = _Source(data if spans else b"")
+    return tuple(_comment(source, tree, start, end, match) for start, end, match in spans)
+
+
+def marked_comments(path: str, data: bytes, tree: Tree | None) -> list[_Span]:
+    """Start and end of each suppression comment, and the match of what it says."""
     if MARKER.encode() not in data:
-        return ()
-    source = _Source(data)
+        return []
     lower = path.lower()
     if lower.endswith(HASH_SUFFIXES):
         spans = list(_hash_comments(data, _JULIA_TOKEN if lower.endswith(".jl") else _PYTHON_TOKEN))
     else:
         spans = list(_line_comments(data)) if tree is None else _cuda_comments(data, tree)
-    return tuple(_comment(source, tree, start, end, match) for start, end, match in spans[:MAX_COMMENTS])
+    return spans[:MAX_COMMENTS]
 
 
 class _Source:
@@ -120,7 +128,9 @@ def _comment(
     line, last = source.line_of(start), source.line_of(max(start, end - 1))
     before = source.data[source.start(line) : start].strip()
     after = source.data[end : source.end(last)].strip()
-    if before:
+    if match.group("next") is not None:
+        target = _next_code(source, tree, last)
+    elif before:
         target = line
     elif after:
         target = last
