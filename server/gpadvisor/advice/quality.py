@@ -31,6 +31,11 @@ def evidence_reason(context: KernelContext, samples: SampleSummary) -> str:
             "ncu --section SourceCounters --section WarpStateStats"
         )
     if context.evidence is Evidence.COUNTED:
+        refused = (
+            [] if profile is None else [p for p in profile.problems if p.code is ProblemCode.LOWER_EVIDENCE]
+        )
+        if refused:
+            return refused[0].message
         return (
             "the launch has executed counts but no PC samples, so no speedup is estimated; collect samples "
             "with ncu --section SourceCounters"

@@ -23,6 +23,7 @@ from gpadvisor.cli import (
     explain,
     export_snapshot,
     import_report,
+    profile,
     rules,
     simulate,
 )
@@ -35,6 +36,7 @@ COMMANDS: Final = (
     import_report,
     export_snapshot,
     simulate,
+    profile,
     doctor,
     explain,
     rules,

@@ -44,7 +44,7 @@ def import_profile(
         )
     progress(f"reading {source.name}")
     profile = load(source, settings)
-    listings, problems = _disassemble_all(profile, settings, progress)
+    listings, problems = disassemble_all(profile, settings, progress)
     profile = replace(profile, disassemblies={**profile.disassemblies, **listings})
     progress(f"writing {target.name}")
     store.write_snapshot(profile, target, redact=redact)
@@ -62,9 +62,10 @@ def export_profile(source: Path, directory: Path) -> tuple[Path, ...]:
     return tuple(store.export_snapshot(source, directory))
 
 
-def _disassemble_all(
+def disassemble_all(
     profile: Profile, settings: Settings, progress: Progress
 ) -> tuple[dict[str, bytes], list[Problem]]:
+    """The listing of each cubin that has none, by digest, and why some have none still."""
     listings: dict[str, bytes] = {}
     problems: list[Problem] = []
     for digest, cubin in profile.binaries.items():

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``gpadvisor profile``: run an application under a collector, keep a snapshot, and print the advice."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from gpadvisor.cli import options
+from gpadvisor.cli.progress import TerminalProgress
+
+_DESCRIPTION = """\
+Run an application and collect what the advice needs: PC samples where the driver allows it, else
+executed counts, which need no counter permission. The application is not changed; its output passes
+through. Ctrl-C goes to the application, and what was collected until then is kept.
+
+  gpadvisor profile -- ./app --size 4096
+  gpadvisor profile --kernel 'stencil.*' --launch-skip 10 --launch-count 2 -- python train.py
+"""
+
+
+def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Declare the command."""
+    parser = commands.add_parser(
+        "profile",
+        help="run an application under a collector",
+        usage="gpadvisor profile [options] -- APP [ARGUMENTS]",
+        description=_DESCRIPTION,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("application", nargs="+", metavar="APP", help="the application, behind --")
+    parser.add_argument("--kernel", metavar="REGEX", help="profile only kernels whose function name matches")
+    parser.add_argument(
+        "--launch-skip", metavar="N", type=options.natural, default=0, help="of those kernels"
+    )
+    parser.add_argument("--launch-count", metavar="N", type=options.natural, help="profile so many launches")
+    parser.add_argument(
+        "--period",
+        metavar="N",
+        type=int,
+        help="one sample per SM every 2**N cycles, 5 to 31 (default: the collector chooses)",
+    )
+    parser.add_argument(
+        "--samples-only",
+        action="store_true",
+        help="one pass: no executed counts and utilisations, so wider estimates",
+    )
+    parser.add_argument(
+        "--timeout", metavar="SECONDS", type=float, help="stop the application after that time"
+    )
+    parser.add_argument(
+        "--keep-report", metavar="FILE", type=Path, help="keep Nsight Compute's report here too"
+    )
+    parser.add_argument(
+        "-o", "--output", metavar="FILE", type=Path, default=Path("profile.gpadvisor"), help="the snapshot"
+    )
+    parser.add_argument("--no-advice", action="store_true", help="write the snapshot and print no advice")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Collect, write the snapshot, print the advice."""
+    from gpadvisor.workflow.profiling import ProfileRequest, profile_application
+    from gpadvisor.workflow.settings import find_settings
+
+    request = ProfileRequest(
+        application=tuple(arguments.application),
+        output=arguments.output,
+        kernel=arguments.kernel,
+        launch_skip=arguments.launch_skip,
+        launch_count=arguments.launch_count,
+        period=arguments.period,
+        samples_only=arguments.samples_only,
+        timeout_seconds=arguments.timeout,
+        keep=arguments.keep_report,
+    )
+    progress = TerminalProgress()
+
+    def say(sentence: str) -> None:
+        progress.clear()
+        sys.stderr.write(f"gpadvisor: {sentence}\n")
+
+    try:
+        result = profile_application(request, find_settings(Path.cwd()).settings, say=say, progress=progress)
+    finally:
+        progress.clear()
+    for note in result.notes:
+        say(note)
+    say(
+        f"{result.snapshot}: {result.launches} launches of {result.kernels} kernels, "
+        f"{result.samples:,} samples by {result.collector}"
+    )
+    return 0 if arguments.no_advice else _advise(result.snapshot)
+
+
+def _advise(snapshot: Path) -> int:
+    from gpadvisor.workflow.answer import AnswerOptions, answer
+    from gpadvisor.workflow.request import Request
+    from gpadvisor.workflow.settings import find_settings
+
+    settings = find_settings(Path.cwd()).settings
+    shown = AnswerOptions(
+        format="text", width=options.output_width(), color=options.use_color("auto"), use_cache=True
+    )
+    progress = TerminalProgress()
+    try:
+        result = answer(
+            snapshot, Request(settings=settings, root=Path(settings.source_root)), shown, progress
+        )
+    finally:
+        progress.clear()
+    sys.stdout.write(result.text)
+    return 0

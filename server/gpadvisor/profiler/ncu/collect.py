@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Run an application under Nsight Compute, follow what it says, and keep its report."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from gpadvisor.errors import ToolFailedError
+from gpadvisor.profiler.application import Ended, Ending, run_application
+from gpadvisor.profiler.ncu.abilities import Abilities, find_ncu
+from gpadvisor.profiler.ncu.command_line import command_line
+from gpadvisor.profiler.ncu.messages import Log, Refusal, kernel_of, refusal
+from gpadvisor.profiler.ncu.options import NcuOptions
+
+_BEAT_SECONDS: Final = 1.0
+_MAX_LOG_BYTES: Final = 64 << 20
+_EXIT_CODE: Final = re.compile(r"application returned an error code \((-?\d+)\)")
+
+
+class CounterPermissionError(ToolFailedError):
+    """The driver refuses performance counters; executed counts may still be had."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NcuHeartbeat:
+    """Where a collection is."""
+
+    seconds: float
+    kernel: str | None  # being profiled
+    launches: int
+    passes: int | None  # that the last launch took
+    stopping: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NcuCollection:
+    """A finished collection."""
+
+    report: Path
+    ncu: Abilities
+    command: tuple[str, ...]
+    ending: Ending
+    seconds: float
+    launches: int
+    passes: int | None
+    notes: tuple[str, ...]  # what ncu warned of, and how the application ended
+
+
+def collect_by_ncu(
+    application: Sequence[str],
+    folder: Path,
+    options: NcuOptions,
+    *,
+    ncu: Abilities | None = None,
+    timeout_seconds: float | None = None,
+    progress: Callable[[NcuHeartbeat], None] | None = None,
+    cancelled: Callable[[], bool] | None = None,
+) -> NcuCollection:
+    """Profile ``application``; the report and ncu's log are written to ``folder``.
+
+    The application's own output passes through; ncu's goes to a file.
+
+    Raises:
+        ToolNotFoundError: there is no ncu, or no such application.
+        CounterPermissionError: the driver refuses performance counters to this user.
+        ToolFailedError: ncu ended without a report; the message says why and what to do.
+    """
+    ncu = ncu or find_ncu()
+    report, log = folder / "report", folder / "ncu.log"
+    command = command_line(ncu, options, report=report, log=log, application=application)
+    follow = _Follow(log, progress)
+    ended = run_application(command, timeout_seconds=timeout_seconds, poll=follow.poll, cancelled=cancelled)
+    said = follow.finish()
+    found = next((path for path in (report.with_suffix(".ncu-rep"), report) if path.is_file()), None)
+    if found is None or found.stat().st_size == 0:
+        raise _no_report(ncu, application, said, ended)
+    return NcuCollection(
+        report=found,
+        ncu=ncu,
+        command=command,
+        ending=ended.ending,
+        seconds=ended.seconds,
+        launches=said.launches,
+        passes=said.passes,
+        notes=tuple(_notes(said, ended)),
+    )
+
+
+class _Follow:
+    """Reads ncu's log as it grows."""
+
+    def __init__(self, log: Path, progress: Callable[[NcuHeartbeat], None] | None) -> None:
+        self._log, self._progress = log, progress
+        self._said = Log()
+        self._position = 0
+        self._rest = ""
+        self._last_beat = 0.0
+
+    def poll(self, seconds: float, stopping: bool) -> None:  # noqa: FBT001 the runner calls it so
+        """Called often; looks once a second."""
+        if seconds - self._last_beat < _BEAT_SECONDS:
+            return
+        self._last_beat = seconds
+        self._read()
+        if self._progress is not None:
+            self._progress(
+                NcuHeartbeat(
+                    seconds=seconds,
+                    kernel=kernel_of(self._rest) or self._said.kernel,
+                    launches=self._said.launches,
+                    passes=self._said.passes,
+                    stopping=stopping,
+                )
+            )
+
+    def finish(self) -> Log:
+        """Everything that was said."""
+        self._read()
+        self._said.take([self._rest])
+        return self._said
+
+    def _read(self) -> None:
+        try:
+            with self._log.open("rb") as file:
+                file.seek(self._position)
+                new = file.read(max(0, _MAX_LOG_BYTES - self._position))
+        except OSError:  # ncu has not made it yet, or nobody may read it
+            return
+        self._position += len(new)
+        *lines, self._rest = (self._rest + new.decode("utf-8", "replace")).split("\n")
+        self._said.take(lines)
+
+
+def _no_report(ncu: Abilities, application: Sequence[str], said: Log, ended: Ended) -> ToolFailedError:
+    known = refusal(said)
+    if known is not None:
+        return _refused(known, said)
+    if ended.ending is not Ending.EXITED:
+        return ToolFailedError(
+            f"{ncu} wrote no report: the run was {ended.ending.value} before a kernel was profiled"
+        )
+    complaint = f": {said.errors[0]}" if said.errors else ""
+    return ToolFailedError(
+        f"{ncu} ended with status {ended.status} and without a report for {application[0]}{complaint}; "
+        "gpadvisor doctor looks at this machine"
+    )
+
+
+def _refused(known: Refusal, said: Log) -> ToolFailedError:
+    kind = CounterPermissionError if known.permission else ToolFailedError
+    own = said.errors[0] if said.errors else said.warnings[0]
+    return kind(f"{known.sentence}; ncu said: {own}")
+
+
+def _notes(said: Log, ended: Ended) -> list[str]:
+    notes = [f"ncu warned: {text}" for text in dict.fromkeys(said.warnings)]
+    for text in dict.fromkeys(said.errors):
+        code = _EXIT_CODE.search(text)
+        notes.append(f"the application ended with status {code[1]}" if code else f"ncu reported: {text}")
+    if ended.ending is not Ending.EXITED:
+        notes.append(f"the run was {ended.ending.value}; the report holds the launches until then")
+    return notes
