@@ -70,12 +70,25 @@ def _arguments(row: dict[str, Any], which: Which) -> list[Argument]:
     return [Argument("integer", 8 if "long" in kind or kind == "size_t" else 4, value)]
 
 
+def loop_trips_of(name: str, which: Which = "before") -> dict[int, int]:
+    """The trip counts of kernel.toml by line of the source."""
+    kernel = KERNELS[name]
+    lines = kernel.source(which).read_text(encoding="utf-8").splitlines()
+    return {
+        number: trips
+        for number, line in enumerate(lines, 1)
+        for beginning, trips in kernel.trip_counts.items()
+        if line.strip().startswith(beginning)
+    }
+
+
 def fixture_config(name: str, which: Which = "before", **more: Any) -> SimulationConfig:
     """The launch of one of our kernels, with its arguments."""
     kernel = KERNELS[name]
     launch = kernel.launch if which == "before" else kernel.launch_after
     values: dict[str, Any] = {
-        "grid": launch.grid, "block": launch.block, "arguments": arguments_of(name, which), **more,
+        "grid": launch.grid, "block": launch.block, "arguments": arguments_of(name, which),
+        "loop_trips": loop_trips_of(name, which), **more,
     }  # fmt: skip
     return SimulationConfig(**values)
 

@@ -27,15 +27,17 @@ _INNER: Final[dict[str, Any]] = {**_COMMON, "no_cpython_wrapper": True}
 
 @cache
 def _sources_digest() -> str:
-    """Of all files of the simulator."""
+    """Of the files with compiled functions, and of the constants that they share."""
     digest = hashlib.sha256()
     for path in sorted(Path(__file__).parent.glob("*.py")):
-        digest.update(path.read_bytes())
+        text = path.read_bytes()
+        if b"simulator.compiled import" in text or path.name in {"compiled.py", "state.py"}:
+            digest.update(text)
     return digest.hexdigest()
 
 
 class _Cache(FunctionCache):
-    """Compiled code on disk that is as old as all of the simulator.
+    """Compiled code on disk that belongs to the sources of the whole inner loop.
 
     Numba itself looks at a function's own file only. Others hold the places of columns that are compiled in:
     code from before a change to them would write where nothing is.

@@ -10,8 +10,9 @@ from typing import Final
 
 from gpadvisor.model.ids import INSTRUCTION_BYTES, BlockId
 from gpadvisor.model.instruction import Instruction, OpcodeClass
-from gpadvisor.model.program import Function, FunctionKind, LineEntry, Loop, Program
+from gpadvisor.model.program import Function, FunctionKind, Loop, Program
 from gpadvisor.simulator.configuration import SimulationConfig
+from gpadvisor.simulator.unrolling import Passes, guards, parts, passes
 
 _WAIT_LOOP: Final = 8
 """A loop no longer than this around a try-wait or a sleep is one that waits, not one that works."""
@@ -66,20 +67,17 @@ def jumps(function: Function) -> frozenset[int]:
 
 def decisions(program: Program, function: Function, config: SimulationConfig) -> dict[int, Decision]:
     """The rules of a function's conditional branches and exits by instruction index."""
-    like_branches = jumps(function)
-    counted = _counting_branches(function, like_branches)
+    rules = _Rules(program, function, config)
     found: dict[int, Decision] = {}
     for index, instruction in enumerate(function.instructions):
         opclass = instruction.info.opclass
-        where = _where(function, index)
         if opclass is OpcodeClass.EXIT and instruction.guard is not None:
-            taken = config.branch_taken_at.get(int(instruction.pc), 0.0)
-            text = f"of the warps {taken:.0%} end at the conditional exits of {{}}"
-            found[index] = Decision(Rule.CHANCE, taken, 0, text, where)
-        elif (opclass is OpcodeClass.BRANCH or index in like_branches) and is_conditional(instruction):
-            found[index] = _branch(program, function, index, config, counted, where)
+            found[index] = rules.exit(index)
+        elif (opclass is OpcodeClass.BRANCH or index in rules.like_branches) and is_conditional(instruction):
+            found[index] = rules.branch(index)
         elif opclass is OpcodeClass.CALL and instruction.guard is not None:
-            found[index] = Decision(Rule.CHANCE, 0.0, 0, "the conditional calls of {} are not made", where)
+            text = "the conditional calls of {} are not made"
+            found[index] = Decision(Rule.CHANCE, 0.0, 0, text, _where(function, index))
     return found
 
 
@@ -94,40 +92,88 @@ def _where(function: Function, index: int) -> str:
     return pc if line is None else f"line {line.location.line} ({pc})"
 
 
-def _branch(
-    program: Program,
-    function: Function,
-    index: int,
-    config: SimulationConfig,
-    counted: dict[int, int],
-    where: str,
-) -> Decision:
-    instruction = function.instructions[index]
-    given = config.branch_taken_at.get(int(instruction.pc))
-    if given is not None:
-        text = f"of the warps {given:.0%} take the branch of {{}}, as told"
-        return Decision(Rule.CHANCE, given, 0, text, where)
-    target = None if instruction.target is None else function.index_of(instruction.target)
-    behind = index + 1 if index + 1 < len(function.instructions) else None
-    if target is None or behind is None or "DIV" in instruction.modifiers:
-        return Decision(Rule.CHANCE, 0.0, 0, "the branches of {} are not taken", where)
-    for number in function.enclosing_loops(index):
-        loop = function.loops[number]
-        inside = int(function.block_of[target]) in loop.blocks
-        if inside == (int(function.block_of[behind]) in loop.blocks):
-            continue
-        stays = 1.0 if inside else 0.0
-        if counted.get(number) != index:
+class _Rules:
+    """The rules of one function."""
+
+    def __init__(self, program: Program, function: Function, config: SimulationConfig) -> None:
+        self._program, self._function, self._config = program, function, config
+        self.like_branches = jumps(function)
+        self._counted = _counting_branches(function, self.like_branches)
+        found = parts(function)
+        self._passes = passes(function, found, config)
+        self._guards = guards(function, found, self._passes)
+
+    def exit(self, index: int) -> Decision:
+        """Of a conditional EXIT."""
+        given = self._config.branch_taken_at.get(int(self._function.instructions[index].pc))
+        if given is None and index in self._guards:
+            return self._guard(index)
+        taken = given or 0.0
+        text = f"of the warps {taken:.0%} end at the conditional exits of {{}}"
+        return Decision(Rule.CHANCE, taken, 0, text, _where(self._function, index))
+
+    def branch(self, index: int) -> Decision:
+        """Of a conditional branch."""
+        function, where = self._function, _where(self._function, index)
+        instruction = function.instructions[index]
+        given = self._config.branch_taken_at.get(int(instruction.pc))
+        if given is not None:
+            text = f"of the warps {given:.0%} take the branch of {{}}, as told"
+            return Decision(Rule.CHANCE, given, 0, text, where)
+        target = None if instruction.target is None else function.index_of(instruction.target)
+        behind = index + 1 if index + 1 < len(function.instructions) else None
+        if target is None or behind is None or "DIV" in instruction.modifiers:
+            return Decision(Rule.CHANCE, 0.0, 0, "the branches of {} are not taken", where)
+        for number in function.enclosing_loops(index):
+            loop = function.loops[number]
+            inside = int(function.block_of[target]) in loop.blocks
+            if inside != (int(function.block_of[behind]) in loop.blocks):
+                return self._loop_branch(index, loop, 1.0 if inside else 0.0)
+        if index in self._guards:
+            return self._guard(index)
+        helper = (
+            _calls_helper(self._program, function, target),
+            _calls_helper(self._program, function, behind),
+        )
+        if helper[0] != helper[1]:
+            text = "slow paths of math functions are not taken: {}"
+            return Decision(Rule.CHANCE, 0.0 if helper[0] else 1.0, 0, text, where)
+        taken = self._config.branch_taken
+        return Decision(Rule.CHANCE, taken, 0, f"of the warps {taken:.0%} take the branches of {{}}", where)
+
+    def _loop_branch(self, index: int, loop: Loop, stays: float) -> Decision:
+        """Of a branch that leaves a loop or stays in it."""
+        function, where = self._function, _where(self._function, index)
+        if self._counted.get(loop.id) != index:
             return Decision(Rule.CHANCE, stays, 0, "no loop is left early by the branches of {}", where)
-        trips, why = _trips(function, loop, index, config)
-        text = f"the loops that end at {{}} run {trips} times{why}"
-        return Decision(Rule.TRIPS, stays, trips, text, where)
-    helper = _calls_helper(program, function, target), _calls_helper(program, function, behind)
-    if helper[0] != helper[1]:
-        text = "slow paths of math functions are not taken: {}"
-        return Decision(Rule.CHANCE, 0.0 if helper[0] else 1.0, 0, text, where)
-    text = f"of the warps {config.branch_taken:.0%} take the branches of {{}}"
-    return Decision(Rule.CHANCE, config.branch_taken, 0, text, where)
+        found = self._passes[loop.header]
+        size = sum(function.blocks[block].end - function.blocks[block].start for block in loop.blocks)
+        waits = size <= _WAIT_LOOP and any(one.info.opclass in _WAITING for one in _code(function, loop))
+        if found.told_at is None and waits:
+            text = "the loops that end at {} run 1 times, since they only wait"
+            return Decision(Rule.TRIPS, stays, 1, text, where)
+        return Decision(Rule.TRIPS, stays, max(1, found.passes), _loop_text(found), where)
+
+    def _guard(self, index: int) -> Decision:
+        """Of a branch or exit that only decides whether a loop is come to."""
+        guard = self._guards[index]
+        text = (
+            "the loops behind the branches of {} are entered"
+            if guard.entered
+            else "parts of unrolled loops are gone round at {}: no iteration is left for them"
+        )
+        return Decision(Rule.CHANCE, 1.0 if guard.taken else 0.0, 0, text, _where(self._function, index))
+
+
+def _loop_text(found: Passes) -> str:
+    told = "" if found.told_at is None else f", as told for line {found.told_at}"
+    if found.copies == 1 and found.passes == found.trips:
+        return f"the loops that end at {{}} run {found.trips} times{told}"
+    body = "" if found.copies == 1 else f", {found.copies} of them in one pass of the machine code"
+    return (
+        f"the loops that end at {{}} run {max(1, found.passes)} times: {found.trips} iterations of the source"
+        f"{told}{body}"
+    )
 
 
 def _counting_branches(function: Function, like_branches: frozenset[int]) -> dict[int, int]:
@@ -149,23 +195,6 @@ def _counting_branches(function: Function, like_branches: frozenset[int]) -> dic
 
 def _to_header(function: Function, block: BlockId, loop: Loop) -> bool:
     return any(target == loop.header for target, _ in function.blocks[block].successors)
-
-
-def _trips(function: Function, loop: Loop, index: int, config: SimulationConfig) -> tuple[int, str]:
-    lines = {line.location.line for line in _lines(function, loop, index)}
-    for line in sorted(lines):
-        if line in config.loop_trips:
-            return config.loop_trips[line], f", as told for line {line}"
-    size = sum(function.blocks[block].end - function.blocks[block].start for block in loop.blocks)
-    if size <= _WAIT_LOOP and any(one.info.opclass in _WAITING for one in _code(function, loop)):
-        return 1, ", since it only waits"
-    return config.default_trips, ""
-
-
-def _lines(function: Function, loop: Loop, index: int) -> Sequence[LineEntry]:
-    header = function.blocks[loop.header]
-    found = (function.lines[index], *function.lines[header.start : header.end])
-    return [line for line in found if line is not None]
 
 
 def _code(function: Function, loop: Loop) -> Sequence[Instruction]:

@@ -134,7 +134,7 @@ def test_trip_counts_follow_from_the_arguments() -> None:
 
 def test_without_arguments_a_loop_runs_as_often_as_told() -> None:
     chosen = run_fixture("kmeans_assign", arguments={}, loop_trips={16: 3, 19: 5})
-    default = run_fixture("kmeans_assign", arguments={})
+    default = run_fixture("kmeans_assign", arguments={}, loop_trips={})
     assert "run 5 times, as told for line 19" in " ".join(chosen.assumptions)
     assert "run 16 times" in " ".join(default.assumptions)
     assert chosen.instructions < default.instructions

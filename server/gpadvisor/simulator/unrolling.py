@@ -1,0 +1,313 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From iterations of a source loop to passes of its machine code: how often the body stands in each loop."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import gcd
+from statistics import median
+from typing import Final, TypeAlias
+
+from gpadvisor.model.ids import BlockId, LoopId
+from gpadvisor.model.instruction import Instruction, MemorySpace, OpcodeClass, RegisterFile, register_file
+from gpadvisor.model.program import Block, Function, LineEntry, Loop
+from gpadvisor.simulator.configuration import SimulationConfig
+
+_WORK: Final = frozenset(
+    {
+        *(OpcodeClass.LOAD, OpcodeClass.STORE, OpcodeClass.ATOMIC, OpcodeClass.REDUCTION, OpcodeClass.TENSOR),
+        *(OpcodeClass.FLOAT16, OpcodeClass.FLOAT32, OpcodeClass.FLOAT64, OpcodeClass.TRANSCENDENTAL),
+    }
+)
+"""What a copy of a loop's body repeats; integer code for addresses is shared among copies."""
+_ADDITIONS: Final = frozenset({"IADD3", "IADD", "UIADD3", "UIADD", "VIADD"})
+_PREDICATES: Final = frozenset({RegisterFile.PREDICATE, RegisterFile.UNIFORM_PREDICATE})
+_HOPS: Final = 16
+"""Blocks between a branch and the loop that it guards."""
+_MOST: Final = 2 / 3
+_ROUNDS: Final = 8
+"""Guards of guards are looked at this often."""
+
+Place: TypeAlias = tuple[object, str]  # line with its inline chain, opcode
+
+
+@dataclass(frozen=True, slots=True)
+class Passes:
+    """How often one part of a source loop is run through, each time it is come to."""
+
+    passes: int  # 0: what is left of a source loop after its unrolled part, where that leaves nothing
+    copies: int  # of the source loop's body in it
+    trips: int  # of the source loop
+    told_at: int | None  # source line for which these were told; None: the default
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Machine code of a source loop: one of its loops, or copies of its body that are run at most once."""
+
+    entry: BlockId
+    loop: LoopId | None
+    copies: int
+    size: int  # instructions
+    source: int  # parts of one source loop have the same number
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """A branch or exit that only decides whether a part is come to."""
+
+    taken: bool
+    entered: bool  # a part with passes left is entered, one without is gone round
+
+
+def parts(function: Function) -> list[Part]:
+    """The parts of every loop of the source."""
+    found: list[Part] = []
+    for source, loops in enumerate(_source_loops(function)):
+        copies = _copies(function, loops)
+        for loop in loops:
+            size = sum(function.blocks[block].end - function.blocks[block].start for block in loop.blocks)
+            found.append(Part(loop.header, loop.id, copies[loop.id], size, source))
+        if max(copies.values()) > 1:
+            found += _straight_parts(function, loops, copies, source)
+    return found
+
+
+def passes(function: Function, found: Sequence[Part], config: SimulationConfig) -> dict[BlockId, Passes]:
+    """Share the iterations of each source loop out among its parts, by their entries.
+
+    The most unrolled loop takes as many as it can, then the next; copies outside of loops run once at most.
+    """
+    shared: dict[BlockId, Passes] = {}
+    for number in dict.fromkeys(part.source for part in found):
+        own = [part for part in found if part.source == number]
+        loops = [function.loops[part.loop] for part in own if part.loop is not None]
+        told = next(
+            (line for loop in loops for line in _lines(function, loop) if line in config.loop_trips), None
+        )
+        trips = config.default_trips if told is None else config.loop_trips[told]
+        times = _times(own, trips)
+        shared.update({part.entry: Passes(times[part.entry], part.copies, trips, told) for part in own})
+        if not any(shared[part.entry].passes for part in own):
+            # Fewer iterations than copies, and no loop for the rest: one pass, part of it for nothing.
+            least = min((part for part in own if part.loop is not None), key=lambda part: part.copies)
+            shared[least.entry] = Passes(1, least.copies, trips, told)
+    return shared
+
+
+def _times(own: Sequence[Part], trips: int) -> dict[BlockId, int]:
+    """Passes of the parts of one source loop."""
+    found: dict[BlockId, int] = {}
+    for copies in sorted({part.copies for part in own}, reverse=True):
+        # As many copies in several loops are versions of the code, of which one is come to.
+        loops = [part.entry for part in own if part.copies == copies and part.loop is not None]
+        found.update(dict.fromkeys(loops, trips // copies))
+        trips -= trips // copies * copies if loops else 0
+        for part in own:
+            if part.copies == copies and part.loop is None:
+                found[part.entry] = min(1, trips // copies)
+                trips -= found[part.entry] * copies
+    return found
+
+
+def guards(function: Function, found: Sequence[Part], planned: Mapping[BlockId, Passes]) -> dict[int, Guard]:
+    """Branches and exits by instruction index that only decide whether a part of a loop is come to."""
+    search = _GuardSearch(function, found, planned)
+    for _ in range(_ROUNDS):
+        before = len(search.decided)
+        for block in reversed(function.blocks):
+            search.look_at(block)
+        if len(search.decided) == before:
+            break
+    return search.decided
+
+
+class _GuardSearch:
+    """Round by round, since the way from one guard to a loop may lead over others."""
+
+    def __init__(self, function: Function, found: Sequence[Part], planned: Mapping[BlockId, Passes]) -> None:
+        self._function, self._planned = function, planned
+        self._parts = {part.entry: part for part in found}
+        self._lines = {
+            part.source: function.lines[_latch(function, function.loops[part.loop])] or part.source
+            for part in found
+            if part.loop is not None
+        }
+        self.decided: dict[int, Guard] = {}
+
+    def look_at(self, block: Block) -> None:
+        """Decide the branch at the end of a block, if it is a guard."""
+        last = block.end - 1
+        opclass = self._function.instructions[last].info.opclass
+        sides = self._sides(block)
+        if last in self.decided or opclass not in {OpcodeClass.BRANCH, OpcodeClass.EXIT} or sides is None:
+            return
+        ways = [(taken, self._leads_to(target, block.id)) for taken, target in sides.items()]
+        reached = [(taken, part) for taken, part in ways if part is not None]
+        if not reached or len({part.entry for _, part in reached}) < len(reached):
+            return
+        wanted = [way for way in reached if self._planned[way[1].entry].passes]
+        if len({self._lines[part.source] for _, part in wanted}) > 1:
+            return  # different loops on either side: a choice of the program
+        if wanted:
+            taken, _ = max(wanted, key=lambda way: (way[1].copies, way[1].size))
+            self.decided[last] = Guard(taken, entered=True)
+        elif len(reached) == 1:
+            self.decided[last] = Guard(not reached[0][0], entered=False)
+
+    def _sides(self, block: Block) -> dict[bool, BlockId] | None:
+        """Where a branch leads by whether it is taken; of an exit only where it is not."""
+        behind = [
+            target for target, _ in block.successors if self._function.blocks[target].start == block.end
+        ]
+        ahead = [target for target, _ in block.successors if target not in behind]
+        if len(behind) != 1 or len(ahead) > 1:
+            return None
+        return {False: behind[0], True: ahead[0]} if ahead else {False: behind[0]}
+
+    def _leads_to(self, block: BlockId, source: BlockId) -> Part | None:
+        """The part that code from a block runs into from outside, over guards that are decided."""
+        for _ in range(_HOPS):
+            part = self._parts.get(block)
+            if part is not None:
+                inside = part.loop is not None and source in self._function.loops[part.loop].blocks
+                return None if inside else part
+            following = self._following(self._function.blocks[block])
+            if following is None:
+                return None
+            block = following
+        return None
+
+    def _following(self, block: Block) -> BlockId | None:
+        guard = self.decided.get(block.end - 1)
+        if guard is not None:
+            return (self._sides(block) or {}).get(guard.taken)
+        return block.successors[0][0] if len(block.successors) == 1 else None
+
+
+def _straight_parts(
+    function: Function, loops: Sequence[Loop], copies: Mapping[LoopId, int], source: int
+) -> list[Part]:
+    """Blocks outside of the loops that hold the whole body, and that a branch may pass by."""
+    least = min(loops, key=lambda loop: copies[loop.id])
+    smallest = _work(function, least)
+    parent = -1 if loops[0].parent is None else loops[0].parent
+    found = []
+    for block in function.blocks:
+        if function.loop_of[block.id] != parent or not smallest:
+            continue
+        own = _work_of(function, [block.id])
+        guarded = any(len(function.blocks[before].successors) > 1 for before in block.predecessors)
+        if guarded and smallest.keys() <= own.keys():
+            ratio = median(own[place] / smallest[place] for place in smallest)
+            times = max(1, round(ratio * copies[least.id]))
+            found.append(Part(block.id, None, times, block.end - block.start, source))
+    return found
+
+
+def _source_loops(function: Function) -> list[list[Loop]]:
+    """Loops of the machine code that stand for one loop of the source: the unrolled part, and the rest."""
+    groups: dict[object, list[Loop]] = {}
+    for loop in function.loops:
+        entry = function.lines[_latch(function, loop)]
+        key: object = loop.id if entry is None else (loop.parent, entry.location, entry.inline)
+        groups.setdefault(key, []).append(loop)
+    return list(groups.values())
+
+
+def _latch(function: Function, loop: Loop) -> int:
+    """The last instruction that jumps back to the header."""
+    return max(
+        function.blocks[block].end - 1
+        for block in loop.blocks
+        if any(target == loop.header for target, _ in function.blocks[block].successors)
+    )
+
+
+def _lines(function: Function, loop: Loop) -> list[int]:
+    """Lines of the branch back and of the header, the smallest first."""
+    header = function.blocks[loop.header]
+    entries = (function.lines[_latch(function, loop)], *function.lines[header.start : header.end])
+    return sorted({entry.location.line for entry in entries if entry is not None})
+
+
+def _copies(function: Function, loops: list[Loop]) -> dict[LoopId, int]:
+    """How often the source loop's body stands in each of its machine loops."""
+    work = {loop.id: _work(function, loop) for loop in loops}
+    smallest = min(loops, key=lambda loop: sum(work[loop.id].values()))
+    base = 1 if len(loops) > 1 else _repeats(function, smallest, work[smallest.id])
+    found = {smallest.id: base}
+    for loop in loops:
+        if loop is smallest:
+            continue
+        common = work[loop.id].keys() & work[smallest.id].keys()
+        ratio = median(work[loop.id][place] / work[smallest.id][place] for place in common) if common else 1
+        found[loop.id] = max(1, round(ratio))
+    return found
+
+
+def _work(function: Function, loop: Loop) -> Counter[Place]:
+    """Instructions of a loop by line and opcode, those of loops inside it left out."""
+    return _work_of(function, [block for block in loop.blocks if function.loop_of[block] == loop.id])
+
+
+def _work_of(function: Function, blocks: Sequence[BlockId]) -> Counter[Place]:
+    found: Counter[Place] = Counter()
+    for block in blocks:
+        for index in range(function.blocks[block].start, function.blocks[block].end):
+            instruction, entry = function.instructions[index], function.lines[index]
+            info = instruction.info
+            works = info.opclass in _WORK and info.space is not MemorySpace.CONSTANT
+            # Floating-point instructions without a source only move constants.
+            if entry is not None and works and instruction.uses:
+                found[_place(entry), instruction.opcode] += 1
+    return found
+
+
+def _place(entry: LineEntry) -> object:
+    return (entry.location.file, entry.location.line, entry.inline)
+
+
+def _repeats(function: Function, loop: Loop, work: Counter[Place]) -> int:
+    """Copies in the only loop: its counter's step, if most of the work stands as often; else what all share."""
+    if len(work) < 2 or any(other.parent == loop.id for other in function.loops):
+        return 1
+    step = abs(_step(function, loop) or 0)
+    if step > 1 and sum(count % step == 0 for count in work.values()) >= _MOST * len(work):
+        return step
+    return gcd(*work.values(), step)
+
+
+def _step(function: Function, loop: Loop) -> int | None:
+    """The constant that the register behind the loop's condition grows by; None where none is seen."""
+    latch = _latch(function, loop)
+    wanted = {one for one in function.instructions[latch].uses if register_file(one) in _PREDICATES}
+    inside = [
+        function.instructions[index]
+        for block in sorted(loop.blocks)
+        for index in range(function.blocks[block].start, function.blocks[block].end)
+    ]
+    compared = {
+        one
+        for instruction in inside
+        if wanted & set(instruction.defs) and instruction.opcode in {"ISETP", "UISETP"}
+        for one in instruction.uses
+    }
+    steps = [
+        step
+        for instruction in inside
+        if compared & set(instruction.defs) & set(instruction.uses)
+        and instruction.opcode in _ADDITIONS
+        and (step := _constant(instruction)) is not None
+    ]
+    return steps[0] if len(steps) == 1 else None
+
+
+def _constant(instruction: Instruction) -> int | None:
+    """The only constant of an addition."""
+    tokens = [token.strip() for token in instruction.operands.split(",")]
+    values = [int(token, 16) for token in tokens if token.lstrip("-").startswith("0x")]
+    signed = [value - (1 << 32) if value >= 1 << 31 else value for value in values if value]
+    return signed[0] if len(signed) == 1 else None

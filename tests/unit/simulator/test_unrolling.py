@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Iterations that are told are those of the source, however often the compiler wrote the body out."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tests.simulations import run_text, text_program
+
+from gpadvisor.model.instruction import MemorySpace, OpcodeClass
+from gpadvisor.simulator import Simulation
+from gpadvisor.simulator.unrolling import parts
+
+pytestmark = [pytest.mark.nvdisasm]
+
+_SUM = """
+extern "C" __global__ void k(const float* __restrict__ x, float* y, int n) {
+    float sum = 0.0f;
+#pragma unroll FACTOR
+    for (int i = 0; i < n; ++i) {
+        const float one = x[i * 32 + threadIdx.x];
+        sum = fmaf(one, one, sum);
+    }
+    y[threadIdx.x] = sum;
+}
+"""
+_LINE = 5
+_PAIRS = """
+extern "C" __global__ void k(const float* x, float* y, int n) {
+    float sum = 0.0f;
+#pragma unroll 1
+    for (int i = 0; i < n; ++i) {
+        sum += x[i] * x[i + 77];
+        sum = fmaf(x[i + 99], x[i + 55], sum) * sum;
+    }
+    y[threadIdx.x] = sum;
+}
+"""
+_CHOICE = """
+extern "C" __global__ void k(const float* x, float* y, int n, const int* flag) {
+    float sum = 0.0f;
+    if (*flag) {
+#pragma unroll 1
+        for (int i = 0; i < n; ++i) sum += x[i];
+    } else {
+#pragma unroll 1
+        for (int i = 0; i < n; ++i) sum *= y[i];
+    }
+    y[threadIdx.x] = sum;
+}
+"""
+
+
+def _loads(simulation: Simulation, text: str, arch: str = "sm_80") -> int:
+    counts = simulation.profile.counts
+    assert counts is not None
+    pcs = [
+        int(one.pc)
+        for one in text_program(text, arch).functions[0].instructions
+        if one.info.opclass is OpcodeClass.LOAD and one.info.space is MemorySpace.GLOBAL
+    ]
+    return int(counts.warps[np.isin(counts.pc, pcs)].sum())
+
+
+@pytest.mark.parametrize("trips", [1, 3, 8, 13, 32, 45])
+@pytest.mark.parametrize("factor", [1, 4])
+@pytest.mark.parametrize("arch", ["sm_80", "sm_90", "sm_120"])
+def test_told_iterations_are_those_of_the_source(arch: str, factor: int, trips: int) -> None:
+    text = _SUM.replace("FACTOR", str(factor))
+    simulation = run_text(text, arch=arch, loop_trips={_LINE: trips})
+    assert _loads(simulation, text, arch) == trips
+    assert f"as told for line {_LINE}" in " ".join(simulation.assumptions)
+
+
+@pytest.mark.parametrize("factor", [1, 2, 4, 8])
+def test_without_a_word_a_loop_does_the_same_work_unrolled_or_not(factor: int) -> None:
+    text = _SUM.replace("FACTOR", str(factor))
+    assert _loads(run_text(text), text) == 16
+
+
+def test_the_assumption_says_how_often_the_body_stands_in_the_code() -> None:
+    said = " ".join(run_text(_SUM.replace("FACTOR", "4"), loop_trips={_LINE: 32}).assumptions)
+    assert "of them in one pass of the machine code" in said
+    said = " ".join(run_text(_SUM.replace("FACTOR", "1"), loop_trips={_LINE: 32}).assumptions)
+    assert "run 32 times, as told for line 5" in said
+    assert "of them in one pass" not in said
+
+
+def test_a_body_with_like_statements_is_not_taken_for_an_unrolled_one() -> None:
+    found = parts(text_program(_PAIRS).functions[0])
+    assert [part.copies for part in found if part.loop is not None and part.size > 2] == [1]
+    assert _loads(run_text(_PAIRS, loop_trips={_LINE: 10}), _PAIRS) == 40
+
+
+def test_a_choice_between_two_loops_is_left_to_chance() -> None:
+    said = " ".join(run_text(_CHOICE).assumptions)
+    assert "50% take the branches" in said
