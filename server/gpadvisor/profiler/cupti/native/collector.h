@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the parts of the injection library know of each other. */
+#ifndef GPADVISOR_COLLECTOR_H
+#define GPADVISOR_COLLECTOR_H
+
+#include "interface.h"
+#include "recorder.h"
+
+struct gpa_options {
+    const char *directory; /* of the collection */
+    uint32_t mode;         /* 1 continuous, 2 serialized */
+    uint32_t period;       /* exponent; 0: CUPTI's choice */
+    uint64_t buffer_bytes; /* on the device; 0: CUPTI's choice */
+    bool stacks, times;
+};
+
+#define GPA_CONTINUOUS 1u
+#define GPA_SERIALIZED 2u
+
+extern struct gpa_options gpa_options;
+
+/* notes.c: something that the reader of the profile should know; each stage, code and context once. */
+void gpa_note(enum gpa_stage stage, int code, uint32_t context, const char *text);
+void gpa_note_result(enum gpa_stage stage, CUptiResult result, uint32_t context);
+void gpa_notes_after_fork(void);
+/* One sentence for the user, on standard error. */
+void gpa_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* modules.c */
+void gpa_module_loaded(uint32_t context, uint32_t module, const void *image, size_t bytes);
+
+/* activity.c */
+bool gpa_activity_start(void);
+void gpa_activity_stop(void); /* where sampling does not go together with it */
+void gpa_activity_flush(bool forced);
+
+/* sampling.c */
+void gpa_sampling_context(CUcontext context, uint32_t id);   /* a context that may be new */
+void gpa_sampling_destroying(CUcontext context);
+void gpa_sampling_drain_context(CUcontext context);          /* never waits */
+void gpa_sampling_drain_all(void);
+void gpa_sampling_finish(void);
+void gpa_sampling_after_fork(void);
+
+#endif

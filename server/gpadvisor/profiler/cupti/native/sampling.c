@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* PC sampling, per context: enabling, configuring, reading. */
+#define _GNU_SOURCE
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collector.h"
+
+#define PCS_AT_ONCE 2048
+#define MAX_READS 4096        /* of one drain: far more than a buffer holds */
+#define ROWS_PER_RECORD 1024
+#define MAX_DEVICES 256
+#define PATIENCE_NS UINT64_C(5000000000) /* for another thread that is reading this context, at its end only */
+
+struct context {
+    struct context *next;
+    _Atomic(CUcontext) handle; /* NULL once it is destroyed: the driver may give the address again */
+    uint32_t id, device;
+    _Atomic bool ready, reading, again;
+    CUpti_PCSamplingData data;
+    size_t reasons;
+};
+
+static _Atomic(struct context *) contexts;
+static struct context *inherited; /* of the parent of a fork */
+static _Atomic bool device_known[MAX_DEVICES];
+
+static struct context *find(CUcontext handle) {
+    for (struct context *at = atomic_load_explicit(&contexts, memory_order_acquire); at; at = at->next)
+        if (atomic_load_explicit(&at->handle, memory_order_relaxed) == handle) return at;
+    return NULL;
+}
+
+static uint32_t attribute(CUdevice device, CUdevice_attribute which) {
+    int value = 0;
+    return gpa_driver.cuDeviceGetAttribute(&value, which, device) == CUDA_SUCCESS && value > 0 ? (uint32_t)value : 0;
+}
+
+static void record_device(uint32_t index) {
+    CUdevice device;
+    char name[256] = "";
+    if (index < MAX_DEVICES && atomic_exchange(&device_known[index], true)) return;
+    if (gpa_driver.cuDeviceGet(&device, (int)index) != CUDA_SUCCESS) return;
+    if (gpa_driver.cuDeviceGetName(name, sizeof name, device) != CUDA_SUCCESS) *name = 0;
+    struct gpa_device record = {
+        .index = index,
+        .major = attribute(device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR),
+        .minor = attribute(device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR),
+        .sms = attribute(device, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT),
+        .clock_khz = attribute(device, CU_DEVICE_ATTRIBUTE_CLOCK_RATE),
+        .max_threads_per_sm = attribute(device, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR),
+        .registers_per_sm = attribute(device, CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR),
+        .shared_bytes_per_sm = attribute(device, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR),
+        .l2_bytes = attribute(device, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE),
+        .warp_size = attribute(device, CU_DEVICE_ATTRIBUTE_WARP_SIZE),
+        .name_bytes = (uint32_t)strnlen(name, sizeof name),
+    };
+    gpa_record(GPA_DEVICE, &record, sizeof record, name, record.name_bytes);
+}
+
+static CUptiResult enable(CUcontext handle) {
+    CUpti_PCSamplingEnableParams params = {.size = CUpti_PCSamplingEnableParamsSize, .ctx = handle};
+    return gpa_cupti.cuptiPCSamplingEnable(&params);
+}
+
+/* The names of all stall reasons: recorded, and their number kept. All of them are sampled by default. */
+static CUptiResult read_reasons(struct context *context, CUcontext handle) {
+    size_t count = 0;
+    CUpti_PCSamplingGetNumStallReasonsParams ask = {
+        .size = CUpti_PCSamplingGetNumStallReasonsParamsSize, .ctx = handle, .numStallReasons = &count};
+    CUptiResult result = gpa_cupti.cuptiPCSamplingGetNumStallReasons(&ask);
+    if (result != CUPTI_SUCCESS) return result;
+    if (!count || count > 4096) return CUPTI_ERROR_UNKNOWN;
+    uint32_t *indexes = calloc(count, sizeof *indexes);
+    char **names = calloc(count, sizeof *names);
+    char *text = calloc(count, CUPTI_STALL_REASON_STRING_SIZE);
+    uint8_t *record = malloc(count * (CUPTI_STALL_REASON_STRING_SIZE + 8));
+    result = CUPTI_ERROR_OUT_OF_MEMORY;
+    if (indexes && names && text && record) {
+        for (size_t i = 0; i < count; i++) names[i] = text + i * CUPTI_STALL_REASON_STRING_SIZE;
+        CUpti_PCSamplingGetStallReasonsParams params = {.size = CUpti_PCSamplingGetStallReasonsParamsSize,
+                                                        .ctx = handle,
+                                                        .numStallReasons = count,
+                                                        .stallReasonIndex = indexes,
+                                                        .stallReasons = names};
+        result = gpa_cupti.cuptiPCSamplingGetStallReasons(&params);
+    }
+    if (result == CUPTI_SUCCESS) {
+        struct gpa_reasons head = {context->id, (uint32_t)count};
+        size_t used = 0;
+        for (size_t i = 0; i < count; i++) {
+            const uint32_t row[] = {indexes[i], (uint32_t)strnlen(names[i], CUPTI_STALL_REASON_STRING_SIZE)};
+            memcpy(record + used, row, sizeof row);
+            memcpy(record + used + sizeof row, names[i], row[1]);
+            used += sizeof row + row[1];
+        }
+        gpa_record(GPA_REASONS, &head, sizeof head, record, used);
+        context->reasons = count;
+    }
+    free(indexes);
+    free(names);
+    free(text);
+    free(record);
+    return result;
+}
+
+static bool make_buffer(struct context *context) {
+    CUpti_PCSamplingData *data = &context->data;
+    CUpti_PCSamplingStallReason *reasons = calloc(PCS_AT_ONCE * context->reasons, sizeof *reasons);
+    data->size = sizeof *data;
+    data->collectNumPcs = PCS_AT_ONCE;
+    data->pPcData = calloc(PCS_AT_ONCE, sizeof *data->pPcData);
+    if (!data->pPcData || !reasons) {
+        free(reasons);
+        free(data->pPcData);
+        data->pPcData = NULL;
+        return false;
+    }
+    for (size_t i = 0; i < PCS_AT_ONCE; i++) {
+        data->pPcData[i].size = sizeof *data->pPcData;
+        data->pPcData[i].stallReason = reasons + i * context->reasons;
+    }
+    return true;
+}
+
+static void free_buffer(struct context *context) {
+    if (!context->data.pPcData) return;
+    free(context->data.pPcData[0].stallReason);
+    free(context->data.pPcData);
+    context->data.pPcData = NULL;
+}
+
+static CUptiResult configure(struct context *context, CUcontext handle) {
+    CUpti_PCSamplingConfigurationInfo wish[5] = {0};
+    size_t count = 0;
+    wish[count].attributeType = CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_SAMPLING_DATA_BUFFER;
+    wish[count++].attributeData.samplingDataBufferData.samplingDataBuffer = &context->data;
+    wish[count].attributeType = CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_COLLECTION_MODE;
+    wish[count++].attributeData.collectionModeData.collectionMode =
+        gpa_options.mode == GPA_SERIALIZED ? CUPTI_PC_SAMPLING_COLLECTION_MODE_KERNEL_SERIALIZED
+                                           : CUPTI_PC_SAMPLING_COLLECTION_MODE_CONTINUOUS;
+    if (gpa_options.period) {
+        wish[count].attributeType = CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_SAMPLING_PERIOD;
+        wish[count++].attributeData.samplingPeriodData.samplingPeriod = gpa_options.period;
+    }
+    if (gpa_options.buffer_bytes) {
+        wish[count].attributeType = CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_HARDWARE_BUFFER_SIZE;
+        wish[count++].attributeData.hardwareBufferSizeData.hardwareBufferSize = (size_t)gpa_options.buffer_bytes;
+    }
+    CUpti_PCSamplingConfigurationInfoParams params = {.size = CUpti_PCSamplingConfigurationInfoParamsSize,
+                                                      .ctx = handle,
+                                                      .numAttributes = count,
+                                                      .pPCSamplingConfigurationInfo = wish};
+    return gpa_cupti.cuptiPCSamplingSetConfigurationAttribute(&params);
+}
+
+static void read_configuration(CUcontext handle, struct gpa_context *record) {
+    CUpti_PCSamplingConfigurationInfo found[2] = {0};
+    found[0].attributeType = CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_SAMPLING_PERIOD;
+    found[1].attributeType = CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_HARDWARE_BUFFER_SIZE;
+    CUpti_PCSamplingConfigurationInfoParams params = {.size = CUpti_PCSamplingConfigurationInfoParamsSize,
+                                                      .ctx = handle,
+                                                      .numAttributes = 2,
+                                                      .pPCSamplingConfigurationInfo = found};
+    if (gpa_cupti.cuptiPCSamplingGetConfigurationAttribute(&params) != CUPTI_SUCCESS) return;
+    record->period = found[0].attributeData.samplingPeriodData.samplingPeriod;
+    record->buffer_bytes = found[1].attributeData.hardwareBufferSizeData.hardwareBufferSize;
+}
+
+static void stop_sampling(CUcontext handle) {
+    CUpti_PCSamplingDisableParams params = {.size = CUpti_PCSamplingDisableParamsSize, .ctx = handle};
+    gpa_cupti.cuptiPCSamplingDisable(&params);
+}
+
+static CUptiResult start_sampling(struct context *context, CUcontext handle) {
+    CUptiResult result = enable(handle);
+    if (result == CUPTI_ERROR_NOT_COMPATIBLE) {
+        /* The samples are worth more than the times. */
+        gpa_note_result(GPA_STAGE_TIMES, result, context->id);
+        gpa_activity_stop();
+        result = enable(handle);
+    }
+    if (result != CUPTI_SUCCESS) {
+        gpa_note_result(GPA_STAGE_SAMPLING, result, context->id);
+        return result;
+    }
+    result = read_reasons(context, handle);
+    if (result == CUPTI_SUCCESS) result = make_buffer(context) ? configure(context, handle) : CUPTI_ERROR_OUT_OF_MEMORY;
+    if (result != CUPTI_SUCCESS) {
+        gpa_note_result(GPA_STAGE_CONFIGURE, result, context->id);
+        stop_sampling(handle);
+        free_buffer(context);
+    }
+    return result;
+}
+
+void gpa_sampling_context(CUcontext handle, uint32_t id) {
+    if (!handle || find(handle)) return;
+    struct context *context = calloc(1, sizeof *context);
+    if (!context) return;
+    if (!id && gpa_cupti.cuptiGetContextId(handle, &id) != CUPTI_SUCCESS) id = 0;
+    context->id = id;
+    if (gpa_cupti.cuptiGetDeviceId(handle, &context->device) != CUPTI_SUCCESS) context->device = UINT32_MAX;
+    atomic_store(&context->handle, handle);
+    /* In the list before it is ready: a launch in another thread does not begin it a second time. */
+    context->next = atomic_load(&contexts);
+    do {
+        if (find(handle)) {
+            free(context);
+            return;
+        }
+    } while (!atomic_compare_exchange_weak(&contexts, &context->next, context));
+    record_device(context->device);
+    struct gpa_context record = {.context = id, .device = context->device, .mode = gpa_options.mode};
+    CUptiResult result = start_sampling(context, handle);
+    record.sampling = (int32_t)result;
+    if (result == CUPTI_SUCCESS) read_configuration(handle, &record);
+    gpa_record(GPA_CONTEXT, &record, sizeof record, NULL, 0);
+    atomic_store(&context->ready, result == CUPTI_SUCCESS);
+}
+
+/* Rows of what CUPTI has just filled in; the totals go with the first record. */
+static void record_data(const struct context *context) {
+    const CUpti_PCSamplingData *data = &context->data;
+    size_t pcs = data->totalNumPcs < PCS_AT_ONCE ? data->totalNumPcs : PCS_AT_ONCE;
+    struct {
+        struct gpa_samples head;
+        struct gpa_sample rows[ROWS_PER_RECORD];
+    } *record = malloc(sizeof *record);
+    if (!record) {
+        gpa_count(GPA_COUNT_LOST, 1);
+        return;
+    }
+    memset(&record->head, 0, sizeof record->head);
+    record->head.context = context->id;
+    record->head.range = data->rangeId;
+    record->head.total = data->totalSamples;
+    record->head.dropped = data->droppedSamples;
+    record->head.non_user = data->nonUsrKernelsTotalSamples;
+    record->head.buffer_full = data->hardwareBufferFull;
+    gpa_count(GPA_COUNT_SAMPLES, data->totalSamples);
+    for (size_t i = 0; i < pcs; i++) {
+        const CUpti_PCSamplingPCData *pc = &data->pPcData[i];
+        size_t reasons = pc->stallReasonCount < context->reasons ? pc->stallReasonCount : context->reasons;
+        uint64_t name = gpa_name(pc->functionName);
+        for (size_t j = 0; j < reasons; j++) {
+            if (!pc->stallReason[j].samples) continue;
+            if (record->head.rows == ROWS_PER_RECORD) {
+                gpa_record(GPA_SAMPLES, record, sizeof *record, NULL, 0);
+                record->head = (struct gpa_samples){.context = context->id, .range = data->rangeId};
+            }
+            record->rows[record->head.rows++] =
+                (struct gpa_sample){.crc = pc->cubinCrc,
+                                    .pc = pc->pcOffset,
+                                    .function_name = name,
+                                    .function = pc->functionIndex,
+                                    .correlation = pc->correlationId,
+                                    .reason = pc->stallReason[j].pcSamplingStallReasonIndex,
+                                    .samples = pc->stallReason[j].samples};
+        }
+    }
+    if (record->head.rows || record->head.total || record->head.dropped || record->head.buffer_full)
+        gpa_record(GPA_SAMPLES, &record->head, sizeof record->head, record->rows,
+                   record->head.rows * sizeof *record->rows);
+    free(record);
+}
+
+static void clear_data(struct context *context) {
+    CUpti_PCSamplingData *data = &context->data;
+    data->collectNumPcs = PCS_AT_ONCE;
+    data->totalNumPcs = data->remainingNumPcs = 0;
+    data->totalSamples = data->droppedSamples = data->nonUsrKernelsTotalSamples = 0;
+    data->hardwareBufferFull = 0;
+}
+
+static void read_all(struct context *context, CUcontext handle) {
+    for (int reads = 0; reads < MAX_READS; reads++) {
+        clear_data(context);
+        CUpti_PCSamplingGetDataParams params = {
+            .size = CUpti_PCSamplingGetDataParamsSize, .ctx = handle, .pcSamplingData = &context->data};
+        CUptiResult result = gpa_cupti.cuptiPCSamplingGetData(&params);
+        if (context->data.hardwareBufferFull) {
+            gpa_note_result(GPA_STAGE_BUFFER, CUPTI_ERROR_OUT_OF_MEMORY, context->id);
+        } else if (result != CUPTI_SUCCESS) {
+            gpa_note_result(GPA_STAGE_DATA, result, context->id);
+            return;
+        }
+        record_data(context);
+        if (!context->data.remainingNumPcs || result != CUPTI_SUCCESS) return;
+    }
+}
+
+/* One thread reads a context at a time. Whoever comes meanwhile leaves word and goes on. */
+static void drain(struct context *context) {
+    CUcontext handle = atomic_load(&context->handle);
+    if (!handle || !atomic_load(&context->ready)) return;
+    atomic_store(&context->again, true);
+    while (atomic_load(&context->again) && !atomic_exchange(&context->reading, true)) {
+        if (atomic_exchange(&context->again, false) && atomic_load(&context->ready)) read_all(context, handle);
+        atomic_store(&context->reading, false);
+    }
+}
+
+void gpa_sampling_drain_context(CUcontext handle) {
+    struct context *context = find(handle);
+    if (context) drain(context);
+}
+
+void gpa_sampling_drain_all(void) {
+    for (struct context *at = atomic_load(&contexts); at; at = at->next) drain(at);
+}
+
+/* The end of a context: the last samples, then what disabling brings. Waits for a reader, but not for ever. */
+static void end_context(struct context *context) {
+    CUcontext handle = atomic_load(&context->handle);
+    if (!handle) return;
+    uint64_t begun = gpa_monotonic_ns();
+    while (atomic_exchange(&context->reading, true)) {
+        if (gpa_monotonic_ns() - begun > PATIENCE_NS) return;
+        sched_yield();
+    }
+    if (atomic_exchange(&context->ready, false)) {
+        read_all(context, handle);
+        clear_data(context);
+        stop_sampling(handle);
+        record_data(context);
+        free_buffer(context);
+    }
+    atomic_store(&context->handle, NULL);
+    atomic_store(&context->reading, false);
+}
+
+void gpa_sampling_destroying(CUcontext handle) {
+    struct context *context = find(handle);
+    if (context) end_context(context);
+}
+
+void gpa_sampling_finish(void) {
+    for (struct context *at = atomic_load(&contexts); at; at = at->next) end_context(at);
+}
+
+void gpa_sampling_after_fork(void) {
+    /* CUPTI is of no use in the child: the contexts are the parent's, and malloc's lock may be held. */
+    inherited = atomic_exchange(&contexts, NULL);
+    for (int i = 0; i < MAX_DEVICES; i++) atomic_store(&device_known[i], false);
+}

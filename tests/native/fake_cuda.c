@@ -1,0 +1,631 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A stand-in for libcuda.so.1 and libcupti.so.13 with events known in advance, for tests of the injection library.
+ *
+ * FAKE_TRUTH names a file for what was delivered. FAKE_CUPTI lists misbehaviour, separated by commas:
+ *   subscribe=N enable=N configure=N reasons=N data=N activity=N timestamp=N  that call fails with result N
+ *   full=N        the N-th read of a context finds the hardware buffer full
+ *   exclusive     sampling and kernel activity do not go together
+ *   dropped=N     N samples are dropped in each read
+ *   slow=N        each read takes N microseconds
+ *   version=N     what cuptiGetVersion says */
+#define _GNU_SOURCE
+#include "fake_cuda.h"
+
+#include <cupti_activity.h>
+#include <cupti_callbacks.h>
+#include <cupti_driver_cbid.h>
+#include <cupti_pcsampling.h>
+#include <cupti_runtime_cbid.h>
+#include <cupti_version.h>
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#define EXPORT __attribute__((visibility("default")))
+#define MAX_FUNCTIONS 16
+#define MAX_COUNTS 4096
+
+struct CUfunc_st {
+    char *name;
+    uint32_t index;
+    struct CUmod_st *module;
+};
+struct CUmod_st {
+    uint32_t id;
+    char *image;
+    size_t bytes;
+    uint64_t crc;
+    struct CUctx_st *context;
+    struct CUfunc_st functions[MAX_FUNCTIONS];
+    uint32_t count;
+    struct CUmod_st *next;
+};
+struct count {
+    struct CUfunc_st *function;
+    uint32_t pc, correlation, samples[4];
+};
+struct CUctx_st {
+    uint32_t id;
+    int device;
+    bool sampling, alive;
+    CUpti_PCSamplingCollectionMode mode;
+    uint32_t period;
+    size_t buffer;
+    CUpti_PCSamplingData *configured;
+    struct count *counts;
+    size_t used, room;
+    uint64_t unconfirmed, reads, lost;
+    struct CUctx_st *next;
+};
+
+static const char *const reason_names[] = {
+    "smsp__pcsamp_warps_issue_stalled_long_scoreboard",
+    "smsp__pcsamp_warps_issue_stalled_long_scoreboard_not_issued",
+    "smsp__pcsamp_warps_issue_stalled_selected",
+    "smsp__pcsamp_warps_issue_stalled_a_reason_of_tomorrow",
+};
+static const uint32_t reason_indexes[] = {7, 8, 20, 31};
+#define REASONS 4u
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct fake_truth nowhere, *truth = &nowhere;
+static struct CUctx_st *contexts;
+static struct CUmod_st *modules;
+static _Atomic uint32_t next_id = 1, next_correlation = 100, next_module = 1;
+static _Atomic(CUpti_CallbackFunc) subscriber;
+static _Atomic bool enabled[8][1024];
+static _Atomic uint32_t activity;
+static CUpti_BuffersCallbackRequestFunc wanted;
+static CUpti_BuffersCallbackCompleteFunc completed;
+static uint8_t *activity_buffer;
+static size_t activity_used, activity_room;
+static __thread CUcontext current;
+
+static long wish(const char *name, long otherwise) {
+    const char *list = getenv("FAKE_CUPTI");
+    size_t length = strlen(name);
+    while (list && *list) {
+        if (strncmp(list, name, length) == 0 && (list[length] == '=' || list[length] == ',' || !list[length]))
+            return list[length] == '=' ? strtol(list + length + 1, NULL, 10) : 1;
+        list = strchr(list, ',');
+        if (list) list++;
+    }
+    return otherwise;
+}
+
+static void add(uint64_t *counter, uint64_t amount) { __atomic_fetch_add(counter, amount, __ATOMIC_SEQ_CST); }
+
+static uint64_t now_ns(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
+}
+
+static void call_back(CUpti_CallbackDomain domain, CUpti_CallbackId id, const void *data) {
+    CUpti_CallbackFunc function = atomic_load(&subscriber);
+    if (function && atomic_load(&enabled[domain][id])) function(NULL, domain, id, data);
+}
+
+/* --- driver --- */
+
+EXPORT CUresult cuInit(unsigned flags) {
+    static _Atomic bool done;
+    (void)flags;
+    if (atomic_exchange(&done, true)) return CUDA_SUCCESS;
+    const char *path = getenv("FAKE_TRUTH"), *library = getenv("CUDA_INJECTION64_PATH");
+    if (path) {
+        int file = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+        if (file >= 0 && ftruncate(file, sizeof *truth) == 0) {
+            void *map = mmap(NULL, sizeof *truth, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+            if (map != MAP_FAILED) truth = map;
+        }
+        if (file >= 0) close(file);
+    }
+    if (library && *library) {
+        void *handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
+        union {
+            void *object;
+            int (*function)(void);
+        } begin = {.object = handle ? dlsym(handle, "InitializeInjection") : NULL};
+        if (begin.object) {
+            add(&truth->injected, 1);
+            begin.function();
+        } else {
+            fprintf(stderr, "fake driver: %s\n", dlerror());
+        }
+    }
+    return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuDriverGetVersion(int *version) { return *version = 13000, CUDA_SUCCESS; }
+EXPORT CUresult cuDeviceGet(CUdevice *device, int index) { return *device = index, CUDA_SUCCESS; }
+EXPORT CUresult cuDeviceGetName(char *name, int room, CUdevice device) {
+    snprintf(name, (size_t)room, "Fake GPU %d", device);
+    return CUDA_SUCCESS;
+}
+EXPORT CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute which, CUdevice device) {
+    (void)device;
+    switch ((int)which) {
+        case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR: *value = 8; break;
+        case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR: *value = 0; break;
+        case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT: *value = 108; break;
+        case CU_DEVICE_ATTRIBUTE_CLOCK_RATE: *value = 1410000; break;
+        case CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR: *value = 2048; break;
+        case CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR: *value = 65536; break;
+        case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR: *value = 167936; break;
+        case CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE: *value = 41943040; break;
+        case CU_DEVICE_ATTRIBUTE_WARP_SIZE: *value = 32; break;
+        default: return CUDA_ERROR_INVALID_VALUE;
+    }
+    return CUDA_SUCCESS;
+}
+EXPORT CUresult cuCtxGetCurrent(CUcontext *context) { return *context = current, CUDA_SUCCESS; }
+EXPORT CUresult cuCtxSetCurrent(CUcontext context) { return current = context, CUDA_SUCCESS; }
+
+#undef cuCtxCreate
+EXPORT CUresult cuCtxCreate(CUcontext *context, unsigned flags, CUdevice device);
+EXPORT CUresult cuCtxCreate(CUcontext *context, unsigned flags, CUdevice device) {
+    (void)flags;
+    struct CUctx_st *fresh = calloc(1, sizeof *fresh);
+    fresh->id = atomic_fetch_add(&next_id, 1);
+    fresh->device = device;
+    fresh->alive = true;
+    pthread_mutex_lock(&lock);
+    fresh->next = contexts;
+    contexts = fresh;
+    pthread_mutex_unlock(&lock);
+    *context = current = fresh;
+    add(&truth->contexts, 1);
+    CUpti_ResourceData data = {.context = fresh};
+    call_back(CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_CONTEXT_CREATED, &data);
+    return CUDA_SUCCESS;
+}
+
+#undef cuCtxDestroy
+EXPORT CUresult cuCtxDestroy(CUcontext context);
+EXPORT CUresult cuCtxDestroy(CUcontext context) {
+    CUpti_ResourceData data = {.context = context};
+    call_back(CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING, &data);
+    pthread_mutex_lock(&lock);
+    context->alive = false;
+    pthread_mutex_unlock(&lock);
+    return CUDA_SUCCESS;
+}
+
+static uint64_t number_of(const char *image, size_t bytes) {
+    uint64_t number = 1469598103934665603u;
+    for (size_t i = 0; i < bytes; i++) number = (number ^ (uint8_t)image[i]) * 1099511628211u;
+    return number;
+}
+
+EXPORT CUresult fake_load(CUmodule *module, const void *image, size_t bytes);
+EXPORT CUresult fake_load(CUmodule *module, const void *image, size_t bytes) {
+    struct CUmod_st *fresh = calloc(1, sizeof *fresh);
+    fresh->id = atomic_fetch_add(&next_module, 1);
+    fresh->image = malloc(bytes);
+    memcpy(fresh->image, image, bytes);
+    fresh->bytes = bytes;
+    fresh->crc = number_of(image, bytes);
+    fresh->context = current;
+    pthread_mutex_lock(&lock);
+    fresh->next = modules;
+    modules = fresh;
+    pthread_mutex_unlock(&lock);
+    *module = fresh;
+    add(&truth->modules, 1);
+    CUpti_ModuleResourceData loaded = {.moduleId = fresh->id, .cubinSize = bytes, .pCubin = fresh->image};
+    CUpti_ResourceData data = {.context = current, .resourceDescriptor = &loaded};
+    call_back(CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_MODULE_LOADED, &data);
+    return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuModuleUnload(CUmodule module) {
+    CUpti_ModuleResourceData loaded = {.moduleId = module->id};
+    CUpti_ResourceData data = {.context = current, .resourceDescriptor = &loaded};
+    call_back(CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING, &data);
+    return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *name) {
+    CUresult result = CUDA_ERROR_NOT_FOUND;
+    pthread_mutex_lock(&lock);
+    for (uint32_t i = 0; i < module->count; i++)
+        if (strcmp(module->functions[i].name, name) == 0) *function = &module->functions[i], result = CUDA_SUCCESS;
+    if (result != CUDA_SUCCESS && module->count < MAX_FUNCTIONS) {
+        struct CUfunc_st *fresh = &module->functions[module->count];
+        *fresh = (struct CUfunc_st){strdup(name), module->count++, module};
+        *function = fresh;
+        result = CUDA_SUCCESS;
+    }
+    pthread_mutex_unlock(&lock);
+    return result;
+}
+
+static void deliver(uint8_t *buffer, size_t room, size_t used) {
+    add(&truth->kernels, used / sizeof(CUpti_ActivityKernel9));
+    completed(NULL, 0, buffer, room, used);
+}
+
+static void make_activity(struct CUfunc_st *function, const unsigned grid[3], const unsigned block[3], unsigned shared,
+                          CUcontext context, uint32_t stream, uint32_t correlation, uint64_t node) {
+    uint8_t *full = NULL;
+    size_t full_used = 0, full_room = 0;
+    if (!atomic_load(&activity)) return;
+    pthread_mutex_lock(&lock);
+    if (activity_buffer && activity_used + sizeof(CUpti_ActivityKernel9) > activity_room) {
+        full = activity_buffer, full_used = activity_used, full_room = activity_room;
+        activity_buffer = NULL;
+    }
+    if (!activity_buffer) {
+        size_t records = 0;
+        wanted(&activity_buffer, &activity_room, &records);
+        activity_used = 0;
+    }
+    if (activity_buffer) {
+        uint64_t now = now_ns();
+        CUpti_ActivityKernel9 record = {
+            .kind = (CUpti_ActivityKind)atomic_load(&activity), .registersPerThread = 40, .start = now, .end = now + 1000 + function->index,
+            .deviceId = (uint32_t)context->device, .contextId = context->id, .streamId = stream,
+            .gridX = (int)grid[0], .gridY = (int)grid[1], .gridZ = (int)grid[2],
+            .blockX = (int)block[0], .blockY = (int)block[1], .blockZ = (int)block[2],
+            .staticSharedMemory = 512, .dynamicSharedMemory = (int)shared, .correlationId = correlation,
+            .name = function->name, .sharedMemoryExecuted = 32768, .graphNodeId = node, .graphId = node ? 1 : 0};
+        memcpy(activity_buffer + activity_used, &record, sizeof record);
+        activity_used += sizeof record;
+    }
+    pthread_mutex_unlock(&lock);
+    if (full) deliver(full, full_room, full_used);
+}
+
+static void make_samples(struct CUfunc_st *function, CUcontext context, uint32_t correlation) {
+    pthread_mutex_lock(&lock);
+    bool serialized = context->mode == CUPTI_PC_SAMPLING_COLLECTION_MODE_KERNEL_SERIALIZED;
+    for (uint32_t pc = 0; context->sampling && pc < FAKE_PCS; pc++) {
+        struct count *found = NULL;
+        for (size_t i = 0; i < context->used; i++)
+            if (context->counts[i].function == function && context->counts[i].pc == pc &&
+                (!serialized || context->counts[i].correlation == correlation))
+                found = &context->counts[i];
+        if (!found) {
+            if (context->used == context->room) {
+                context->room = context->room ? 2 * context->room : 64;
+                context->counts = realloc(context->counts, context->room * sizeof *context->counts);
+            }
+            found = &context->counts[context->used++];
+            *found = (struct count){.function = function, .pc = pc, .correlation = serialized ? correlation : 0};
+        }
+        const uint32_t more[] = {FAKE_LONG(function->index, pc), FAKE_LONG_LATENCY(function->index, pc),
+                                 FAKE_SELECTED(pc), pc == 4 ? 1u : 0u};
+        for (size_t i = 0; i < REASONS; i++) {
+            found->samples[i] += more[i];
+            add(&truth->samples_made, more[i]);
+        }
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+static CUresult launch(CUpti_CallbackId id, const void *parameters, struct CUfunc_st *function, const unsigned grid[3],
+                       const unsigned block[3], unsigned shared, CUstream stream, uint32_t kernel_correlation) {
+    uint32_t correlation = atomic_fetch_add(&next_correlation, 1);
+    CUresult result = block[0] > 1024 ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+    CUcontext context = current;
+    CUpti_CallbackData data = {.callbackSite = CUPTI_API_ENTER,
+                               .functionName = "cuLaunchKernel",
+                               .functionParams = parameters,
+                               .functionReturnValue = &result,
+                               .symbolName = function->name,
+                               .context = context,
+                               .contextUid = context->id,
+                               .correlationId = correlation};
+    call_back(CUPTI_CB_DOMAIN_DRIVER_API, id, &data);
+    if (result == CUDA_SUCCESS) {
+        make_activity(function, grid, block, shared, context, (uint32_t)(uintptr_t)stream,
+                      kernel_correlation ? kernel_correlation : correlation, 0);
+        make_samples(function, context, correlation);
+    }
+    data.callbackSite = CUPTI_API_EXIT;
+    call_back(CUPTI_CB_DOMAIN_DRIVER_API, id, &data);
+    add(&truth->launches, 1);
+    return result;
+}
+
+struct parameters {
+    CUfunction f;
+    unsigned grid[3], block[3], shared;
+    CUstream stream;
+    void **arguments, **extra;
+};
+
+static CUresult launch_plain(CUpti_CallbackId id, const struct parameters *all, uint32_t kernel_correlation) {
+    return launch(id, all, all->f, all->grid, all->block, all->shared, all->stream, kernel_correlation);
+}
+
+EXPORT CUresult cuLaunchKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
+                               unsigned bz, unsigned shared, CUstream stream, void **arguments, void **extra) {
+    struct parameters all = {f, {gx, gy, gz}, {bx, by, bz}, shared, stream, arguments, extra};
+    return launch_plain(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, &all, 0);
+}
+
+EXPORT CUresult cuLaunchKernelEx(const CUlaunchConfig *c, CUfunction f, void **arguments, void **extra) {
+    struct {
+        const CUlaunchConfig *configuration;
+        CUfunction f;
+        void **arguments, **extra;
+    } all = {c, f, arguments, extra};
+    const unsigned grid[] = {c->gridDimX, c->gridDimY, c->gridDimZ}, block[] = {c->blockDimX, c->blockDimY, c->blockDimZ};
+    return launch(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx, &all, f, grid, block, c->sharedMemBytes, c->hStream, 0);
+}
+
+EXPORT CUresult fake_runtime_launch(CUfunction function, unsigned grid, unsigned block, CUstream stream) {
+    uint32_t correlation = atomic_fetch_add(&next_correlation, 1);
+    CUpti_CallbackData data = {.callbackSite = CUPTI_API_ENTER,
+                               .functionName = "cudaLaunchKernel",
+                               .symbolName = function->name,
+                               .context = current,
+                               .contextUid = current->id,
+                               .correlationId = correlation};
+    struct parameters all = {function, {grid, 1, 1}, {block, 1, 1}, 0, stream, NULL, NULL};
+    call_back(CUPTI_CB_DOMAIN_RUNTIME_API, CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000, &data);
+    CUresult result = launch_plain(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, &all, correlation);
+    data.callbackSite = CUPTI_API_EXIT;
+    call_back(CUPTI_CB_DOMAIN_RUNTIME_API, CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000, &data);
+    return result;
+}
+
+/* A graph is a function to this driver; launching it runs the function twice, as two nodes. */
+EXPORT CUresult cuGraphLaunch(CUgraphExec graph, CUstream stream) {
+    struct CUfunc_st *function = (struct CUfunc_st *)(void *)graph;
+    const unsigned grid[] = {7, 1, 1}, block[] = {64, 1, 1};
+    struct {
+        CUgraphExec graph;
+        CUstream stream;
+    } all = {graph, stream};
+    uint32_t correlation = atomic_fetch_add(&next_correlation, 1);
+    CUresult result = CUDA_SUCCESS;
+    CUpti_CallbackData data = {.callbackSite = CUPTI_API_ENTER, .functionParams = &all, .functionReturnValue = &result,
+                               .context = current, .contextUid = current->id, .correlationId = correlation};
+    call_back(CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch, &data);
+    for (uint64_t node = 1; node <= 2; node++) {
+        make_activity(function, grid, block, 0, current, (uint32_t)(uintptr_t)stream, correlation, node);
+        make_samples(function, current, correlation);
+    }
+    data.callbackSite = CUPTI_API_EXIT;
+    call_back(CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch, &data);
+    add(&truth->launches, 1);
+    return CUDA_SUCCESS;
+}
+
+/* --- CUPTI --- */
+
+EXPORT CUptiResult CUPTIAPI cuptiSubscribe(CUpti_SubscriberHandle *handle, CUpti_CallbackFunc function, void *user) {
+    long result = wish("subscribe", 0);
+    (void)user;
+    if (result) return (CUptiResult)result;
+    *handle = (CUpti_SubscriberHandle)(void *)&subscriber;
+    atomic_store(&subscriber, function);
+    return CUPTI_SUCCESS;
+}
+EXPORT CUptiResult CUPTIAPI cuptiUnsubscribe(CUpti_SubscriberHandle handle) {
+    (void)handle;
+    atomic_store(&subscriber, NULL);
+    return CUPTI_SUCCESS;
+}
+EXPORT CUptiResult CUPTIAPI cuptiEnableCallback(uint32_t on, CUpti_SubscriberHandle handle, CUpti_CallbackDomain domain,
+                                                CUpti_CallbackId id) {
+    (void)handle;
+    if ((unsigned)domain >= 8 || id >= 1024) return CUPTI_ERROR_INVALID_PARAMETER;
+    atomic_store(&enabled[domain][id], on != 0);
+    return CUPTI_SUCCESS;
+}
+EXPORT CUptiResult CUPTIAPI cuptiGetVersion(uint32_t *version) {
+    return *version = (uint32_t)wish("version", CUPTI_API_VERSION), CUPTI_SUCCESS;
+}
+EXPORT CUptiResult CUPTIAPI cuptiGetTimestamp(uint64_t *time) { return *time = now_ns(), CUPTI_SUCCESS; }
+EXPORT CUptiResult CUPTIAPI cuptiGetContextId(CUcontext context, uint32_t *id) {
+    if (!context) return CUPTI_ERROR_INVALID_CONTEXT;
+    return *id = context->id, CUPTI_SUCCESS;
+}
+EXPORT CUptiResult CUPTIAPI cuptiGetDeviceId(CUcontext context, uint32_t *id) {
+    return *id = (uint32_t)context->device, CUPTI_SUCCESS;
+}
+EXPORT CUptiResult CUPTIAPI cuptiGetResultString(CUptiResult result, const char **text) {
+    switch ((int)result) {
+        case CUPTI_ERROR_OUT_OF_MEMORY: *text = "CUPTI_ERROR_OUT_OF_MEMORY"; break;
+        case CUPTI_ERROR_NOT_COMPATIBLE: *text = "CUPTI_ERROR_NOT_COMPATIBLE"; break;
+        case CUPTI_ERROR_HARDWARE_BUSY: *text = "CUPTI_ERROR_HARDWARE_BUSY"; break;
+        case CUPTI_ERROR_INSUFFICIENT_PRIVILEGES: *text = "CUPTI_ERROR_INSUFFICIENT_PRIVILEGES"; break;
+        case CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED:
+            *text = "CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED";
+            break;
+        default: return CUPTI_ERROR_INVALID_PARAMETER;
+    }
+    return CUPTI_SUCCESS;
+}
+
+EXPORT CUptiResult CUPTIAPI cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc request,
+                                                           CUpti_BuffersCallbackCompleteFunc complete) {
+    wanted = request;
+    completed = complete;
+    return CUPTI_SUCCESS;
+}
+EXPORT CUptiResult CUPTIAPI cuptiActivityEnable(CUpti_ActivityKind kind) {
+    long result = wish("activity", 0);
+    if (!result) atomic_store(&activity, (uint32_t)kind);
+    return (CUptiResult)result;
+}
+EXPORT CUptiResult CUPTIAPI cuptiActivityDisable(CUpti_ActivityKind kind) {
+    (void)kind;
+    atomic_store(&activity, 0);
+    return CUPTI_SUCCESS;
+}
+EXPORT CUptiResult CUPTIAPI cuptiActivityGetNextRecord(uint8_t *buffer, size_t valid, CUpti_Activity **record) {
+    uint8_t *next = *record ? (uint8_t *)*record + sizeof(CUpti_ActivityKernel9) : buffer;
+    if (next + sizeof(CUpti_ActivityKernel9) > buffer + valid) return CUPTI_ERROR_MAX_LIMIT_REACHED;
+    *record = (CUpti_Activity *)(void *)next;
+    return CUPTI_SUCCESS;
+}
+EXPORT CUptiResult CUPTIAPI cuptiActivityGetNumDroppedRecords(CUcontext context, uint32_t stream, size_t *dropped) {
+    (void)context, (void)stream;
+    return *dropped = 0, CUPTI_SUCCESS;
+}
+EXPORT CUptiResult CUPTIAPI cuptiActivityFlushAll(uint32_t flag) {
+    uint8_t *buffer;
+    size_t used, room;
+    (void)flag;
+    pthread_mutex_lock(&lock);
+    buffer = activity_buffer, used = activity_used, room = activity_room;
+    activity_buffer = NULL;
+    pthread_mutex_unlock(&lock);
+    if (buffer) deliver(buffer, room, used);
+    return CUPTI_SUCCESS;
+}
+EXPORT CUptiResult CUPTIAPI cuptiGetCubinCrc(CUpti_GetCubinCrcParams *params) {
+    params->cubinCrc = number_of(params->cubin, params->cubinSize);
+    return CUPTI_SUCCESS;
+}
+EXPORT CUptiResult CUPTIAPI cuptiPCSamplingEnable(CUpti_PCSamplingEnableParams *params) {
+    long result = wish("enable", 0);
+    if (result) return (CUptiResult)result;
+    if (wish("exclusive", 0) && atomic_load(&activity)) return CUPTI_ERROR_NOT_COMPATIBLE;
+    pthread_mutex_lock(&lock);
+    params->ctx->mode = CUPTI_PC_SAMPLING_COLLECTION_MODE_CONTINUOUS;
+    params->ctx->period = 12;
+    params->ctx->buffer = (size_t)512 << 20;
+    params->ctx->sampling = true;
+    pthread_mutex_unlock(&lock);
+    return CUPTI_SUCCESS;
+}
+
+/* Hand over what fits; the caller holds the lock. */
+static void fill(CUcontext context, CUpti_PCSamplingData *data) {
+    size_t count = context->used < data->collectNumPcs ? context->used : data->collectNumPcs;
+    uint64_t given = 0;
+    for (size_t i = 0; i < count; i++) {
+        struct count *from = &context->counts[i];
+        CUpti_PCSamplingPCData *to = &data->pPcData[i];
+        to->cubinCrc = from->function->module->crc;
+        to->pcOffset = 16u * from->pc;
+        to->functionIndex = from->function->index;
+        to->functionName = from->function->name;
+        to->correlationId = from->correlation;
+        to->stallReasonCount = 0;
+        for (size_t r = 0; r < REASONS; r++)
+            if (from->samples[r]) {
+                to->stallReason[to->stallReasonCount++] =
+                    (CUpti_PCSamplingStallReason){reason_indexes[r], from->samples[r]};
+                given += from->samples[r];
+            }
+    }
+    memmove(context->counts, context->counts + count, (context->used - count) * sizeof *context->counts);
+    context->used -= count;
+    data->totalNumPcs = count;
+    data->remainingNumPcs = context->used;
+    data->totalSamples = given;
+    data->droppedSamples = (uint64_t)wish("dropped", 0);
+    data->hardwareBufferFull = 0;
+    add(&truth->dropped, data->droppedSamples);
+    context->unconfirmed += given;
+}
+
+EXPORT CUptiResult CUPTIAPI cuptiPCSamplingDisable(CUpti_PCSamplingDisableParams *params) {
+    CUcontext context = params->ctx;
+    pthread_mutex_lock(&lock);
+    add(&truth->samples, context->unconfirmed);
+    context->unconfirmed = 0;
+    if (context->configured) fill(context, context->configured);
+    add(&truth->samples, context->unconfirmed);
+    context->sampling = false;
+    pthread_mutex_unlock(&lock);
+    return CUPTI_SUCCESS;
+}
+EXPORT CUptiResult CUPTIAPI cuptiPCSamplingGetData(CUpti_PCSamplingGetDataParams *params) {
+    CUcontext context = params->ctx;
+    CUpti_PCSamplingData *data = params->pcSamplingData;
+    long result = wish("data", 0), slow = wish("slow", 0);
+    if (slow) usleep((useconds_t)slow);
+    if (!context->alive) abort(); /* the library must not touch a context that is gone */
+    if (result) return (CUptiResult)result;
+    pthread_mutex_lock(&lock);
+    add(&truth->samples, context->unconfirmed);
+    context->unconfirmed = 0;
+    if (++context->reads == (uint64_t)wish("full", 0)) {
+        data->hardwareBufferFull = 1;
+        data->totalNumPcs = data->remainingNumPcs = 0;
+        result = CUPTI_ERROR_OUT_OF_MEMORY;
+    } else {
+        fill(context, data);
+    }
+    pthread_mutex_unlock(&lock);
+    return (CUptiResult)result;
+}
+EXPORT CUptiResult CUPTIAPI cuptiPCSamplingGetNumStallReasons(CUpti_PCSamplingGetNumStallReasonsParams *params) {
+    *params->numStallReasons = REASONS;
+    return (CUptiResult)wish("reasons", 0);
+}
+EXPORT CUptiResult CUPTIAPI cuptiPCSamplingGetStallReasons(CUpti_PCSamplingGetStallReasonsParams *params) {
+    for (size_t i = 0; i < params->numStallReasons && i < REASONS; i++) {
+        params->stallReasonIndex[i] = reason_indexes[i];
+        snprintf(params->stallReasons[i], CUPTI_STALL_REASON_STRING_SIZE, "%s", reason_names[i]);
+    }
+    return CUPTI_SUCCESS;
+}
+EXPORT CUptiResult CUPTIAPI cuptiPCSamplingSetConfigurationAttribute(CUpti_PCSamplingConfigurationInfoParams *params) {
+    long result = wish("configure", 0);
+    if (result) return (CUptiResult)result;
+    for (size_t i = 0; i < params->numAttributes; i++) {
+        CUpti_PCSamplingConfigurationInfo *info = &params->pPCSamplingConfigurationInfo[i];
+        CUcontext context = params->ctx;
+        switch ((int)info->attributeType) {
+            case CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_SAMPLING_PERIOD:
+                context->period = info->attributeData.samplingPeriodData.samplingPeriod;
+                break;
+            case CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_HARDWARE_BUFFER_SIZE:
+                context->buffer = info->attributeData.hardwareBufferSizeData.hardwareBufferSize;
+                break;
+            case CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_COLLECTION_MODE:
+                context->mode = info->attributeData.collectionModeData.collectionMode;
+                break;
+            case CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_SAMPLING_DATA_BUFFER:
+                context->configured = info->attributeData.samplingDataBufferData.samplingDataBuffer;
+                break;
+            default:
+                return CUPTI_ERROR_INVALID_PARAMETER;
+        }
+    }
+    return CUPTI_SUCCESS;
+}
+EXPORT CUptiResult CUPTIAPI cuptiPCSamplingGetConfigurationAttribute(CUpti_PCSamplingConfigurationInfoParams *params) {
+    for (size_t i = 0; i < params->numAttributes; i++) {
+        CUpti_PCSamplingConfigurationInfo *info = &params->pPCSamplingConfigurationInfo[i];
+        if (info->attributeType == CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_SAMPLING_PERIOD)
+            info->attributeData.samplingPeriodData.samplingPeriod = params->ctx->period;
+        else
+            info->attributeData.hardwareBufferSizeData.hardwareBufferSize = params->ctx->buffer;
+    }
+    return CUPTI_SUCCESS;
+}
+
+/* Nothing of this is a leak of the library under test. */
+__attribute__((destructor)) static void tidy(void) {
+    while (modules) {
+        struct CUmod_st *next = modules->next;
+        for (uint32_t i = 0; i < modules->count; i++) free(modules->functions[i].name);
+        free(modules->image);
+        free(modules);
+        modules = next;
+    }
+    while (contexts) {
+        struct CUctx_st *next = contexts->next;
+        free(contexts->counts);
+        free(contexts);
+        contexts = next;
+    }
+}
