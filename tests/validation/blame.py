@@ -3,6 +3,14 @@
 
 Run as ``python -m tests.validation.blame [--arch sm_80 ...]``. The truth is the simulator's own state.
 Scored are samples of dependency stalls whose use has two or more candidate producers before pruning.
+
+Three questions are asked of the top blamed instruction of a place, from the strictest to the mildest:
+
+- strict: is it what released the sampled warp, the operation of all waited for that came last?
+- alike: is it that, or an operation with the same opcode that the same counter still waited for when this very
+  wait began? The warp cannot tell them apart, and neither can samples: which of several loads on one scoreboard
+  misses a cache and comes last is chance, anew in every sample.
+- main: is it the instruction that released most of the samples of this place?
 """
 
 from __future__ import annotations
@@ -12,7 +20,7 @@ import math
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 from tests.kernels import KERNELS, Which, compile_kernel
 from tests.simulations import fixture_config, program_of
@@ -33,6 +41,7 @@ MAX_CYCLES = 200_000
 Place = tuple[int, int]  # function, instruction index
 Use = tuple[int, int, int]  # function, instruction index, reason
 Shares = Mapping[int, float]  # by instruction index of the def
+Sets = Mapping[frozenset[int], float]  # samples by the instructions that held the warp alike
 
 _SCOREBOARD = {StallClass.MEMORY, StallClass.EXECUTION}
 
@@ -57,24 +66,28 @@ class Score:
 
     samples: float = 0.0
     top: float = 0.0  # whose top blamed instruction is the true cause
-    overlap: float = 0.0  # of the distributions
     ceiling: float = 0.0  # what the best single answer for each use would reach
+    alike: float = (
+        0.0  # whose top blamed instruction held the warp in this wait as an equal of the true cause
+    )
+    alike_ceiling: float = 0.0
+    main: float = 0.0  # at uses whose top blamed instruction is the most frequent true cause
+    overlap: float = 0.0  # of the distributions
 
     def add(self, other: Score) -> None:
         """Sum up."""
-        self.samples += other.samples
-        self.top += other.top
-        self.overlap += other.overlap
-        self.ceiling += other.ceiling
+        for one in fields(Score):
+            setattr(self, one.name, getattr(self, one.name) + getattr(other, one.name))
 
     def text(self) -> str:
-        """Top-1, overlap and ceiling in percent."""
+        """All in percent."""
         if not self.samples:
             return "no samples"
-        top, overlap, ceiling = (100 * one / self.samples for one in (self.top, self.overlap, self.ceiling))
+        share = {one.name: 100 * getattr(self, one.name) / self.samples for one in fields(Score)}
         return (
-            f"{top:5.1f} % top-1, {overlap:5.1f} % overlap (best single answer {ceiling:5.1f} %, "
-            f"{self.samples:,.0f} samples)"
+            f"strict {share['top']:5.1f} of {share['ceiling']:5.1f} %, "
+            f"alike {share['alike']:5.1f} of {share['alike_ceiling']:5.1f} %, main {share['main']:5.1f} %, "
+            f"overlap {share['overlap']:5.1f} % ({self.samples:,.0f} samples)"
         )
 
 
@@ -97,6 +110,7 @@ class Case:
     simulation: Simulation
     table: MachineModel
     truth: Mapping[Use, Shares]
+    alike: Mapping[Use, Sets]
 
     def stall_class(self, use: Use) -> StallClass:
         """The class of a use's reason."""
@@ -110,23 +124,37 @@ def case_of(name: str, which: Which, arch: str, setting: Setting) -> Case:
         name, which, seed=setting.seed, l1_hit_rate=setting.l1, l2_hit_rate=setting.l2, max_cycles=MAX_CYCLES
     )
     simulation = simulate(program, KERNELS[name].entry, table, config)
-    return Case(f"{name} {which} {arch}", program, simulation, table, _truth(program, simulation))
+    return Case(f"{name} {which} {arch}", program, simulation, table, *_truth(program, simulation))
 
 
-def _truth(program: Program, simulation: Simulation) -> dict[Use, dict[int, float]]:
+def _truth(program: Program, simulation: Simulation) -> tuple[dict[Use, Shares], dict[Use, Sets]]:
     section = simulation.profile.sections[0]
-    found: dict[Use, dict[int, float]] = defaultdict(lambda: defaultdict(float))
+    strict: dict[Use, dict[int, float]] = {}
+    alike: dict[Use, dict[frozenset[int], float]] = {}
     truth = simulation.truth
-    rows = zip(
-        truth.pc.tolist(), truth.reason.tolist(), truth.cause.tolist(), truth.samples.tolist(), strict=True
-    )
-    for pc, reason, cause, samples in rows:
+    columns = (truth.pc.tolist(), truth.reason.tolist(), truth.cause.tolist(), truth.samples.tolist())
+    for pc, reason, cause, samples, holders in zip(*columns, truth.holders, strict=True):
         if cause < 0 or not simulation.profile.reasons[reason].stall_class.is_dependency:
             continue
         use, source = program.at(section, Pc(pc)), program.at(section, Pc(cause))
-        if use is not None and source is not None and use[0].id == source[0].id:
-            found[use[0].id, use[1], reason][source[1]] += samples
-    return found
+        if use is None or source is None or use[0].id != source[0].id:
+            continue
+        key = use[0].id, use[1], reason
+        causes = strict.setdefault(key, {})
+        causes[source[1]] = causes.get(source[1], 0.0) + samples
+        sets, equal = alike.setdefault(key, {}), _equal(program, section, use[0], source[1], holders)
+        sets[equal] = sets.get(equal, 0.0) + samples
+    return dict(strict), dict(alike)
+
+
+def _equal(
+    program: Program, section: str, function: Function, cause: int, holders: Iterable[int]
+) -> frozenset[int]:
+    """The cause, and those of the holders that are operations like it."""
+    opcode = function.instructions[cause].opcode
+    places = [program.at(section, Pc(pc)) for pc in holders]
+    indices = [at[1] for at in places if at is not None and at[0].id == function.id]
+    return frozenset({cause, *(one for one in indices if function.instructions[one].opcode == opcode)})
 
 
 def candidates(case: Case, blamed: Blame) -> dict[Place, list[DependencyEdge]]:
@@ -194,19 +222,26 @@ def score(case: Case, answer: Mapping[Use, Shares], scored: Iterable[Use], into:
     """Add one kernel's scores."""
     for use in scored:
         truth, found = case.truth[use], answer.get(use, {})
+        alike: dict[int, float] = defaultdict(float)
+        for equal, samples in case.alike[use].items():
+            for index in equal:
+                alike[index] += samples
         total, given = sum(truth.values()), sum(found.values())
         top = max(found, key=lambda index: (found[index], -index)) if given else None
         one = Score(
             samples=total,
             top=0.0 if top is None else truth.get(top, 0.0),
-            overlap=sum(min(truth[i], found.get(i, 0.0) * total / given) for i in truth) if given else 0.0,
             ceiling=max(truth.values()),
+            alike=0.0 if top is None else alike.get(top, 0.0),
+            alike_ceiling=max(alike.values()),
+            main=total if top is not None and truth.get(top, 0.0) == max(truth.values()) else 0.0,
+            overlap=sum(min(truth[i], found.get(i, 0.0) * total / given) for i in truth) if given else 0.0,
         )
         into.total.add(one)
         into.by_class[case.stall_class(use).value].add(one)
         into.by_kernel[case.name].add(one)
-        if one.top < total / 2:
-            _remember(case, use, top, into, total - one.top)
+        if one.alike < one.alike_ceiling:
+            _remember(case, use, top, into, one.alike_ceiling - one.alike)
 
 
 def _remember(case: Case, use: Use, top: int | None, into: Scores, samples: float) -> None:
@@ -278,10 +313,10 @@ def report(title: str, found: Mapping[str, Scores]) -> str:
     built = found["as built"]
     lines += ["", "As built, by stall class:"]
     lines += [f"  {name:26} {one.text()}" for name, one in sorted(built.by_class.items())]
-    worst = sorted(built.by_kernel.items(), key=lambda row: row[1].top / max(1.0, row[1].samples))
+    worst = sorted(built.by_kernel.items(), key=lambda row: row[1].alike / max(1.0, row[1].samples))
     lines += ["", "As built, the worst kernels:"]
     lines += [f"  {name:34} {one.text()}" for name, one in worst[:6]]
-    lines += ["", "Most missed (class, true cause -> use, blamed instead):"]
+    lines += ["", "Most missed of what a single answer can name (class, true cause -> use, blamed instead):"]
     misses = sorted(built.misses.items(), key=lambda row: -row[1])
     lines += [f"  {samples:8,.0f}  {' | '.join(key)}" for key, samples in misses[:12]]
     return "\n".join([*lines, ""])
@@ -290,6 +325,11 @@ def report(title: str, found: Mapping[str, Scores]) -> str:
 def accuracy(scores: Scores) -> float:
     """The share of samples whose top blamed instruction is the true cause."""
     return scores.total.top / scores.total.samples if scores.total.samples else math.nan
+
+
+def accuracy_alike(scores: Scores) -> float:
+    """The share of samples whose top blamed instruction is the true cause, or an equal of it in the same wait."""
+    return scores.total.alike / scores.total.samples if scores.total.samples else math.nan
 
 
 def overlap(scores: Scores) -> float:

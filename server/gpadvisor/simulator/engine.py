@@ -61,6 +61,7 @@ from gpadvisor.simulator.state import (
     FULL_WAVE,
     FULL_WAVE_AT,
     GRID_SIZE,
+    GROUP,
     GUARD,
     GUARD_NEGATED,
     HISTORY,
@@ -101,6 +102,7 @@ from gpadvisor.simulator.state import (
     NEXT_SAMPLE,
     NOW,
     OPERAND_READ,
+    OPERANDS,
     PC,
     PENDING_COUNT,
     PHASE,
@@ -113,6 +115,7 @@ from gpadvisor.simulator.state import (
     READ_BARRIER,
     RELEASE,
     RELEASE_PC,
+    RESULT,
     RUNNING,
     SCHEDULERS,
     SCOREBOARD_REASON,
@@ -395,9 +398,9 @@ def _occupy(
         done = max(done, m.warp[w, ASYNC_DONE])
         cause = m.warp[w, ASYNC_PC] if m.warp[w, ASYNC_DONE] else i
     if fact[WRITE_BARRIER] >= 0:
-        hold(m, w, fact[WRITE_BARRIER], done, cause)
+        hold(m, w, fact[WRITE_BARRIER], done, cause, GROUP if fact[FLOW] == _ASYNC_GROUP else RESULT)
     if fact[READ_BARRIER] >= 0:
-        hold(m, w, fact[READ_BARRIER], read, i)
+        hold(m, w, fact[READ_BARRIER], read, i, OPERANDS)
 
 
 # ---- one instruction ----

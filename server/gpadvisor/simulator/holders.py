@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What holds a warp up as much as the operation that will release it: all that its counter still waits for.
+"""What held a warp in one wait beside the operation that ended it: all that the same counter waited for.
 
 A scoreboard is a counter: the waiting instruction cannot tell which of the operations on it is missing.
 """
@@ -9,11 +9,11 @@ from __future__ import annotations
 from gpadvisor.simulator.compiled import compiled, seldom
 from gpadvisor.simulator.lowering import Packed
 from gpadvisor.simulator.state import (
-    ACCESS,
     BARRIER_NUMBER,
     COPIES,
     DRAIN,
     FLOW,
+    GROUP,
     HOLDERS,
     IN_FLIGHT,
     LONG,
@@ -21,20 +21,24 @@ from gpadvisor.simulator.state import (
     MEMBAR,
     PC,
     PENDING_COUNT,
+    RESULT,
     SAMPLE_TURN,
     SCOREBOARDS,
     SHORT,
     STORE_DONE,
     STORES,
+    U_BRANCH,
     U_FENCE,
+    U_FETCH,
     U_SCOREBOARD,
+    U_SLEEP,
+    U_STALL,
     UNTIL,
     WAIT_MASK,
     Machine,
     Results,
 )
 
-_ASYNC_COPY = 9  # resources.Access
 _PARTIAL_WAIT = 10  # lowering.Flow
 
 
@@ -49,46 +53,49 @@ def note_holder(m: Machine, r: Results, whose: int, i: int) -> None:
 
 
 @compiled
-def _ends_at(m: Machine, w: int, ring: int, time: int) -> bool:
-    """Whether an operation of a ring ends at this very time."""
+def _kind_of_last(m: Machine, w: int, ring: int, until: int) -> int:
+    """What the operation that ends at this very time is counted for; -1 without one."""
     for k in range(min(m.warp[w, PENDING_COUNT + ring], IN_FLIGHT)):
-        if m.pending[w, ring, k, 0] == time:
-            return True
-    return False
+        if m.pending[w, ring, k, 0] == until:
+            return int(m.pending[w, ring, k, 2])
+    return -1
 
 
 @compiled
-def _note_ring(m: Machine, r: Results, w: int, whose: int, ring: int, now: int, until: int) -> None:
-    """Operations of a ring that are still on their way, and not beyond the time that the warp waits for."""
+def _note_ring(
+    m: Machine, r: Results, w: int, whose: int, ring: int, kind: int, since: int, until: int
+) -> None:
+    """Operations of a ring that still ran when the wait began, and that it is for."""
     for k in range(min(m.warp[w, PENDING_COUNT + ring], IN_FLIGHT)):
-        if now < m.pending[w, ring, k, 0] <= until:
+        if m.pending[w, ring, k, 2] == kind and since < m.pending[w, ring, k, 0] <= until:
             note_holder(m, r, whose, m.pending[w, ring, k, 1])
 
 
 @compiled
-def _note_groups(
-    p: Packed, m: Machine, r: Results, w: int, whose: int, ring: int, now: int, until: int
-) -> None:
-    """The copies of committed groups: their commit is on a scoreboard with the time of the last of them."""
-    for k in range(min(m.warp[w, PENDING_COUNT + ring], IN_FLIGHT)):
-        end = m.pending[w, ring, k, 0]
-        copy = p.fact[m.pending[w, ring, k, 1], ACCESS] == _ASYNC_COPY
-        if copy and now < end <= until and _ends_at(m, w, COPIES, end):
-            _note_ring(m, r, w, whose, COPIES, now, end)
+def _began(m: Machine, w: int) -> int:
+    """When nothing but what it waits for held a warp any more."""
+    since = m.warp[w, UNTIL + U_STALL]
+    since = max(since, m.warp[w, UNTIL + U_BRANCH], m.warp[w, UNTIL + U_FETCH])
+    return int(max(since, m.warp[w, UNTIL + U_SLEEP]))
 
 
 @seldom
-def note_holders(p: Packed, m: Machine, r: Results, w: int, whose: int, reason: int, now: int) -> None:
-    """Note what is still running on the scoreboard that releases the warp last, or its stores."""
+def note_holders(p: Packed, m: Machine, r: Results, w: int, whose: int, reason: int) -> None:
+    """Note what the scoreboard that releases the warp last was waiting for, or its stores."""
     warp = m.warp[w]
+    since = _began(m, w)
     if reason == DRAIN:
-        _note_ring(m, r, w, whose, STORES, now, warp[STORE_DONE])
+        _note_ring(m, r, w, whose, STORES, RESULT, since, warp[STORE_DONE])
     elif reason == MEMBAR:
-        _note_ring(m, r, w, whose, STORES, now, warp[UNTIL + U_FENCE])
+        _note_ring(m, r, w, whose, STORES, RESULT, since, warp[UNTIL + U_FENCE])
     elif reason in (LONG, SHORT):
         fact, until = p.fact[warp[PC]], warp[UNTIL + U_SCOREBOARD]
         for barrier in range(SCOREBOARDS):
             partial = fact[FLOW] == _PARTIAL_WAIT and fact[BARRIER_NUMBER] == barrier
-            if (partial or fact[WAIT_MASK] >> barrier & 1) and _ends_at(m, w, barrier, until):
-                _note_ring(m, r, w, whose, barrier, now, until)
-                _note_groups(p, m, r, w, whose, barrier, now, until)
+            if not (partial or fact[WAIT_MASK] >> barrier & 1):
+                continue
+            kind = _kind_of_last(m, w, barrier, until)
+            if kind == GROUP:
+                _note_ring(m, r, w, whose, COPIES, RESULT, since, until)
+            elif kind >= 0:
+                _note_ring(m, r, w, whose, barrier, kind, since, until)

@@ -36,6 +36,7 @@ from gpadvisor.simulator.state import (
     PENDING_COUNT,
     RELEASE,
     RELEASE_PC,
+    RESULT,
     SECTORS,
     SLOT,
     STORE_DONE,
@@ -53,19 +54,20 @@ _SECTOR = 32
 
 
 @compiled
-def note(m: Machine, w: int, ring: int, release: int, i: int) -> None:
+def note(m: Machine, w: int, ring: int, release: int, i: int, kind: int) -> None:
     """One more operation on its way."""
     warp = m.warp[w]
     at = warp[PENDING_COUNT + ring] % IN_FLIGHT
     m.pending[w, ring, at, 0] = release
     m.pending[w, ring, at, 1] = i
+    m.pending[w, ring, at, 2] = kind
     warp[PENDING_COUNT + ring] += 1
 
 
 @compiled
-def hold(m: Machine, w: int, barrier: int, release: int, i: int) -> None:
+def hold(m: Machine, w: int, barrier: int, release: int, i: int, kind: int) -> None:
     """One more operation on a scoreboard."""
-    note(m, w, barrier, release, i)
+    note(m, w, barrier, release, i, kind)
     warp = m.warp[w]
     if release >= warp[RELEASE + barrier]:
         warp[RELEASE + barrier] = release
@@ -222,12 +224,12 @@ def global_access(
         p, m, i, start + passes, sectors * _SECTOR, 0.0 if kind in (2, 5, 6) else float(p.rate[i, L1_HIT])
     )
     if kind in (2, 6):
-        note(m, w, STORES, done, i)
+        note(m, w, STORES, done, i, RESULT)
         if done >= warp[STORE_DONE]:
             warp[STORE_DONE] = done
             warp[STORE_PC] = i
     elif kind == 9:
-        note(m, w, COPIES, done, i)
+        note(m, w, COPIES, done, i, RESULT)
         if done >= warp[ASYNC_DONE]:
             warp[ASYNC_DONE] = done
             warp[ASYNC_PC] = i

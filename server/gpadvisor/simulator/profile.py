@@ -67,7 +67,7 @@ class Truth:
     samples: NDArray[np.int64]
     latency: NDArray[np.int64]
     holders: tuple[frozenset[int], ...]
-    """By row, Pcs of all that the warp could not tell from the cause: what the same counter still waited for.
+    """By row, Pcs of all that held the warp in this wait: what the same counter waited for when it began.
 
     The cause is one of them. Rows that differ in this alone stand apart.
     """
@@ -265,7 +265,7 @@ class _Outcome:
     def _holders(
         self, rows: NDArray[np.int64], cause: NDArray[np.int64], whose: NDArray[np.int64]
     ) -> tuple[NDArray[np.int64], list[frozenset[int]]]:
-        """By sample, what held the warp as much as the cause, as a place in a list of sets of Pcs."""
+        """By sample, what held the warp in that wait, as a place in a list of sets of Pcs."""
         together: dict[tuple[int, int], set[int]] = {}
         for serial, warp, at in self.results.holders[: int(self.sm.number[state.HOLDERS])].tolist():
             together.setdefault((serial, warp), set()).add(at)

@@ -117,7 +117,7 @@ def _result(p: Packed, m: Machine, w: int, back: int) -> tuple[int, int]:
 
 @seldom
 def _note_results(p: Packed, m: Machine, r: Results, w: int, whose: int) -> None:
-    """Results that come at the very time of the last one hold the warp as much as that one."""
+    """Results that come at the very time of the last one hold the warp as well."""
     _, latest = _running_result(p, m, w)
     for back in range(1, min(m.warp[w, ISSUED], HISTORY) + 1):
         j, ready = _result(p, m, w, back)
@@ -179,11 +179,11 @@ def _thin_out(m: Machine, r: Results) -> None:
 
 
 @seldom
-def _note_holders(p: Packed, m: Machine, r: Results, w: int, whose: int, reason: int, now: int) -> None:
+def _note_holders(p: Packed, m: Machine, r: Results, w: int, whose: int, reason: int) -> None:
     if reason == WAIT:
         _note_results(p, m, r, w, whose)
     else:
-        note_holders(p, m, r, w, whose, reason, now)
+        note_holders(p, m, r, w, whose, reason)
 
 
 @compiled
@@ -194,7 +194,7 @@ def _late_comers(p: Packed, m: Machine, r: Results, waiting: int, serial: int, n
         if m.warp[w, STATE] != RUNNING or m.number[LATE] >= MAX_LATE:
             continue
         reason, cause = _classify(p, m, w, now)
-        _note_holders(p, m, r, w, w, reason, now)
+        _note_holders(p, m, r, w, w, reason)
         row = r.late[m.number[LATE]]
         row[0], row[1], row[2] = serial, w, cause if cause >= 0 else m.warp[w, PC]
         m.number[LATE] += 1
@@ -228,7 +228,7 @@ def sample(p: Packed, m: Machine, r: Results, now: int) -> None:
         if cause < -1:
             _late_comers(p, m, r, w, number[SAMPLE_TURN], now)
         else:
-            _note_holders(p, m, r, w, -1, reason, now)
+            _note_holders(p, m, r, w, -1, reason)
     row[S_LATENCY] = 1 if chosen < 0 else 0
     row[S_SERIAL] = number[SAMPLE_TURN]
     row[S_PHASE] = m.warp[w, PHASE]

@@ -60,6 +60,8 @@ CAUSE: Final = 30
 RELEASE: Final = 36
 RELEASE_PC: Final = 42
 PENDING_COUNT: Final = 48  # by ring
+RESULT, OPERANDS, GROUP = range(3)
+"""What an operation is counted for: its result, its operands being read, a group of copies."""
 COPIES, STORES = 6, 7
 """Rings behind those of the scoreboards: asynchronous copies and stores on their way."""
 HISTORY_PC: Final = 56
@@ -115,7 +117,7 @@ class Machine(NamedTuple):
     number: NDArray[np.int64]
     traffic: NDArray[np.float64]
     warp: NDArray[np.int64]  # [warps, WARP_COLUMNS]
-    pending: NDArray[np.int64]  # [warps, 8, IN_FLIGHT, 2] release time and instruction, rings
+    pending: NDArray[np.int64]  # [warps, 8, IN_FLIGHT, 3] release time, instruction and kind, rings
     trips: NDArray[np.int32]  # [warps, counters]
     scheduler: NDArray[np.int64]
     line_at: NDArray[np.int64]  # [schedulers + 1, lines] arrival of a line; the last row is the SM's cache
@@ -175,7 +177,7 @@ def empty_machine(
         number=number,
         traffic=np.zeros(8),
         warp=warp,
-        pending=np.zeros((warps, SCOREBOARDS + 2, IN_FLIGHT, 2), dtype=np.int64),
+        pending=np.zeros((warps, SCOREBOARDS + 2, IN_FLIGHT, 3), dtype=np.int64),
         trips=np.zeros((warps, lowered.counters), dtype=np.int32),
         scheduler=scheduler,
         line_at=np.full((schedulers + 1, lines), NEVER, dtype=np.int64),
