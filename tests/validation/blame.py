@@ -7,9 +7,9 @@ Scored are samples of dependency stalls whose use has two or more candidate prod
 Three questions are asked of the top blamed instruction of a place, from the strictest to the mildest:
 
 - strict: is it what released the sampled warp, the operation of all waited for that came last?
-- alike: is it that, or an operation with the same opcode that the same counter still waited for when this very
-  wait began? The warp cannot tell them apart, and neither can samples: which of several loads on one scoreboard
-  misses a cache and comes last is chance, anew in every sample.
+- alike: is it that, or an operation with the same opcode that the same counter still waited for when this
+  wait began? The warp cannot tell them apart, and neither can samples: which of several loads on one
+  scoreboard misses a cache and comes last is chance, anew in every sample.
 - main: is it the instruction that released most of the samples of this place?
 """
 
@@ -127,7 +127,7 @@ def case_of(name: str, which: Which, arch: str, setting: Setting) -> Case:
     return Case(f"{name} {which} {arch}", program, simulation, table, *_truth(program, simulation))
 
 
-def _truth(program: Program, simulation: Simulation) -> tuple[dict[Use, Shares], dict[Use, Sets]]:
+def _truth(program: Program, simulation: Simulation) -> tuple[Mapping[Use, Shares], Mapping[Use, Sets]]:
     section = simulation.profile.sections[0]
     strict: dict[Use, dict[int, float]] = {}
     alike: dict[Use, dict[frozenset[int], float]] = {}
@@ -144,7 +144,7 @@ def _truth(program: Program, simulation: Simulation) -> tuple[dict[Use, Shares],
         causes[source[1]] = causes.get(source[1], 0.0) + samples
         sets, equal = alike.setdefault(key, {}), _equal(program, section, use[0], source[1], holders)
         sets[equal] = sets.get(equal, 0.0) + samples
-    return dict(strict), dict(alike)
+    return strict, alike
 
 
 def _equal(
@@ -328,7 +328,7 @@ def accuracy(scores: Scores) -> float:
 
 
 def accuracy_alike(scores: Scores) -> float:
-    """The share of samples whose top blamed instruction is the true cause, or an equal of it in the same wait."""
+    """The share of samples whose top blamed instruction is the true cause or an equal of it."""
     return scores.total.alike / scores.total.samples if scores.total.samples else math.nan
 
 

@@ -25,7 +25,8 @@ def test_the_truth_scores_as_well_as_any_single_answer() -> None:
     perfect = Scores()
     score(case, case.truth, case.truth, perfect)
     assert perfect.total.samples > 0
-    assert perfect.total.top == perfect.total.ceiling
+    assert perfect.total.top == perfect.total.ceiling <= perfect.total.alike_ceiling
+    assert perfect.total.main == perfect.total.samples
     assert perfect.total.overlap == pytest.approx(perfect.total.samples)
 
 
@@ -34,7 +35,8 @@ def test_no_answer_scores_nothing() -> None:
     nothing = Scores()
     score(case, {}, case.truth, nothing)
     assert nothing.total.top == nothing.total.overlap == 0.0
-    assert sum(nothing.misses.values()) == nothing.total.samples
+    assert nothing.total.alike == nothing.total.main == 0.0
+    assert sum(nothing.misses.values()) == nothing.total.alike_ceiling
 
 
 def test_the_baseline_answers_with_a_writer_of_what_is_read() -> None:
@@ -57,3 +59,16 @@ def test_the_blamer_beats_the_nearest_def_and_the_paper() -> None:
     assert set(found) == set(WAYS)
     assert overlap(found["as built"]) > overlap(found["nearest def"])
     assert accuracy(found["as built"]) >= accuracy(found["paper"])
+
+
+def test_equal_operations_are_those_of_the_wait_with_the_opcode_of_the_cause() -> None:
+    case = case_of("kmeans_assign", "after", "sm_80", TUNING)
+    several = 0
+    for (function, use, reason), sets in case.alike.items():
+        instructions = case.program.functions[function].instructions
+        assert sum(sets.values()) == pytest.approx(sum(case.truth[function, use, reason].values()))
+        for equal in sets:
+            assert len({instructions[index].opcode for index in equal}) == 1
+            assert equal & set(case.truth[function, use, reason])
+            several += len(equal) > 1
+    assert several
