@@ -44,8 +44,11 @@ class Fix:
     needs_confirmation: bool
     reason: str | None  # why it asks, or what it assumes: "changes rounding: ..."
     preferred: bool  # whether it is the one that "fix" without a choice means
+    change: str  # what it does: a ``source.edits.SiteKind``, "flag" or "disable"
+    line: int  # of the finding, in the text before the edit
+    first_line: int  # of what the fix is about: an expression, a loop, a function
+    last_line: int
     finding: str | None = None  # id of the finding that it is for
-    line: int = 0  # of that finding, in the text before the edit
     checkable: bool = True  # whether a compile can tell what it does; False for comments
     flag: str | None = None  # the compiler flag, where that is the change
     build_line: str | None = None  # what to change in the build system for it, as Markdown

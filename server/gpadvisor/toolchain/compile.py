@@ -18,6 +18,7 @@ from gpadvisor.toolchain.compile_options import CompileCommand, is_shell_safe, r
 from gpadvisor.toolchain.discovery import Tool, find_tools
 from gpadvisor.toolchain.nvrtc import Nvrtc, NvrtcResult, compile_by_nvrtc, find_nvrtc
 from gpadvisor.toolchain.process import DEFAULT_MEMORY_BYTES, run_tool
+from gpadvisor.toolchain.stand_ins import Overlay, write_stand_in
 
 DEFAULT_ARCH: Final = "sm_80"
 _ARCH: Final = re.compile(r"sm_\d+[af]?")
@@ -38,6 +39,7 @@ class CompileSettings:
     nvcc: Path | None = None  # a compiler of the user's choice
     arch: str | None = None  # instead of the command's own
     flags: tuple[str, ...] = ()  # for sources that no compile database names
+    extra_flags: tuple[str, ...] = ()  # in addition to every command's
     include_directories: tuple[Path, ...] = ()  # in addition to the command's
     defines: tuple[str, ...] = ()  # "NAME" or "NAME=VALUE", in addition to the command's
     timeout_seconds: float = 120.0
@@ -61,6 +63,7 @@ class _Job:
     """What the compilers have in common."""
 
     source: Path
+    text: Path  # the file that holds the source's text, itself as a rule
     arch: str
     options: tuple[str, ...]
     directory: Path
@@ -80,12 +83,15 @@ def compile_source(
     *,
     arch: str | None = None,
     settings: CompileSettings | None = None,
+    text: str | None = None,
+    overlay: Overlay | None = None,
     cancelled: Callable[[], bool] | None = None,
 ) -> Compiled:
     """Compile a ``.cu`` to the one cubin of an architecture.
 
     The command is that of the nearest ``compile_commands.json`` that names the source, else the
-    settings' flags.
+    settings' flags. ``text`` is compiled in place of what the source says, under its name and with its
+    includes; an ``overlay`` holds what is seen in place of a whole folder.
 
     Raises:
         SourceError: the source is missing or does not compile; the message carries the first errors.
@@ -107,13 +113,25 @@ def compile_source(
         problems.append(
             _assumption(f"left out {left_out} of the command: such options may run code of the project")
         )
+    extra = reduce_command(settings.extra_flags, source.parent, trusted=settings.trusted)
     target = _target(arch or settings.arch, command, problems)
     with tempfile.TemporaryDirectory(prefix="gpadvisor-") as folder:
+        options = (*command.options, *extra.options, *_own_options(settings))
+        directory = command.directory if command.directory.is_dir() else source.parent
+        if overlay is not None:
+            source, directory, options = (
+                overlay.seen(source),
+                overlay.seen(directory),
+                overlay.options(options),
+            )
+        if text is not None:  # what is beside the source stays in reach
+            options = (f"--include-path={source.parent}", *options)
         job = _Job(
             source=source,
+            text=source if text is None else write_stand_in(source, text, Path(folder)),
             arch=target,
-            options=(*command.options, *_own_options(settings)),
-            directory=command.directory if command.directory.is_dir() else source.parent,
+            options=options,
+            directory=directory,
             folder=Path(folder),
             settings=settings,
             deadline=time.monotonic() + settings.timeout_seconds,
@@ -180,7 +198,7 @@ def _by_nvcc(tool: Tool, job: _Job, problems: list[Problem]) -> tuple[Compiled |
     lines = () if "--device-debug" in job.options else ("-lineinfo",)
     command = (
         *(str(tool.path), "-cubin", *lines, f"-arch={job.arch}", *job.options, *language),
-        *("-o", str(output), str(job.source)),
+        *("-o", str(output), str(job.text)),
     )
     result = run_tool(
         command,
@@ -240,7 +258,7 @@ def _by_any_nvrtc(job: _Job, problems: list[Problem], lacks: str | None) -> Comp
 def _by_nvrtc(copy: Nvrtc, job: _Job) -> NvrtcResult:
     return compile_by_nvrtc(
         copy,
-        job.source,
+        job.text,
         job.arch,
         job.options,
         directory=job.directory,

@@ -43,4 +43,8 @@ def read_machine(path: Path) -> bytes:
 
 def compile_settings(settings: Settings) -> CompileSettings:
     """The compile step's part of the settings."""
-    return CompileSettings(flags=settings.flags, timeout_seconds=settings.tool_timeout_seconds)
+    return CompileSettings(
+        flags=settings.flags,
+        extra_flags=settings.extra_flags,
+        timeout_seconds=settings.tool_timeout_seconds,
+    )

@@ -50,6 +50,9 @@ class Settings:
     flags: tuple[str, ...] = field(
         default=(), metadata={"doc": "compiler flags for sources that no compile_commands.json names"}
     )
+    extra_flags: tuple[str, ...] = field(
+        default=(), metadata={"doc": "compiler flags added to the command of every source that is compiled"}
+    )
     tool_timeout_seconds: float = field(
         default=120.0, metadata={"doc": "time limit of one compiler or disassembler run"}
     )
@@ -149,7 +152,7 @@ def _checked(name: str, value: object, where: str) -> object:
         if isinstance(value, dict) and all(isinstance(new, str) for new in value.values()):
             return MappingProxyType(dict(value))
         raise SettingsError(f"{where}: '{shown}' must be a table of path prefixes")
-    if name == "flags":
+    if name in {"flags", "extra_flags"}:
         if isinstance(value, list) and all(isinstance(flag, str) for flag in value):
             return tuple(value)
         raise SettingsError(f"{where}: '{shown}' must be a list of strings")

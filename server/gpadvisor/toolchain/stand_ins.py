@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Text that is compiled in place of a file, without touching that file.
+
+A source is copied with a ``#line`` that names the original. For a header, links mirror the folder of the
+project, with the changed header among them, because an include looks beside the including file first.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from gpadvisor.errors import SourceError
+
+MAX_MIRRORED: Final = 50_000
+"""Entries of a mirrored folder; larger ones hold more than one project."""
+_PATH_OPTIONS: Final = ("--include-path", "--system-include", "--pre-include")
+_SKIPPED: Final = frozenset({".git", ".hg", ".svn", "node_modules", "__pycache__", ".venv"})
+
+
+@dataclass(frozen=True, slots=True)
+class Overlay:
+    """``folder`` is seen in place of ``root``."""
+
+    root: Path
+    folder: Path
+
+    def seen(self, path: Path) -> Path:
+        """The path that stands for one below the root; any other path as it is."""
+        return self.folder / path.relative_to(self.root) if path.is_relative_to(self.root) else path
+
+    def named(self, path: str) -> str:
+        """The path that one of a line table stands for."""
+        place = Path(os.path.normpath(path))
+        if place.is_relative_to(self.folder):
+            return str(self.root / place.relative_to(self.folder))
+        return path
+
+    def options(self, options: tuple[str, ...]) -> tuple[str, ...]:
+        """Compiler options with the paths that stand for those below the root."""
+        return tuple(self._option(option) for option in options)
+
+    def _option(self, option: str) -> str:
+        name, equals, value = option.partition("=")
+        if not equals or name not in _PATH_OPTIONS or not Path(value).is_absolute():
+            return option
+        return f"{name}={self.seen(Path(os.path.normpath(value)))}"
+
+
+def write_stand_in(source: Path, text: str, folder: Path) -> Path:
+    """A copy of a source with another text, whose lines the compiler takes for the source's own."""
+    place = folder / "text"
+    place.mkdir()
+    copy = place / source.name
+    name = str(source).replace("\\", "\\\\").replace('"', '\\"')
+    body = text.removeprefix("\ufeff")  # a mark in the middle of a file is an error
+    copy.write_bytes(f'#line 1 "{name}"\n{body}'.encode("utf-8", "replace"))
+    return copy
+
+
+def mirror(root: Path, folder: Path, changed: Path, text: str) -> Overlay:
+    """Links to everything below a folder, and one file with another text.
+
+    Raises:
+        SourceError: the folder is too large, or the changed file is not below it.
+    """
+    seen = 0
+    for place, names, files in os.walk(root):
+        names[:] = sorted(name for name in names if name not in _SKIPPED)
+        seen += len(names) + len(files)
+        if seen > MAX_MIRRORED:
+            raise SourceError(
+                f"{root} holds more than {MAX_MIRRORED} files, too many to try a change of "
+                f"{changed.name} in; open the folder of one project"
+            )
+        here = folder / Path(place).relative_to(root)
+        here.mkdir(parents=True, exist_ok=True)
+        for name in files:
+            if Path(place) / name != changed:
+                (here / name).symlink_to(Path(place) / name)
+    target = folder / changed.relative_to(root)
+    if not target.parent.is_dir():
+        raise SourceError(f"{changed} is not among the files of {root}; open the folder that it is in")
+    target.write_bytes(text.encode("utf-8", "replace"))
+    return Overlay(root, folder)
