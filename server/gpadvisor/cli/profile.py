@@ -17,6 +17,10 @@ through. Ctrl-C goes to the application, and what was collected until then is ke
 
   gpadvisor profile -- ./app --size 4096
   gpadvisor profile --kernel 'stencil.*' --launch-skip 10 --launch-count 2 -- python train.py
+  gpadvisor profile --host user@gpu-box --remote-dir work -- ./app
+
+With --host the application is one of that machine. gpadvisor need not be installed there: its own
+Nsight Compute runs, and the report is read here.
 """
 
 
@@ -55,6 +59,18 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser.add_argument(
         "-o", "--output", metavar="FILE", type=Path, default=Path("profile.gpadvisor"), help="the snapshot"
     )
+    remote = parser.add_argument_group("another machine, over ssh")
+    remote.add_argument("--host", metavar="USER@HOST", help="collect there and bring the snapshot back")
+    remote.add_argument(
+        "--remote-dir", metavar="DIR", help="where the application runs there (default: home)"
+    )
+    remote.add_argument(
+        "--ssh-option",
+        metavar="KEY=VALUE",
+        action="append",
+        default=[],
+        help="an option of ssh, as Port=2222 or ProxyJump=gate; may be repeated",
+    )
     parser.add_argument("--no-advice", action="store_true", help="write the snapshot and print no advice")
     parser.set_defaults(run=run)
 
@@ -81,17 +97,35 @@ def run(arguments: argparse.Namespace) -> int:
         progress.clear()
         sys.stderr.write(f"gpadvisor: {sentence}\n")
 
+    settings = find_settings(Path.cwd()).settings
     try:
-        result = profile_application(request, find_settings(Path.cwd()).settings, say=say, progress=progress)
+        if arguments.host is None:
+            result = profile_application(request, settings, say=say, progress=progress)
+            notes, snapshot = result.notes, result.snapshot
+            done = (
+                f"{result.launches} launches of {result.kernels} kernels, {result.samples:,} samples "
+                f"by {result.collector}"
+            )
+        else:
+            from gpadvisor.workflow.remote_profiling import profile_on_host
+
+            remote = profile_on_host(
+                arguments.host,
+                request,
+                settings,
+                say=say,
+                progress=progress,
+                ssh_options=tuple(arguments.ssh_option),
+                directory=arguments.remote_dir,
+            )
+            notes, snapshot = remote.notes, remote.snapshot
+            done = f"{remote.fetched_bytes:,} bytes brought back, collected by {remote.by}"
     finally:
         progress.clear()
-    for note in result.notes:
+    for note in notes:
         say(note)
-    say(
-        f"{result.snapshot}: {result.launches} launches of {result.kernels} kernels, "
-        f"{result.samples:,} samples by {result.collector}"
-    )
-    return 0 if arguments.no_advice else _advise(result.snapshot)
+    say(f"{snapshot}: {done}")
+    return 0 if arguments.no_advice else _advise(snapshot)
 
 
 def _advise(snapshot: Path) -> int:

@@ -92,14 +92,7 @@ def _by_ncu(
     cancelled: Callable[[], bool] | None,
 ) -> Profiled:
     ncu = find_ncu()
-    options = NcuOptions(
-        kernel=request.kernel,
-        launch_skip=request.launch_skip,
-        launch_count=request.launch_count,
-        interval=None if request.period is None else request.period - PERIOD_OF_INTERVAL_0,
-        samples_only=request.samples_only,
-        source_folders=(Path.cwd(),),
-    )
+    options = replace(ncu_options(request), source_folders=(Path.cwd(),))
     with tempfile.TemporaryDirectory(prefix="gpadvisor-") as name:
         folder = Path(name)
         step, reason = Ladder.PC_SAMPLES, "ncu could read the counters"
@@ -111,16 +104,7 @@ def _by_ncu(
             options = replace(options, samples_only=False, counts_only=True, interval=None)
             say(f"{error}. Going on with {expectation(options)}")
             found = _run(request, options, ncu, folder, progress, cancelled)
-        progress("reading the report")
-        profile = load(found.report, settings)
-        if not profile.kernels:
-            raise ProfileMismatchError(
-                "the report holds no kernel launch; give another --kernel or --launch-skip"
-            )
-        profile = _with_step(profile, step, reason)
-        written = _write(profile, request.output, settings, progress)
-        if request.keep is not None:
-            shutil.copyfile(found.report, request.keep)
+        profile, written = snapshot_of(found.report, request, settings, step, reason, progress)
     return Profiled(
         snapshot=request.output,
         collector=str(ncu),
@@ -131,6 +115,21 @@ def _by_ncu(
         samples=sum(kernel.total_samples for kernel in profile.kernels),
         ending=found.ending,
         notes=(*found.notes, *written),
+    )
+
+
+def ncu_options(request: ProfileRequest) -> NcuOptions:
+    """The request in Nsight Compute's terms.
+
+    Raises:
+        UsageError: a value is out of range.
+    """
+    return NcuOptions(
+        kernel=request.kernel,
+        launch_skip=request.launch_skip,
+        launch_count=request.launch_count,
+        interval=None if request.period is None else request.period - PERIOD_OF_INTERVAL_0,
+        samples_only=request.samples_only,
     )
 
 
@@ -155,6 +154,27 @@ def _run(
             f"{beat.seconds:.0f} s"
         ),
     )
+
+
+def snapshot_of(
+    report: Path, request: ProfileRequest, settings: Settings, step: Ladder, reason: str, progress: Say
+) -> tuple[Profile, tuple[str, ...]]:
+    """Write the snapshot of a fresh report; the profile and what is to be known about it.
+
+    Raises:
+        ProfileError: the report cannot be read or holds no launch.
+    """
+    progress("reading the report")
+    profile = load(report, settings)
+    if not profile.kernels:
+        raise ProfileMismatchError(
+            "the report holds no kernel launch; give another --kernel or --launch-skip"
+        )
+    profile = _with_step(profile, step, reason)
+    notes = _write(profile, request.output, settings, progress)
+    if request.keep is not None:
+        shutil.copyfile(report, request.keep)
+    return profile, notes
 
 
 def _with_step(profile: Profile, step: Ladder, reason: str) -> Profile:

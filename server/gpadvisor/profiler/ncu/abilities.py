@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -66,13 +66,21 @@ def find_ncu(explicit: Path | None = None) -> Abilities:
 
 
 def examine_ncu(path: Path) -> Abilities:
-    """Version and options of one copy.
+    """Version and options of one copy on this machine.
 
     Raises:
         ToolError: it does not answer as ncu does, or is too old.
     """
-    version_text = _ask(path, "--version")
-    found = _VERSION.search(version_text)
+    return abilities_of(path, lambda option: _ask(path, option))
+
+
+def abilities_of(path: Path, ask: Callable[[str], str]) -> Abilities:
+    """Version and options of the copy at ``path``, which may be on another machine; ``ask`` runs it there.
+
+    Raises:
+        ToolError: it does not answer as ncu does, or is too old.
+    """
+    found = _VERSION.search(ask("--version"))
     if found is None:
         raise ToolFailedError(f"{path} --version does not answer as Nsight Compute does")
     version = tuple(int(part) for part in found.groups() if part is not None)
@@ -81,7 +89,7 @@ def examine_ncu(path: Path) -> Abilities:
             f"{path} is Nsight Compute {'.'.join(map(str, version))}; gpadvisor drives 2020.1 and newer, "
             "and reads the reports of older ones"
         )
-    options = frozenset(_OPTION.findall(_ask(path, "--help")))
+    options = frozenset(_OPTION.findall(ask("--help")))
     if not {"export", "section"} <= options:
         raise ToolFailedError(f"{path} --help does not list the options of Nsight Compute")
     return Abilities(path=path, version=version, options=options)

@@ -77,7 +77,7 @@ def collect_by_ncu(
     said = follow.finish()
     found = next((path for path in (report.with_suffix(".ncu-rep"), report) if path.is_file()), None)
     if found is None or found.stat().st_size == 0:
-        raise _no_report(ncu, application, said, ended)
+        raise no_report(ncu, application, said, ended)
     return NcuCollection(
         report=found,
         ncu=ncu,
@@ -135,7 +135,8 @@ class _Follow:
         self._said.take(lines)
 
 
-def _no_report(ncu: Abilities, application: Sequence[str], said: Log, ended: Ended) -> ToolFailedError:
+def no_report(ncu: Abilities, application: Sequence[str], said: Log, ended: Ended) -> ToolFailedError:
+    """Why there is no report, from what was said."""
     known = refusal(said)
     if known is not None:
         return _refused(known, said)

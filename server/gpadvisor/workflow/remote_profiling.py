@@ -1,0 +1,285 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Profiling on another machine: collect there, bring the snapshot back.
+
+Where gpadvisor is installed there, it collects. Where it is not, nothing is installed: the host's Nsight
+Compute runs, and its report is imported here.
+"""
+
+from __future__ import annotations
+
+import shlex
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from gpadvisor import __version__
+from gpadvisor.errors import ToolError, ToolFailedError, ToolNotFoundError
+from gpadvisor.profiler.application import Ended, Ending
+from gpadvisor.profiler.doctor import Ladder
+from gpadvisor.profiler.ncu.abilities import Abilities, abilities_of
+from gpadvisor.profiler.ncu.collect import CounterPermissionError, no_report
+from gpadvisor.profiler.ncu.command_line import command_line, expectation
+from gpadvisor.profiler.ncu.messages import Log
+from gpadvisor.profiler.ncu.options import NcuOptions
+from gpadvisor.profiler.ssh import Remote, connect
+from gpadvisor.workflow.profiling import ProfileRequest, Say, ncu_options, snapshot_of
+from gpadvisor.workflow.settings import Settings
+
+_PROBE: Final = """\
+umask 077
+echo "folder $(mktemp -d "${TMPDIR:-/tmp}/gpadvisor-XXXXXXXX")"
+found=$(command -v gpadvisor) && echo "gpadvisor $found $("$found" --version 2>/dev/null)"
+for ncu in "$(command -v ncu)" /usr/local/cuda/bin/ncu /usr/local/cuda-*/bin/ncu \\
+    /opt/nvidia/nsight-compute/*/ncu; do
+  [ -x "$ncu" ] && echo "ncu $ncu"
+done
+true
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemotelyProfiled:
+    """A finished run on another machine."""
+
+    snapshot: Path
+    by: str  # "gpadvisor 0.1.0 on gpu-box", "ncu 2024.1.1 on gpu-box"
+    ending: Ending
+    fetched_bytes: int
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Found:
+    """What the probe saw."""
+
+    folder: str
+    gpadvisor: tuple[str, str] | None  # path and version
+    ncu: tuple[str, ...]
+
+
+def profile_on_host(
+    host: str,
+    request: ProfileRequest,
+    settings: Settings,
+    *,
+    say: Say,
+    progress: Say,
+    ssh_options: tuple[str, ...] = (),
+    directory: str | None = None,
+    cancelled: Callable[[], bool] | None = None,
+) -> RemotelyProfiled:
+    """Run the application on ``host`` under a collector and write a snapshot here.
+
+    Raises:
+        UsageError: the host is no host.
+        ToolError: it cannot be reached, has no collector, or nothing was collected; where the connection was
+            lost, the message says where the data is.
+    """
+    progress(f"connecting to {host}")
+    with connect(host, ssh_options) as remote:
+        found = _probe(remote)
+        keep = False
+        try:
+            if found.gpadvisor is not None and found.gpadvisor[1] == __version__:
+                return _by_gpadvisor(remote, found, request, directory, progress, cancelled)
+            _say_what_is_sent(host, found, say)
+            return _by_ncu(remote, found, request, settings, directory, say, progress, cancelled)
+        except ToolFailedError as error:
+            keep = _unreachable(remote)
+            if keep:
+                raise ToolFailedError(
+                    f"{error}; what was collected lies in {host}:{found.folder} and nothing there was removed"
+                ) from error
+            raise
+        finally:
+            if not keep:
+                _remove(remote, found.folder)
+
+
+def _probe(remote: Remote) -> _Found:
+    folder, gpadvisor, ncu = "", None, []
+    for line in remote.ask(_PROBE).splitlines():
+        kind, _, rest = line.partition(" ")
+        if kind == "folder":
+            folder = rest
+        elif kind == "gpadvisor":
+            path, _, version = rest.partition(" ")
+            gpadvisor = (path, version.rpartition(" ")[2])
+        elif kind == "ncu" and rest not in ncu:
+            ncu.append(rest)
+    if not folder.startswith("/"):
+        raise ToolFailedError(f"{remote.host} has no room for temporary files: mktemp -d failed there")
+    return _Found(folder=folder, gpadvisor=gpadvisor, ncu=tuple(ncu))
+
+
+def _say_what_is_sent(host: str, found: _Found, say: Say) -> None:
+    why = (
+        f"{host} has no gpadvisor"
+        if found.gpadvisor is None
+        else f"{host} has gpadvisor {found.gpadvisor[1]}, this is {__version__}"
+    )
+    if not found.ncu:
+        raise ToolNotFoundError(
+            f"{why} and no Nsight Compute; install one of them there, as by: "
+            f"ssh {host} python3 -m pip install --user gpadvisor=={__version__}"
+        )
+    say(f"{why}: nothing is installed there; its own ncu runs, and the report is read here")
+
+
+def _by_gpadvisor(
+    remote: Remote,
+    found: _Found,
+    request: ProfileRequest,
+    directory: str | None,
+    progress: Say,
+    cancelled: Callable[[], bool] | None,
+) -> RemotelyProfiled:
+    path, version = found.gpadvisor or ("gpadvisor", __version__)
+    snapshot = f"{found.folder}/run.gpadvisor"
+    ended = remote.run(
+        [path, "profile", "--no-advice", "-o", snapshot, *_options(request), "--", *request.application],
+        directory=directory,
+        timeout_seconds=request.timeout_seconds,
+        cancelled=cancelled,
+    )
+    if ended.status != 0 and not _exists(remote, snapshot):
+        raise ToolFailedError(
+            f"gpadvisor on {remote.host} ended with status {ended.status} and without a snapshot; "
+            "what it said stands above"
+        )
+    size = remote.fetch(snapshot, request.output, progress=_fetching(progress))
+    return RemotelyProfiled(
+        snapshot=request.output,
+        by=f"gpadvisor {version} on {remote.host}",
+        ending=ended.ending,
+        fetched_bytes=size,
+        notes=(),
+    )
+
+
+def _by_ncu(
+    remote: Remote,
+    found: _Found,
+    request: ProfileRequest,
+    settings: Settings,
+    directory: str | None,
+    say: Say,
+    progress: Say,
+    cancelled: Callable[[], bool] | None,
+) -> RemotelyProfiled:
+    ncu = _working_ncu(remote, found.ncu)
+    options, step, reason = ncu_options(request), Ladder.PC_SAMPLES, ""
+    say(f"{ncu} on {remote.host}: {expectation(options)}")
+    run = _Run(remote, found.folder, ncu, request, directory, cancelled)
+    try:
+        ended = run.once(options)
+    except CounterPermissionError as error:
+        step, reason = Ladder.COUNTS, str(error)
+        options = replace(options, samples_only=False, counts_only=True, interval=None)
+        say(f"{error}. Going on with {expectation(options)}")
+        ended = run.once(options)
+    with tempfile.TemporaryDirectory(prefix="gpadvisor-") as folder:
+        local = Path(folder) / "report.ncu-rep"
+        size = remote.fetch(run.report, local, progress=_fetching(progress))
+        _, notes = snapshot_of(local, request, settings, step, reason, progress)
+    return RemotelyProfiled(
+        snapshot=request.output,
+        by=f"{ncu} on {remote.host}",
+        ending=ended.ending,
+        fetched_bytes=size,
+        notes=notes,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """The host's ncu, run as often as the ladder has steps."""
+
+    remote: Remote
+    folder: str
+    ncu: Abilities
+    request: ProfileRequest
+    directory: str | None
+    cancelled: Callable[[], bool] | None
+
+    @property
+    def report(self) -> str:
+        """Where it lies on the host."""
+        return f"{self.folder}/report.ncu-rep"
+
+    def once(self, options: NcuOptions) -> Ended:
+        """One run that leaves a report.
+
+        Raises:
+            ToolFailedError: it left none; a `CounterPermissionError` where the driver refused the counters.
+        """
+        log = f"{self.folder}/ncu.log"
+        command = command_line(
+            self.ncu,
+            options,
+            report=Path(self.folder) / "report",
+            log=Path(log),
+            application=self.request.application,
+        )
+        ended = self.remote.run(
+            command,
+            directory=self.directory,
+            timeout_seconds=self.request.timeout_seconds,
+            cancelled=self.cancelled,
+        )
+        if not _exists(self.remote, self.report):
+            said = Log()
+            said.take(self.remote.ask(f"cat < {shlex.quote(log)} || true").splitlines())
+            raise no_report(self.ncu, self.request.application, said, ended)
+        return ended
+
+
+def _working_ncu(remote: Remote, paths: tuple[str, ...]) -> Abilities:
+    last: ToolError | None = None
+    for path in paths:
+        quoted = shlex.quote(path)
+        try:
+            return abilities_of(Path(path), lambda option, q=quoted: remote.ask(f"{q} {option}"))  # type: ignore[misc] # q is bound for this path
+        except ToolError as error:
+            last = error
+    raise ToolNotFoundError(f"no ncu on {remote.host} works: {last}")
+
+
+def _options(request: ProfileRequest) -> list[str]:
+    """The options of ``gpadvisor profile`` that make the same request."""
+    options: list[str] = []
+    for name, value in (
+        ("--kernel", request.kernel),
+        ("--launch-skip", request.launch_skip or None),
+        ("--launch-count", request.launch_count),
+        ("--period", request.period),
+        ("--timeout", request.timeout_seconds),
+    ):
+        if value is not None:
+            options += [name, str(value)]
+    return [*options, "--samples-only"] if request.samples_only else options
+
+
+def _fetching(progress: Say) -> Callable[[int], None]:
+    return lambda done: progress(f"fetching, {done / 1e6:.1f} MB")
+
+
+def _exists(remote: Remote, path: str) -> bool:
+    return remote.ask(f"if [ -s {shlex.quote(path)} ]; then echo yes; fi").strip() == "yes"
+
+
+def _unreachable(remote: Remote) -> bool:
+    try:
+        remote.ask("true")
+    except ToolError:
+        return True
+    return False
+
+
+def _remove(remote: Remote, folder: str) -> None:
+    try:
+        remote.ask(f"rm -rf {shlex.quote(folder)}")
+    except ToolError:  # it lies in the host's folder for temporary files
+        return
