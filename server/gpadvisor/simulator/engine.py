@@ -274,9 +274,6 @@ def _arrive(p: Packed, m: Machine, r: Results, w: int, i: int, waits: bool, now:
     wanted = p.fact[i, BARRIER_WARPS]
     if wanted == 0:
         wanted = block[BLOCK_WARPS]
-    if block[BARRIER_COUNT + barrier] >= wanted:
-        _release(m, r, slot, barrier, i, w, now)
-        return
     if waits:
         if block[BARRIER_OPEN + barrier] < 0 and m.number[BARRIERS] < MAX_BARRIERS:
             block[BARRIER_OPEN + barrier] = m.number[BARRIERS]
@@ -284,6 +281,8 @@ def _arrive(p: Packed, m: Machine, r: Results, w: int, i: int, waits: bool, now:
         warp[BARRIER_ID] = barrier
         warp[BARRIER_EVENT] = block[BARRIER_OPEN + barrier]
         warp[STATE] = AT_BARRIER
+    if block[BARRIER_COUNT + barrier] >= wanted:
+        _release(m, r, slot, barrier, i, w, now)
 
 
 # ---- units ----
@@ -548,7 +547,9 @@ def _issue(p: Packed, c: Slice, m: Machine, v: Values, r: Results, w: int, s: in
         _other_flow(p, m, v, r, w, i, now)
     prepare(p, m, w, s, now)
     if warp[STATE] == AT_BARRIER:
-        warp[WAKE] = NEVER
+        # The warp that came last has let all go, and takes as long as they do.
+        open_still = m.block[warp[SLOT], BARRIER_COUNT + warp[BARRIER_ID]] > 0
+        warp[WAKE] = NEVER if open_still else now + m.whole[BARRIER_CYCLES]
 
 
 @seldom

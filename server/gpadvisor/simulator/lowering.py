@@ -165,6 +165,8 @@ def lower(
     return lowering.finish(kernel.start // INSTRUCTION_BYTES)
 
 
+_WRITTEN_THROUGH: Final = frozenset({OpcodeClass.STORE, OpcodeClass.ATOMIC, OpcodeClass.REDUCTION})
+"""Global accesses that go to L2 whatever L1 holds; local memory is written back."""
 _FLOWS: Final = {
     OpcodeClass.BRANCH: Flow.BRANCH,
     OpcodeClass.INDIRECT_BRANCH: Flow.INDIRECT,
@@ -313,8 +315,13 @@ class _Lowering:
             local = instruction.info.space is MemorySpace.LOCAL
             entry = function.lines[index]
             line = -1 if entry is None else entry.location.line
-            base = config.local_hit_rate if local else config.l1_hit_rate
-            self.code.l1_hit[first + index] = config.l1_hit_rate_at.get(line, base)
+            if local:
+                hit = config.l1_hit_rate_at.get(line, config.local_hit_rate)
+            elif instruction.info.opclass in _WRITTEN_THROUGH:
+                hit = 0.0
+            else:
+                hit = config.l1_hit_rate_at.get(line, config.l1_hit_rate)
+            self.code.l1_hit[first + index] = hit
             self.code.l2_hit[first + index] = config.l2_hit_rate_at.get(line, config.l2_hit_rate)
 
     def _meaning(self, place: int, instruction: Instruction) -> None:

@@ -20,6 +20,7 @@ from gpadvisor.simulator.state import (
     DRAM_FREE,
     DRAM_MOVED,
     DRAM_RATE,
+    DRAM_WRITTEN,
     FOLLOWED,
     IN_FLIGHT,
     L1_CYCLES,
@@ -220,10 +221,10 @@ def global_access(
     m.number[LSU_FREE] = start + passes
     kind = p.fact[i, ACCESS]
     warp = m.warp[w]
-    done = _levels(
-        p, m, i, start + passes, sectors * _SECTOR, 0.0 if kind in (2, 5, 6) else float(p.rate[i, L1_HIT])
-    )
+    before = m.traffic[DRAM_MOVED]
+    done = _levels(p, m, i, start + passes, sectors * _SECTOR, float(p.rate[i, L1_HIT]))
     if kind in (2, 6):
+        m.traffic[DRAM_WRITTEN] += m.traffic[DRAM_MOVED] - before
         note(m, w, STORES, done, i, RESULT)
         if done >= warp[STORE_DONE]:
             warp[STORE_DONE] = done

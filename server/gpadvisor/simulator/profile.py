@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpadvisor.model.ids import INSTRUCTION_BYTES
-from gpadvisor.model.instruction import Instruction, OpcodeClass
+from gpadvisor.model.instruction import Instruction, MemorySpace, OpcodeClass
 from gpadvisor.model.machine import MachineModel
 from gpadvisor.model.problem import Problem, ProblemCode
 from gpadvisor.model.profile import (
@@ -47,6 +47,7 @@ _ACCESSING: Final = frozenset(
     {OpcodeClass.LOAD, OpcodeClass.STORE, OpcodeClass.ATOMIC, OpcodeClass.REDUCTION}
 )
 _SHOWN_ASSUMPTIONS: Final = 40
+_SECTOR_BYTES: Final = 32
 _PIPE_METRICS: Final = {
     Unit.ALU: "sm__pipe_alu_cycles_active",
     Unit.FMA: "sm__pipe_fma_cycles_active",
@@ -329,7 +330,28 @@ class _Outcome:
                     pc=(places * INSTRUCTION_BYTES).astype(np.uint64),
                     value=column[places].astype(np.float64),
                 )
+        local = self._local_sectors()
+        if local is not None:
+            found[local.name] = local
         return found
+
+    def _local_sectors(self) -> PcMetric | None:
+        """Sectors of local memory, whose layout puts the words of a warp's lanes side by side."""
+        threads = self._scaled(self.results.threads)
+        places = [
+            place
+            for place, instruction in sorted(self.lowered.instructions.items())
+            if instruction.info.space is MemorySpace.LOCAL and threads[place]
+        ]
+        if not places:
+            return None
+        at = np.array(places, dtype=np.int64)
+        return PcMetric(
+            name="memory_l2_theoretical_sectors_local",
+            section=np.zeros(len(at), dtype=np.uint16),
+            pc=(at * INSTRUCTION_BYTES).astype(np.uint64),
+            value=threads[at] * self.lowered.code.width[at] / _SECTOR_BYTES,
+        )
 
     def _metrics(self, cycles: float | None) -> dict[str, MetricValue]:
         share, number, traffic = self.share, self.sm.number, self.sm.traffic
@@ -362,6 +384,14 @@ class _Outcome:
             / float(self.sm.real[state.L2_RATE]),
         }
         found |= self._pipes(active * schedulers)
+        # Of the whole grid, as counters of caches and DRAM are.
+        scale = self.config.blocks / len(share.blocks) / _SECTOR_BYTES
+        written = float(traffic[state.DRAM_WRITTEN])
+        found |= {
+            "lts__t_sectors_srcunit_tex.sum": float(traffic[state.L2_MOVED]) * scale,
+            "dram__sectors_read.sum": (float(traffic[state.DRAM_MOVED]) - written) * scale,
+            "dram__sectors_write.sum": written * scale,
+        }
         if cycles is not None:
             found["sm__cycles_active.avg"] = cycles * busy
             found["gpu__time_duration.sum"] = cycles / self.device.clock_hz * 1e9
