@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
+from typing import Any
 
 from tests.kernels import COMPILED_AS, KERNELS, compile_kernel
 from tests.ncu_writer import LaunchSpec
@@ -20,13 +21,28 @@ _LONG = {OpcodeClass.LOAD, OpcodeClass.ATOMIC}
 def sampled_launch(name: str, which: str = "before", arch: str = "sm_80", *, scale: int = 1) -> LaunchSpec:
     """One launch of a kernel of ``fixtures/kernels``: waits where the code waits, counts everywhere."""
     kernel = KERNELS[name]
-    cubin = compile_kernel(name, which, arch)
+    return sampled(
+        compile_kernel(name, which, arch),
+        kernel.entry,
+        seed=name,
+        scale=scale,
+        demangled=f"{kernel.entry}(float *)",
+        grid=kernel.launch.grid,
+        block=kernel.launch.block,
+        sources={f"{COMPILED_AS}/fixtures/kernels/{name}/{which}.cu": kernel.source(which).read_text()},
+    )
+
+
+def sampled(cubin: bytes, kernel: str, *, seed: str, scale: int = 1, **rest: Any) -> LaunchSpec:
+    """One launch of any kernel, with samples in all code of its cubin that belongs to it or is a function."""
     image = read_cubin(cubin)
     listing = disassemble(cubin).listing
-    random_ = random.Random(name)
+    random_ = random.Random(seed)
     samples: dict[tuple[str, int, str], tuple[int, int]] = {}
     counts: dict[tuple[str, int], tuple[int, int]] = {}
     for section in image.sections:
+        if section.name != kernel and section.name in image.facts:
+            continue
         instructions, _ = decode(image.arch, section.code, listing[section.name])
         for instruction in instructions:
             place = (section.name, int(instruction.pc))
@@ -36,16 +52,9 @@ def sampled_launch(name: str, which: str = "before", arch: str = "sm_80", *, sca
             if reason is not None:
                 total = random_.randrange(100, 400) * scale
                 samples[*place, reason] = (total, total * 3 // 4)
+    registers = image.facts[kernel].registers_per_thread or 32
     return LaunchSpec(
-        kernel=kernel.entry,
-        cubin=cubin,
-        samples=samples,
-        counts=counts,
-        demangled=f"{kernel.entry}(float *)",
-        grid=kernel.launch.grid,
-        block=kernel.launch.block,
-        registers=image.facts[kernel.entry].registers_per_thread or 32,
-        sources={f"{COMPILED_AS}/fixtures/kernels/{name}/{which}.cu": kernel.source(which).read_text()},
+        kernel=kernel, cubin=cubin, samples=samples, counts=counts, registers=registers, **rest
     )
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from tests.kernels import ROOT
 
-SKIPPED_FOLDERS = {"build", "dist", "__pycache__"}
+SKIPPED_FOLDERS = {"build", "dist", "bundled", "node_modules", "__pycache__"}
 TEXT_SUFFIXES = {".py", ".md", ".toml", ".cu", ".cuh", ".json", ".txt", ".ambr", ".yml", ".yaml", ""}
 
 

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+// Starts code-server (which is VS Code) with the packaged extension, and headless Chromium, in throw-away folders.
+// Needs CODE_SERVER, NODE24, CHROMIUM (e2e/setup.sh prints them) and PYTHON, which runs the language server.
+import assert from "node:assert/strict";
+import { spawn, spawnSync } from "node:child_process";
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import { chromium } from "playwright-core";
+
+const HERE = path.dirname(fileURLToPath(import.meta.url));
+const SHOTS = path.join(HERE, "../shots");
+const START_MILLISECONDS = 60_000;
+
+/** An environment variable that has to be set. */
+export function need(name) {
+  return process.env[name] ?? assert.fail(`${name} is not set`);
+}
+
+const SETTINGS = {
+  "workbench.startupEditor": "none",
+  "workbench.tips.enabled": false,
+  "workbench.secondarySideBar.defaultVisibility": "hidden",
+  "telemetry.telemetryLevel": "off",
+  "update.mode": "none",
+  "extensions.autoCheckUpdates": false,
+  "extensions.autoUpdate": false,
+  "extensions.ignoreRecommendations": true,
+  "chat.disableAIFeatures": true,
+  "git.enabled": false,
+  "editor.minimap.enabled": false,
+  "editor.accessibilitySupport": "off",
+  "files.autoSave": "off",
+};
+
+const CHROMIUM_FLAGS = [
+  ...["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"],
+  ...["--disable-background-networking", "--disable-component-update", "--disable-sync"],
+];
+
+async function freePort() {
+  const server = createServer();
+  await new Promise((resolve, reject) => server.once("error", reject).listen(0, "127.0.0.1", resolve));
+  const { port } = server.address();
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
+async function listening(origin, server) {
+  const until = performance.now() + START_MILLISECONDS;
+  while (performance.now() < until && server.exitCode === null) {
+    const answer = await fetch(`${origin}/healthz`).catch(() => undefined);
+    if (answer?.ok) {
+      return;
+    }
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+  throw new Error("code-server did not start");
+}
+
+/**
+ * Runs `body` with a fresh VS Code: { page, workspace, open, remote, shot, user }.
+ * options: name (of the run), workspace (folder that is copied), trust (ask for it), settings, hostTests.
+ */
+export async function withCodeServer(options, body) {
+  const root = mkdtempSync(path.join(tmpdir(), "gpadvisor-e2e-"));
+  const folder = (name) => {
+    const made = path.join(root, name);
+    mkdirSync(made, { recursive: true });
+    return made;
+  };
+  const [user, extensions, workspace, home] = ["user", "extensions", "workspace", "home"].map(folder);
+  cpSync(options.workspace, workspace, { recursive: true });
+  mkdirSync(path.join(user, "User"));
+  const settings = { ...SETTINGS, "security.workspace.trust.enabled": options.trust ?? false, ...options.settings };
+  writeFileSync(path.join(user, "User/settings.json"), JSON.stringify(settings, null, 2));
+  mkdirSync(SHOTS, { recursive: true });
+
+  const environment = {
+    ...process.env,
+    ...{ HOME: home, XDG_CONFIG_HOME: home, XDG_DATA_HOME: home, XDG_CACHE_HOME: home },
+    ...{ EXTENSIONS_GALLERY: "{}", GPADVISOR_CACHE: path.join(root, "cache"), ...options.environment },
+  };
+  const entry = path.join(need("CODE_SERVER"), "out/node/entry.js");
+  const flags = [
+    ...[entry, "--user-data-dir", user, "--extensions-dir", extensions],
+    ...["--disable-telemetry", "--disable-update-check", "--disable-getting-started-override"],
+    ...(options.trust ? [] : ["--disable-workspace-trust"]),
+  ];
+  const installed = spawnSync(need("NODE24"), [...flags, "--install-extension", need("VSIX")], {
+    env: environment,
+    encoding: "utf8",
+  });
+  assert.equal(installed.status, 0, installed.stdout + installed.stderr);
+
+  const port = await freePort();
+  const origin = `http://127.0.0.1:${port}`;
+  const server = spawn(
+    need("NODE24"),
+    [
+      ...[...flags, "--auth", "none", "--bind-addr", `127.0.0.1:${port}`, "--idle-timeout-seconds", "300"],
+      ...(options.hostTests ? ["--vscode-option", "enable-smoke-test-driver"] : []),
+    ],
+    { env: environment, stdio: ["ignore", "pipe", "pipe"], detached: true },
+  );
+  let log = "";
+  for (const stream of [server.stdout, server.stderr]) {
+    stream.on("data", (text) => (log += text));
+  }
+  let browser;
+  let page;
+  const outside = new Set();
+  const shot = (name) => page.screenshot({ path: path.join(SHOTS, `${name}.png`) });
+  try {
+    await listening(origin, server);
+    browser = await chromium.launchPersistentContext(folder("chromium"), {
+      executablePath: need("CHROMIUM"),
+      headless: true,
+      viewport: { width: 1280, height: 800 },
+      args: CHROMIUM_FLAGS,
+    });
+    await browser.route(
+      (url) => url.hostname !== "127.0.0.1",
+      (route) => {
+        outside.add(new URL(route.request().url()).hostname);
+        return route.abort();
+      },
+    );
+    page = browser.pages()[0] ?? (await browser.newPage());
+    const remote = (file) => `vscode-remote://127.0.0.1:${port}${file}`;
+    const open = (payload) =>
+      page.goto(`${origin}/?folder=${encodeURIComponent(workspace)}&payload=${encodeURIComponent(JSON.stringify(payload))}`);
+    await body({ page, workspace, open, remote, shot, root });
+    assert.deepEqual([...outside], [], "only the loopback address may be asked");
+  } catch (error) {
+    await (page && shot(`failed-${options.name}`).catch(() => undefined));
+    process.stderr.write(`--- code-server\n${log.slice(-3000)}\n--- extension\n${logs(user)}\n`);
+    throw error;
+  } finally {
+    await browser?.close();
+    await end(server);
+    rmSync(root, { recursive: true, force: true, maxRetries: 20, retryDelay: 250 });
+  }
+}
+
+/** What our two channels wrote. */
+function logs(user) {
+  const found = spawnSync("find", [path.join(user, "logs"), "-name", "*GPAdvisor*.log"], { encoding: "utf8" });
+  const files = found.stdout.split("\n").filter(Boolean);
+  return files.map((file) => `${path.basename(file)}\n${readFileSync(file, "utf8").slice(-6000)}`).join("\n");
+}
+
+/** Ends code-server's own process group. */
+async function end(server) {
+  const ended = new Promise((resolve) => {
+    if (server.exitCode !== null || server.signalCode !== null) {
+      resolve();
+    } else {
+      server.once("exit", resolve);
+    }
+  });
+  try {
+    process.kill(-server.pid, "SIGTERM");
+  } catch {
+    return; // it has ended by itself
+  }
+  await ended;
+}

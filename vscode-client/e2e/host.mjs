@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// What VS Code's interface says: host/tests.cjs runs inside the extension host, beside the installed extension.
+import assert from "node:assert/strict";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import { need, withCodeServer } from "./code-server.mjs";
+
+const HOST = path.join(path.dirname(fileURLToPath(import.meta.url)), "host");
+const LIMIT_MILLISECONDS = 180_000;
+
+export async function hostTests(workspace) {
+  const settings = { "gpadvisor.interpreter": [need("PYTHON")] };
+  // Without this option a built VS Code silently ignores the two paths of the payload.
+  await withCodeServer({ name: "host", workspace, settings, hostTests: true }, async ({ page, open, remote, shot }) => {
+    let finish;
+    const finished = new Promise((resolve) => (finish = resolve));
+    await page.exposeFunction("codeAutomationLog", async (_kind, words) => {
+      const line = words.join(" ");
+      const picture = /^shot (\S+)$/.exec(line)?.[1];
+      if (picture !== undefined) {
+        await shot(picture);
+      } else if (/^(not )?ok - |passed, /.test(line)) {
+        console.log(`  ${line}`);
+      }
+    });
+    await page.exposeFunction("codeAutomationExit", (code) => finish(code));
+    await open([
+      ["extensionDevelopmentPath", remote(HOST)],
+      ["extensionTestsPath", remote(path.join(HOST, "tests.cjs"))],
+    ]);
+    const limit = setTimeout(() => finish("no exit code"), LIMIT_MILLISECONDS);
+    const code = await finished;
+    clearTimeout(limit); // or Node waits for it
+    assert.equal(code, 0);
+  });
+}

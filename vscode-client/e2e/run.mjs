@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// All end-to-end tests, one fresh VS Code each: node e2e/run.mjs [name ...]
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import { need } from "./code-server.mjs";
+import { hostTests } from "./host.mjs";
+import { person } from "./person.mjs";
+import { restricted } from "./restricted.mjs";
+import { sample } from "./sample.mjs";
+
+const ROOT = path.join(path.dirname(fileURLToPath(import.meta.url)), "../..");
+const RUNS = { host: hostTests, person, restricted, sample };
+
+function makeWorkspace(folder) {
+  const made = spawnSync(need("PYTHON"), [path.join(ROOT, "vscode-client/e2e/workspace.py"), folder], {
+    cwd: ROOT,
+    env: { ...process.env, PYTHONPATH: ROOT },
+    encoding: "utf8",
+  });
+  if (made.status !== 0) {
+    throw new Error(`the workspace could not be made: ${made.stderr}`);
+  }
+}
+
+const wanted = process.argv.slice(2);
+const folder = mkdtempSync(path.join(tmpdir(), "gpadvisor-workspace-"));
+try {
+  makeWorkspace(folder);
+  for (const [name, run] of Object.entries(RUNS)) {
+    if (wanted.length === 0 || wanted.includes(name)) {
+      const start = performance.now();
+      await run(folder);
+      console.log(`e2e: ${name} passed in ${((performance.now() - start) / 1000).toFixed(1)} s`);
+    }
+  }
+} finally {
+  rmSync(folder, { recursive: true, force: true });
+}

@@ -1,0 +1,25 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Makes dist/gpadvisor.vsix: the wheel, the sample with its simulated profile, the bundle. First word: the Python to use.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")"
+python=$(realpath -s "$1")
+root=$(realpath ..)
+
+rm -rf bundled
+mkdir -p bundled/sample
+(cd "$root" && "$python" -m hatchling build -t wheel -d "$root/vscode-client/bundled" >/dev/null)
+grep -v '^#' "$root/constraints.txt" >bundled/constraints.txt
+cp "$root/LICENSE" "$root/CHANGELOG.md" .
+
+# The profile names the path it was compiled at: one that is the same everywhere and says nothing.
+made=${TMPDIR:-/tmp}/gpadvisor-sample
+rm -rf "$made"
+mkdir -m 700 "$made"
+trap 'rm -rf "$made"' EXIT
+sed 's, *// planted: .*,,' "$root/fixtures/kernels/thermal_stencil/before.cu" >"$made/thermal_stencil.cu"
+cp sample/gpadvisor.toml "$made/"
+(cd "$made" && GPADVISOR_CACHE='' "$python" -m gpadvisor simulate thermal_stencil.cu -o thermal_stencil.gpadvisor >/dev/null)
+cp "$made"/* bundled/sample/
+
+npx --no-install vsce package --no-dependencies --allow-missing-repository -o dist/gpadvisor.vsix

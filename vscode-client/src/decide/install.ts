@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// The steps that make the extension's own environment, and how a person would take them.
+
+export interface Step {
+  readonly title: string;
+  readonly command: readonly [string, ...string[]];
+}
+
+export interface Plan {
+  readonly python: readonly [string, ...string[]];
+  readonly folder: string;
+  readonly wheel: string;
+  readonly constraints: string;
+  readonly wheelFolder: string;
+  readonly windows: boolean;
+}
+
+/** The Python of an environment. */
+export function environmentPython(folder: string, windows: boolean): string {
+  return windows ? `${folder}\\Scripts\\python.exe` : `${folder}/bin/python`;
+}
+
+/** Two commands: make the environment, fill it. */
+export function installSteps(plan: Plan): readonly Step[] {
+  const python = environmentPython(plan.folder, plan.windows);
+  // A folder of wheels holds the versions that whoever filled it chose; from the network come those tested.
+  const source =
+    plan.wheelFolder === ""
+      ? ["--constraint", plan.constraints]
+      : ["--no-index", "--find-links", plan.wheelFolder];
+  return [
+    {
+      title: "making a Python environment",
+      command: [...plan.python, "-m", "venv", "--clear", plan.folder],
+    },
+    {
+      title: "installing gpadvisor",
+      command: [
+        python,
+        ...["-m", "pip", "install", "--disable-pip-version-check", "--no-input", "--progress-bar", "off"],
+        ...source,
+        `${plan.wheel}[compile]`,
+      ],
+    },
+  ];
+}
+
+/** The same commands for a terminal. */
+export function byHand(steps: readonly Step[]): string {
+  return steps.map(({ command }) => command.map(quoted).join(" ")).join(" && ");
+}
+
+function quoted(word: string): string {
+  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
+}
+
+/** The last lines of what a step printed: where pip says what is wrong. */
+export function lastWords(output: string, lines = 4): string {
+  return output.trimEnd().split(/\r?\n/).slice(-lines).join("\n");
+}

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// The machine code of a kernel as a text, and which of its lines belongs to which line of the source.
+
+import type { HeatLine, SassResult, SassRow } from "../generated/protocol";
+
+export interface SassDocument {
+  readonly text: string;
+  /** The instruction on each line of the text; headings have none. */
+  readonly rows: readonly (SassRow | undefined)[];
+}
+
+const WIDEST_INSTRUCTION = 64;
+const WIDEST_CONTROL = 44;
+
+/** Lays the instructions out in columns: share, causes, address, instruction, control code, cause. */
+export function layOut(result: SassResult): SassDocument {
+  const instruction = width(result.rows, "text", WIDEST_INSTRUCTION);
+  const control = width(result.rows, "control", WIDEST_CONTROL);
+  const names = new Map(result.functions.map(({ row, name }) => [row, name]));
+  const lines: string[] = heading(result);
+  const rows: (SassRow | undefined)[] = lines.map(() => undefined);
+  const push = (line: string, row?: SassRow): void => {
+    lines.push(line.trimEnd());
+    rows.push(row);
+  };
+  const sampled = result.rows.some((row) => row.share !== null);
+  result.rows.forEach((row, at) => {
+    const name = names.get(at);
+    if (name !== undefined) {
+      push("");
+      push(`${name}:`);
+    }
+    push(
+      [
+        sampled ? shareColumn(row) : "",
+        `0x${row.address.toString(16).padStart(4, "0")}`,
+        row.text.padEnd(instruction),
+        `; ${row.control.padEnd(control)}`,
+        because(row),
+      ].join("  "),
+      row,
+    );
+  });
+  if (result.truncated > 0) {
+    push("");
+    push(`// ${result.truncated.toLocaleString("en")} more instructions are not shown`);
+  }
+  return { text: `${lines.join("\n")}\n`, rows };
+}
+
+function heading(result: SassResult): string[] {
+  const known = [result.title, result.arch, result.evidence].filter((part) => part !== null && part !== "");
+  const lines = [`// ${known.join(", ")}`];
+  if (result.message !== null) {
+    lines.push(`// ${result.message}`);
+  }
+  if (result.rows.some((row) => row.share !== null)) {
+    lines.push("// samples, samples elsewhere that wait for it, address, instruction ; control code, its own wait");
+  }
+  return lines;
+}
+
+function shareColumn(row: SassRow): string {
+  const share = row.share === null || row.samples === 0 ? "" : `${(row.share * 100).toFixed(1)} %`;
+  const causes = row.causes > 0 ? `<${short(row.causes)}` : "";
+  return `${share.padStart(7)} ${causes.padStart(6)}`;
+}
+
+function short(samples: number): string {
+  if (samples < 10_000) {
+    return String(samples);
+  }
+  return samples < 10_000_000 ? `${Math.round(samples / 1000)}k` : `${Math.round(samples / 1_000_000)}M`;
+}
+
+function because(row: SassRow): string {
+  const cause = row.waitsFor === null ? "" : `<- 0x${row.waitsFor.toString(16).padStart(4, "0")}`;
+  return [row.reason ?? "", cause].filter((part) => part !== "").join(" ");
+}
+
+function width(rows: readonly SassRow[], column: "text" | "control", most: number): number {
+  return Math.min(
+    most,
+    rows.reduce((widest, row) => Math.max(widest, row[column].length), 0),
+  );
+}
+
+/** Lines of the text whose instructions come from a line of a source. */
+export function linesOf(document: SassDocument, uri: string, line: number): readonly number[] {
+  return document.rows.flatMap((row, at) => (row?.line === line && row.uri === uri ? [at] : []));
+}
+
+/** The line to bring into view for a line of the source: of those with most samples, the first. */
+export function lineToReveal(document: SassDocument, lines: readonly number[]): number | undefined {
+  const samples = (at: number): number => document.rows[at]?.samples ?? 0;
+  return lines.reduce<number | undefined>(
+    (best, at) => (best === undefined || samples(at) > samples(best) ? at : best),
+    undefined,
+  );
+}
+
+/** Heat of the text, in the five levels of the source's heat: relative to the hottest instruction. */
+export function heatOf(document: SassDocument): readonly HeatLine[] {
+  const most = document.rows.reduce((top, row) => Math.max(top, row?.share ?? 0), 0);
+  return document.rows.flatMap((row, line) => {
+    const share = row?.share ?? 0;
+    if (row === undefined || share < 0.005 || most === 0) {
+      return [];
+    }
+    const level = Math.max(1, Math.ceil((share / most) * 5));
+    return [{ line, share, level, stale: false, text: because(row) }];
+  });
+}

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where VS Code comes in: makes the parts, and starts the server where the workspace is trusted.
+
+import * as vscode from "vscode";
+import { registerCommands } from "./commands";
+import { DebugInformation } from "./debugInformation";
+import { EnvironmentFinder } from "./environment";
+import { registerExplain } from "./explain";
+import { registerFixReports } from "./fixReports";
+import { Gutter } from "./gutter";
+import { registerHotLines } from "./hotLines";
+import { registerKernelPicker } from "./kernelPicker";
+import { Logs } from "./logs";
+import { RestrictedAdvice } from "./restrictedAdvice";
+import { registerSample } from "./sample";
+import { SassView } from "./sassView";
+import { Session } from "./session";
+import { StatusItem } from "./statusItem";
+
+let session: Session | undefined;
+
+export async function activate(context: vscode.ExtensionContext): Promise<void> {
+  const logs = new Logs();
+  const status = new StatusItem();
+  const finder = new EnvironmentFinder(context, logs, status);
+  session = new Session(context, finder, logs, status);
+  const gutter = new Gutter(session);
+  context.subscriptions.push(
+    ...[logs, status, session, gutter, new SassView(session, gutter)],
+    registerCommands(session, finder, logs),
+    registerHotLines(gutter),
+    registerKernelPicker(session),
+    registerExplain(session),
+    registerFixReports(session, logs),
+    registerSample(context, session),
+    new DebugInformation(context, session, finder),
+  );
+  await vscode.commands.executeCommand("setContext", "gpadvisor.active", true);
+  if (vscode.workspace.isTrusted) {
+    await session.start();
+    return;
+  }
+  const restricted = new RestrictedAdvice(status);
+  context.subscriptions.push(
+    restricted,
+    vscode.workspace.onDidGrantWorkspaceTrust(() => {
+      restricted.dispose();
+      void session?.start();
+    }),
+  );
+}
+
+export async function deactivate(): Promise<void> {
+  await session?.stop();
+}

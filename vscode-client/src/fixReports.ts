@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a quick fix has done to the machine code, once the background compile knows.
+
+import * as vscode from "vscode";
+import { FixCheckedMessage } from "./messages";
+import type { Logs } from "./logs";
+import type { Session } from "./session";
+
+const SASS = "Show SASS";
+
+export function registerFixReports(session: Session, logs: Logs): vscode.Disposable {
+  session.onNotification(FixCheckedMessage, (said) => {
+    const text = `${said.code}: ${said.text}`;
+    logs.client.info(`${said.title}: ${said.outcome}: ${said.text}`);
+    switch (said.outcome) {
+      case "gone":
+        void offerSass(vscode.window.showInformationMessage(text, SASS), said.uri, said.line);
+        return;
+      case "remains":
+        void offerSass(vscode.window.showWarningMessage(text, SASS), said.uri, said.line);
+        return;
+      case "notCompiled":
+        void vscode.window.showWarningMessage(text);
+        return;
+      case "cancelled":
+    }
+  });
+  return new vscode.Disposable(() => undefined);
+}
+
+async function offerSass(asked: Thenable<string | undefined>, uri: string, line: number): Promise<void> {
+  if ((await asked) === SASS) {
+    await vscode.commands.executeCommand("gpadvisor.openSass", uri, line);
+  }
+}

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { describe, it } from "node:test";
+import { PROBE_SCRIPT, readProbe } from "../src/decide/environment";
+import { byHand, environmentPython, installSteps, lastWords } from "../src/decide/install";
+import { run } from "../src/processes";
+
+const PYTHON = process.env["PYTHON"] ?? "python3";
+const PLAN = {
+  python: ["python3"] as const,
+  folder: "/data/it's here/environment",
+  wheel: "/ext/gpadvisor-0.1.0-py3-none-any.whl",
+  constraints: "/ext/constraints.txt",
+  wheelFolder: "",
+  windows: false,
+};
+
+describe("installSteps", () => {
+  it("takes the tested versions from the network", () => {
+    const fill = byHand(installSteps(PLAN));
+    assert.match(fill, /--constraint \/ext\/constraints\.txt/);
+    assert.doesNotMatch(fill, /--no-index/);
+  });
+  it("asks no network where there is a folder of wheels", () => {
+    const fill = byHand(installSteps({ ...PLAN, wheelFolder: "/wheels" }));
+    assert.match(fill, /--no-index --find-links \/wheels/);
+    assert.doesNotMatch(fill, /--constraint/);
+  });
+  it("can be typed into a shell", () => {
+    const said = byHand(installSteps(PLAN));
+    assert.ok(said.includes(`'/data/it'\\''s here/environment'`));
+    assert.ok(said.includes(" && "));
+  });
+  it("knows where Windows keeps its Python", () => {
+    assert.equal(environmentPython("C:\\e", true), "C:\\e\\Scripts\\python.exe");
+  });
+});
+
+describe("lastWords", () => {
+  it("are the end of what was printed", () => {
+    assert.equal(lastWords("a\nb\nc\nERROR: no\n", 2), "c\nERROR: no");
+  });
+});
+
+/** A wheel of gpadvisor with nothing in it but its metadata. */
+const MAKE_WHEEL = `
+import sys, zipfile
+folder, version = sys.argv[1:]
+info = f"gpadvisor-{version}.dist-info"
+with zipfile.ZipFile(f"{folder}/gpadvisor-{version}-py3-none-any.whl", "w") as wheel:
+    wheel.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\\nName: gpadvisor\\nVersion: {version}\\nProvides-Extra: compile\\n")
+    wheel.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\\nGenerator: test\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n")
+    wheel.writestr(f"{info}/RECORD", "")
+`;
+
+describe("the steps", () => {
+  it("make an environment that answers with the wheel's version, and upgrade it", { timeout: 120_000 }, async () => {
+    const root = mkdtempSync(path.join(tmpdir(), "gpadvisor-install-"));
+    try {
+      for (const version of ["0.1.0", "0.2.0"]) {
+        spawnSync(PYTHON, ["-c", MAKE_WHEEL, root, version]);
+        const folder = path.join(root, "environment");
+        const steps = installSteps({
+          python: [PYTHON],
+          folder,
+          wheel: path.join(root, `gpadvisor-${version}-py3-none-any.whl`),
+          constraints: "",
+          wheelFolder: root,
+          windows: false,
+        });
+        for (const step of steps) {
+          const done = await run(step.command, { cwd: root, timeoutMilliseconds: 100_000 });
+          assert.equal(done.code, 0, `${step.title}: ${done.errors}`);
+        }
+        const said = await run([environmentPython(folder, false), "-c", PROBE_SCRIPT], {
+          cwd: root,
+          timeoutMilliseconds: 20_000,
+        });
+        const probe = readProbe(said.output);
+        assert.equal(probe.kind === "ready" && probe.gpadvisor, version);
+      }
+    } finally {
+      rmSync(root, { recursive: true, force: true });
+    }
+  });
+  it("end with pip's own words where a wheel is missing", { timeout: 120_000 }, async () => {
+    const root = mkdtempSync(path.join(tmpdir(), "gpadvisor-install-"));
+    try {
+      const done = await run(
+        [PYTHON, "-m", "pip", "install", "--no-index", "--find-links", root, "gpadvisor==99"],
+        { cwd: root, timeoutMilliseconds: 100_000 },
+      );
+      assert.notEqual(done.code, 0);
+      assert.match(lastWords(done.errors), /No matching distribution/);
+    } finally {
+      rmSync(root, { recursive: true, force: true });
+    }
+  });
+});
+
+describe("run", () => {
+  it("says that a program does not exist", async () => {
+    const done = await run(["/nowhere/python"], { cwd: tmpdir(), timeoutMilliseconds: 1000 });
+    assert.match(done.errors, /ENOENT/);
+  });
+  it("ends what does not answer", async () => {
+    const done = await run([PYTHON, "-c", "import time; time.sleep(60)"], {
+      cwd: tmpdir(),
+      timeoutMilliseconds: 300,
+    });
+    assert.match(done.errors, /no answer within 0\.3 seconds/);
+  });
+  it("imports nothing from the folder it runs in", async () => {
+    const root = mkdtempSync(path.join(tmpdir(), "gpadvisor-hostile-"));
+    try {
+      writeFileSync(path.join(root, "importlib.py"), "raise SystemExit('hostile')");
+      writeFileSync(path.join(root, "gpadvisor.py"), "raise SystemExit('hostile')");
+      const probed = await run([PYTHON, "-c", PROBE_SCRIPT], { cwd: root, timeoutMilliseconds: 20_000 });
+      assert.notEqual(readProbe(probed.output).kind, "failed", probed.errors);
+    } finally {
+      rmSync(root, { recursive: true, force: true });
+    }
+  });
+});
