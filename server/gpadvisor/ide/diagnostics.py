@@ -7,14 +7,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from gpadvisor.ide.mentions import mentions_now
 from gpadvisor.ide.options import Options, Severity, Stale
 from gpadvisor.ide.placing import PlacedFile, PlacedFinding, extent, related_now
 from gpadvisor.ide.severity import note_severity, severity
 from gpadvisor.ide.values import EditorAnalysis, Finding, Freshness, KernelView, Related, ToolNote
-from gpadvisor.ide.words import EVIDENCE_WORDS, FRESHNESS_WORDS, clean, plural
+from gpadvisor.ide.words import EVIDENCE_WORDS, FRESHNESS_WORDS, clean, plural, shorten
+from gpadvisor.model.profile import Evidence
 from gpadvisor.source.line_map import split_lines
 
 SOURCE: Final = "gpadvisor"
+_ADVICE: Final = 240
 _LOUDNESS: Final = {Severity.WARNING: 0, Severity.INFORMATION: 1, Severity.HINT: 2, Severity.OFF: 3}
 
 
@@ -62,7 +65,7 @@ def diagnostics(
     ]
     ranked = sorted(wanted, key=lambda pair: (_LOUDNESS[pair[0]], *_rank(pair[1].finding)))
     shown = [
-        _shown(loudness, one, kernels.get(one.finding.kernel), {**files, file.path: file}, options)
+        _shown(loudness, one, kernels.get(one.finding.kernel), file, files, options)
         for loudness, one in ranked[: options.max_per_file]
     ]
     left = ranked[options.max_per_file :]
@@ -74,15 +77,21 @@ def diagnostics(
 
 def tags(finding: Finding, freshness: Freshness, kernel: KernelView | None) -> tuple[str, ...]:
     """What a reader must know before believing the numbers."""
-    found = [EVIDENCE_WORDS[finding.evidence], FRESHNESS_WORDS[freshness]]
+    found = [EVIDENCE_WORDS[finding.evidence]]
+    profiled = finding.evidence in {Evidence.MEASURED, Evidence.COUNTED}
+    if profiled or freshness is Freshness.UNVERIFIED:
+        found.append(FRESHNESS_WORDS[freshness])
+    elif freshness is Freshness.EDITED:
+        found.append("edited since it was compiled")
     if kernel is not None and kernel.device:
         found.append(kernel.device)
     return tuple(found)
 
 
 def message(finding: Finding, freshness: Freshness, kernel: KernelView | None) -> str:
-    """The diagnostic's whole text."""
-    return clean(f"{finding.message} [{', '.join(tags(finding, freshness, kernel))}]")
+    """The diagnostic's whole text: rule, what happens, what to change, and what that rests on."""
+    advice = f" {shorten(finding.advice, _ADVICE)}" if finding.leads and finding.advice else ""
+    return clean(f"{finding.name}: {finding.message}{advice} [{', '.join(tags(finding, freshness, kernel))}]")
 
 
 def _gone(file: PlacedFile, options: Options) -> Sequence[PlacedFinding]:
@@ -99,6 +108,7 @@ def _shown(
     loudness: Severity,
     placed: PlacedFinding,
     kernel: KernelView | None,
+    file: PlacedFile,
     files: Mapping[str, PlacedFile],
     options: Options,
 ) -> Shown:
@@ -112,8 +122,8 @@ def _shown(
         line=placed.line,
         start=placed.start,
         end=placed.end,
-        message=message(finding, placed.freshness, kernel),
-        related=related_now(finding.related, files),
+        message=mentions_now(message(finding, placed.freshness, kernel), file, files),
+        related=related_now(finding.related, {**files, file.path: file}),
         faded=edited and options.stale is Stale.DIM,
     )
 

@@ -8,6 +8,7 @@ from typing import Final
 
 from gpadvisor.ide.choice import chosen_kernels
 from gpadvisor.ide.ledger import entry_words, summary
+from gpadvisor.ide.mentions import mentions_now
 from gpadvisor.ide.options import Options, Stale
 from gpadvisor.ide.placing import PlacedFile, PlacedFinding, PlacedLine, place_now
 from gpadvisor.ide.values import (
@@ -82,7 +83,7 @@ def hover(
         _table(file, data, kernels, files),
         _closing(found, data, leader, analysis, file),
     ]
-    return _fitted(blocks)
+    return mentions_now(_fitted(blocks), file, files)
 
 
 def _rank(placed: PlacedFinding) -> tuple[bool, float, int, str]:

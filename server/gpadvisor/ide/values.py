@@ -68,8 +68,9 @@ class Finding:
     slug: str
     name: str  # of the rule, "Strength Reduction"
     title: str  # the pattern found
-    message: str  # the diagnostic's sentence, without the code
-    advice: str  # what to change
+    message: str  # the diagnostic's sentences, without rule and advice
+    advice: str  # what to change, of the whole suggestion
+    leads: bool  # the heaviest line of its suggestion, which the advice is about first
     line: int
     token: str | None  # the source expression that the finding is about, where one is known
     kernel: str  # mangled; of the part with the most samples

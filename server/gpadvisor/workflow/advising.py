@@ -11,7 +11,7 @@ from gpadvisor.advice import Evaluated, advise, advise_kernel, evaluate, without
 from gpadvisor.model.advice import Advice, KernelAdvice, Match
 from gpadvisor.model.problem import Problem
 from gpadvisor.optimizers import OPTIMIZERS
-from gpadvisor.source.facts import MARKER, SourceFacts
+from gpadvisor.source.facts import MARKER, SourceFacts, SuppressionComment
 from gpadvisor.source.naming import files_asked_about, name_source_tokens
 from gpadvisor.source.suppression import apply_suppressions
 from gpadvisor.workflow.analysis import AnalysedKernel, Analysis, analyse_file
@@ -31,6 +31,7 @@ class AdvisedFile:
     texts: Mapping[str, str]  # source text by the path that the line table names
     sources: FoundSources
     facts: Mapping[str, SourceFacts]  # of the sources that were parsed, as they were profiled
+    comments: Mapping[str, tuple[SuppressionComment, ...]]  # with the lines that they cover as profiled
     analysis: Analysis
     kernels: tuple[AdvisedKernel, ...]  # in the order of the analysis
     lasting: (
@@ -120,6 +121,7 @@ def advise_file(
         texts=texts,
         sources=sources,
         facts=known_facts,
+        comments=comments,
         analysis=analysis,
         kernels=tuple(
             AdvisedKernel(

@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From a file to what an editor shows of it; runs in a worker process."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from gpadvisor.errors import ProfileMismatchError
+from gpadvisor.ide.placing import line_map
+from gpadvisor.ide.values import (
+    BaselineKind,
+    EditorAnalysis,
+    FileAnalysis,
+    LineData,
+    Place,
+    SassView,
+    ToolNote,
+)
+from gpadvisor.source.facts import SourceFacts
+from gpadvisor.workflow.advising import AdvisedFile, AdvisedKernel, advise_file
+from gpadvisor.workflow.analysis import AnalysedKernel, Analysis, analyse_file
+from gpadvisor.workflow.cache import Cache
+from gpadvisor.workflow.editor_findings import FindingSources, Found, KernelInput, findings
+from gpadvisor.workflow.editor_kernels import (
+    UNUSED_SUPPRESSION,
+    display_name,
+    kernel_view,
+    launch_views,
+    tool_notes,
+)
+from gpadvisor.workflow.editor_lines import KernelLines, blame_rows, kernel_lines
+from gpadvisor.workflow.editor_places import (
+    Places,
+    Text,
+    baselines,
+    kernel_file,
+    kernel_place,
+    make_places,
+)
+from gpadvisor.workflow.editor_sass import sass_view
+from gpadvisor.workflow.inputs import InputKind, input_kind
+from gpadvisor.workflow.request import Progress, Request
+from gpadvisor.workflow.sources import find_sources
+
+
+def analyse_for_editor(path: Path, request: Request, progress: Progress, cache: Cache) -> EditorAnalysis:
+    """Everything that an editor shows of a report, a snapshot, a cubin or a source.
+
+    All kernels are in the answer; the request's launch chooses among the launches of its kernel.
+
+    Raises:
+        GpadvisorError: the input, a tool or a setting is at fault.
+    """
+    request = replace(request, all_kernels=True)
+    advised = advise_file(path, request, progress, cache, also_parsed=_kernel_files)
+    progress("putting findings on their lines")
+    places = make_places(advised.sources, request.root)
+    facts = {places.name(file): known for file, known in advised.facts.items()}
+    kernels = _kernels(advised, facts, places)
+    lines = [
+        kernel_lines(
+            one.kernel, one.advised.analysed.context.program, one.advised.analysed.context.blame,
+            list(one.rows), places,
+        )
+        for one in kernels
+    ]  # fmt: skip
+    profile = advised.analysis.profile
+    deepest = _deepest(advised.analysis.kernels, places)
+    texts = baselines(
+        sorted(deepest),
+        places,
+        advised.sources,
+        profile,
+        cache,
+        sha256=advised.analysis.sha256,
+        compiled=input_kind(path) is InputKind.SOURCE,
+    )
+    comments = {places.name(file): found for file, found in advised.comments.items()}
+    sources = FindingSources(places=places, texts=texts, facts=facts, comments=comments)
+    found = findings(kernels, sources)
+    files = _files(found, lines, kernels, texts, places)
+    notes = tool_notes(advised.advice, kernels, texts, deepest)
+    return EditorAnalysis(
+        origin=str(path),
+        sha256=advised.analysis.sha256,
+        collector=None if profile is None else profile.collector,
+        collected_at=None if profile is None else profile.created,
+        kernels=tuple(
+            kernel_view(kernel, own, found, advised.analysis.launches)
+            for kernel, own in zip(kernels, lines, strict=True)
+        ),
+        launches=launch_views(advised.analysis.launches),
+        files=files,
+        problems=tuple(_as_baseline(note, files, advised.sources.now) for note in notes),
+    )
+
+
+def sass_for_editor(
+    path: Path, request: Request, progress: Progress, cache: Cache, *, kernel: str
+) -> SassView:
+    """The machine code of one kernel, by its mangled name.
+
+    Raises:
+        GpadvisorError: the input, a tool or a setting is at fault, or there is no such kernel.
+    """
+    analysis = analyse_file(path, replace(request, all_kernels=True), progress, cache)
+    one = next((entry for entry in analysis.kernels if entry.context.kernel == kernel), None)
+    if one is None:
+        raise ProfileMismatchError(f"{path} has no kernel {kernel}; analyse it again")
+    compiled = path if input_kind(path) is InputKind.SOURCE else None
+    named = {
+        place.file
+        for function in one.context.program.functions
+        for line in dict.fromkeys(function.lines)
+        if line is not None
+        for place in (line.location, *(frame.call_site for frame in line.inline))
+    }
+    sources = find_sources(named, analysis.profile, compiled, request)
+    return sass_view(one, display_name(one.demangled), make_places(sources, request.root))
+
+
+def _kernel_files(analysis: Analysis) -> Collection[str]:
+    """Files that kernels are defined in, under all their names in the line tables."""
+    return {
+        place.file
+        for kernel in analysis.kernels
+        for function in kernel.context.program.functions
+        if function.name == kernel.context.kernel
+        for line in dict.fromkeys(function.lines)
+        if line is not None
+        for place in (line.inline[-1].call_site if line.inline else line.location,)
+    }
+
+
+def _kernels(advised: AdvisedFile, facts: Mapping[str, SourceFacts], places: Places) -> list[KernelInput]:
+    """By share of GPU time, as the advice has them."""
+    order = {id(advice): position for position, advice in enumerate(advised.advice.kernels)}
+    kernels = sorted(advised.kernels, key=lambda one: order.get(id(one.advice), len(order)))
+    return [_kernel(one, facts, places) for one in kernels]
+
+
+def _kernel(one: AdvisedKernel, facts: Mapping[str, SourceFacts], places: Places) -> KernelInput:
+    context = one.analysed.context
+    return KernelInput(
+        kernel=context.kernel,
+        name=display_name(one.advice.name),
+        advised=one,
+        rows=[] if context.blame is None else blame_rows(context.program, context.blame),
+        place=kernel_place(kernel_file(places, context.program, context.kernel), facts),
+        total=one.advice.samples.total if context.blame is not None else 0,
+    )
+
+
+def _deepest(kernels: Sequence[AnalysedKernel], places: Places) -> dict[str, int]:
+    """The largest line of each file that the line tables name."""
+    found: dict[str, int] = {}
+    entries = {
+        line
+        for kernel in kernels
+        for function in kernel.context.program.functions
+        for line in function.lines
+        if line is not None
+    }
+    for entry in entries:
+        for place in places.chain(entry):
+            found[place.file] = max(found.get(place.file, 0), place.line)
+    return found
+
+
+def _files(
+    found: Found,
+    lines: Sequence[KernelLines],
+    kernels: Sequence[KernelInput],
+    texts: Mapping[str, Text],
+    places: Places,
+) -> tuple[FileAnalysis, ...]:
+    """Every file with a finding, samples, or a kernel's definition."""
+    data: dict[str, list[LineData]] = {}
+    for one in lines:
+        for place, line in one.lines.items():
+            data.setdefault(place.file, []).append(line)
+    names = {*data, *found.by_file, *(one.place.file for one in kernels if one.place is not None)}
+    unknown = Text(text=None, kind=BaselineKind.UNKNOWN)
+    return tuple(
+        FileAnalysis(
+            path=file,
+            local=places.local.get(file),
+            baseline=texts.get(file, unknown).text,
+            baseline_kind=texts.get(file, unknown).kind,
+            findings=tuple(found.by_file.get(file, ())),
+            lines=tuple(sorted(data.get(file, ()), key=lambda line: (line.line, -line.samples, line.kernel))),
+        )
+        for file in sorted(names)
+    )
+
+
+def _as_baseline(note: ToolNote, files: Sequence[FileAnalysis], now: Mapping[str, str]) -> ToolNote:
+    """A note on a comment of today's text, on its line in the baseline; on none where it has none."""
+    if note.code != UNUSED_SUPPRESSION or note.place is None:
+        return note
+    at = note.place
+    file = next((one for one in files if one.path == at.file), None)
+    if file is None or file.baseline is None or file.path not in now:
+        return note
+    found = line_map(file, now[file.path])
+    line = next((old for old, new in (*found.kept.items(), *found.moved.items()) if new == at.line), None)
+    return replace(note, place=None if line is None else Place(file=at.file, line=line))

@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Kernels, launches and tool notes as the editor shows them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from gpadvisor.ide.values import KernelView, LaunchView, Place, SuggestionView, ToolNote
+from gpadvisor.ide.words import clean, count, file_name, percent, plural
+from gpadvisor.model.advice import Advice, KernelAdvice, LaunchSummary, Suggestion
+from gpadvisor.model.problem import Problem, ProblemCode
+from gpadvisor.model.profile import Device, Evidence, Launch
+from gpadvisor.report.names import base_name, core_name, short_name
+from gpadvisor.report.words import duration
+from gpadvisor.workflow.editor_findings import Found, KernelInput
+from gpadvisor.workflow.editor_lines import KernelLines
+from gpadvisor.workflow.editor_places import Text
+
+NAME_WIDTH: Final = 60
+_COLD_SHARE: Final = 0.05
+_HOT_SHARE: Final = 0.3
+UNUSED_SUPPRESSION: Final = "GPA905"
+_NOTE_CODES: Final = {
+    ProblemCode.NO_LINE_INFO: "GPA901",
+    ProblemCode.FEW_SAMPLES: "GPA903",
+    ProblemCode.LOWER_EVIDENCE: "GPA904",
+    ProblemCode.UNUSED_SUPPRESSION: UNUSED_SUPPRESSION,
+}
+OTHER_NOTE: Final = "GPA900"
+"""What has no code of its own."""
+
+
+def display_name(demangled: str) -> str:
+    """A kernel's name with its template arguments, in at most `NAME_WIDTH` letters."""
+    return clean(short_name(core_name(demangled), NAME_WIDTH))
+
+
+def kernel_view(
+    kernel: KernelInput, lines: KernelLines, found: Found, summaries: Sequence[LaunchSummary]
+) -> KernelView:
+    """One kernel."""
+    advice = kernel.advised.advice
+    open_ones = [one for one in advice.suggestions if one.suppressed is None]
+    best = next((one for one in open_ones if one.speedup is not None), None)
+    groups = [group for group in advice.groups if len(group.suggestions) > 1]
+    together = max(groups, key=lambda group: group.speedup.expected, default=None)
+    assumed = [one for one in advice.problems if one.code is ProblemCode.COMPILE_ASSUMPTION]
+    others = [one for one in advice.problems if one.code is not ProblemCode.COMPILE_ASSUMPTION]
+    modelled = advice.evidence is Evidence.MODELLED
+    return KernelView(
+        kernel=kernel.kernel,
+        name=kernel.name,
+        base_name=clean(base_name(advice.name)),
+        place=kernel.place,
+        evidence=advice.evidence,
+        evidence_reason=advice.evidence_reason,
+        device=device_name(advice.device),
+        launch=_launch_words(advice, summaries),
+        launch_index=None if advice.launch is None or modelled else advice.launch.index,
+        duration_ns=advice.duration_ns,
+        time_share=advice.time_share,
+        samples=advice.samples.total,
+        latency=advice.samples.latency,
+        unplaced=lines.unplaced,
+        suggestions=tuple(_suggestion(one) for one in advice.suggestions),
+        best=None if best is None else found.leading.get((kernel.kernel, best.code)),
+        best_code=None if best is None else best.code,
+        best_speedup=None if best is None else best.speedup,
+        together=None if together is None else together.speedup,
+        together_codes=() if together is None else together.suggestions,
+        verdict=advice.verdict,
+        stalls=lines.stalls,
+        hidden=advice.hidden,
+        rejected=tuple((one.code, one.reason) for one in advice.rejected),
+        assumptions=tuple(one.message for one in assumed) if modelled else (),
+        problems=tuple(one.message for one in (others if modelled else (*others, *assumed))),
+    )
+
+
+def _suggestion(suggestion: Suggestion) -> SuggestionView:
+    sampled = suggestion.matched_samples > 0
+    return SuggestionView(
+        code=suggestion.code,
+        slug=suggestion.slug,
+        name=suggestion.name,
+        title=suggestion.title,
+        advice=suggestion.advice,
+        importance=suggestion.importance if sampled else None,
+        speedup=suggestion.speedup,
+        suppressed=None if suggestion.suppressed is None else suggestion.suppressed.reason,
+    )
+
+
+def device_name(device: Device) -> str:
+    """The GPU as people call it."""
+    if device.name is None:
+        return device.arch
+    name = device.name
+    for maker in ("modelled ", "NVIDIA ", "GeForce "):
+        name = name.removeprefix(maker)
+    return clean(name)
+
+
+def _size(launch: Launch) -> str:
+    return f"{count(launch.blocks)} x {count(launch.threads_per_block)} threads"
+
+
+def _launch_words(advice: KernelAdvice, summaries: Sequence[LaunchSummary]) -> str | None:
+    launch = advice.launch
+    if launch is None:
+        return None
+    if advice.evidence is Evidence.MODELLED:
+        return f"modelled launch: {_size(launch)}"
+    if advice.merged_launches > 1:
+        return f"{advice.merged_launches} launches added up: {_size(launch)}"
+    own = [one.launch.index for one in summaries if one.launch.kernel == launch.kernel]
+    number = own.index(launch.index) + 1 if launch.index in own else 1
+    return f"launch {number} of {max(len(own), 1)}: {_size(launch)}"
+
+
+def launch_views(summaries: Sequence[LaunchSummary]) -> tuple[LaunchView, ...]:
+    """All launches of the profile, in their order."""
+    return tuple(
+        LaunchView(
+            index=one.launch.index,
+            kernel=one.launch.kernel,
+            name=display_name(one.launch.demangled or one.launch.kernel),
+            label=f"{_size(one.launch)}, {duration(one.launch.duration_ns)}",
+            duration_ns=one.launch.duration_ns,
+            analysed=one.analysed,
+        )
+        for one in summaries
+    )
+
+
+def tool_notes(
+    advice: Advice,
+    kernels: Sequence[KernelInput],
+    texts: Mapping[str, Text],
+    deepest: Mapping[str, int],
+) -> tuple[ToolNote, ...]:
+    """What the numbers lack, each once: of the input as a whole, then of its kernels.
+
+    Args:
+        advice: With its problems.
+        kernels: For where each is defined.
+        texts: Baselines by file.
+        deepest: The largest line number that the line tables have, by file.
+    """
+    notes = [_note(problem, None) for problem in advice.problems]
+    for kernel in kernels:
+        notes += [
+            _note(problem, kernel)
+            for problem in kernel.advised.advice.problems
+            if problem.code in _NOTE_CODES
+        ]
+    notes += _cold_kernel(advice)
+    for file, line in sorted(deepest.items()):
+        text = texts[file].text if file in texts else None
+        if text is not None and line > text.count("\n") + 1:
+            has = plural(text.count("\n") + 1, "line")
+            said = (
+                f"The line table names line {line} of {file_name(file)}, which has {has}: it is not the "
+                "source that was compiled, and its lines may be wrong."
+            )
+            notes.append(ToolNote(code="GPA906", message=said, place=Place(file=file, line=1)))
+    return tuple(dict.fromkeys(notes))
+
+
+def _note(problem: Problem, kernel: KernelInput | None) -> ToolNote:
+    code = _NOTE_CODES.get(problem.code, OTHER_NOTE)
+    text = problem.message[:1].upper() + problem.message[1:] + "."
+    if problem.location is not None:
+        at = Place(file=problem.location.file, line=problem.location.line)
+        return ToolNote(code=code, message=text, place=at)
+    if kernel is None:
+        return ToolNote(code=code, message=text, place=None)
+    return ToolNote(code=code, message=f"{kernel.name}: {problem.message}.", place=kernel.place)
+
+
+def _cold_kernel(advice: Advice) -> list[ToolNote]:
+    """GPA907: the samples are of kernels that take next to no time, while another takes most of it."""
+    sampled = [kernel for kernel in advice.kernels if kernel.samples.total]
+    share = sum(kernel.time_share or 0.0 for kernel in sampled)
+    hot = max(advice.kernels, key=lambda kernel: kernel.time_share or 0.0, default=None)
+    if not sampled or hot is None or hot.samples.total or share >= _COLD_SHARE:
+        return []
+    if (hot.time_share or 0.0) < _HOT_SHARE:
+        return []
+    names = ", ".join(display_name(kernel.name) for kernel in sampled[:2])
+    text = (
+        f"The samples are of {names} ({percent(share)} of GPU time); {display_name(hot.name)} takes "
+        f"{percent(hot.time_share or 0.0)} and has none. Profile that one."
+    )
+    return [ToolNote(code="GPA907", message=text, place=None)]

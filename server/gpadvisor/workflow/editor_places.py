@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which source line an instruction is shown on, and which text that line was counted in."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from gpadvisor.blamer.queries import kernel_function
+from gpadvisor.ide.values import BaselineKind, Place
+from gpadvisor.model.profile import Profile
+from gpadvisor.model.program import Function, LineEntry, Program
+from gpadvisor.source.facts import SourceFacts
+from gpadvisor.workflow.cache import Cache
+from gpadvisor.workflow.sources import FoundSources
+
+_LIBRARY: Final = re.compile(
+    r"^/usr/(?:local/)?(?:include|lib|lib64)/|(?:^|/)(?:site-packages|dist-packages|\.julia/packages)/"
+    r"|/(?:cuda|nvidia|hpc_sdk)[^/]*/(?:.*/)?include/|/(?:libcudacxx|crt)/|^\./[\w/]+\.jl$"
+)
+"""Files that come with a toolkit, a package or a language: nobody edits them to make a kernel faster."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Text:
+    """The text that lines of a file were counted in."""
+
+    text: str | None
+    kind: BaselineKind
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Places:
+    """Line table entries as places; one file has one name even where the line tables spell it differently."""
+
+    local: Mapping[str, str]  # absolute path on this machine by path in the line table
+    root: Path
+    _names: dict[str, str] = field(default_factory=dict)
+    _shown: dict[int, Place | None] = field(default_factory=dict)  # by id() of entries that the program holds
+
+    def name(self, file: str) -> str:
+        """The one name of a file."""
+        known = self._names.get(file)
+        if known is None:
+            local = self.local.get(file)
+            same = (one for one in self._names.values() if local is not None and self.local.get(one) == local)
+            known = self._names[file] = next(same, file)
+        return known
+
+    def of(self, function: Function, index: int) -> Place | None:
+        """The innermost line of an instruction that is not library code; None without a line."""
+        entry = function.lines[index] if 0 <= index < len(function.lines) else None
+        if entry is None:
+            return None
+        if id(entry) not in self._shown:
+            chain = self.chain(entry)
+            own = (place for place in chain if not self.is_library(place.file))
+            self._shown[id(entry)] = next(own, chain[0] if chain else None)
+        return self._shown[id(entry)]
+
+    def chain(self, entry: LineEntry) -> tuple[Place, ...]:
+        """The location and the call sites it was inlined at, innermost first."""
+        locations = (entry.location, *(frame.call_site for frame in entry.inline))
+        return tuple(
+            Place(file=self.name(place.file), line=place.line) for place in locations if place.line > 0
+        )
+
+    def call_sites(self, function: Function, index: int) -> tuple[Place, ...]:
+        """The places outside of the one that is shown, innermost first."""
+        entry = function.lines[index] if 0 <= index < len(function.lines) else None
+        if entry is None:
+            return ()
+        chain, shown = self.chain(entry), self.of(function, index)
+        return chain[chain.index(shown) + 1 :] if shown in chain else chain[1:]
+
+    def is_library(self, file: str) -> bool:
+        """Whether a file is nobody's own: not of this project, and where toolkits and packages are."""
+        local = self.local.get(file)
+        if local is not None and Path(local).is_relative_to(self.root):
+            return False
+        return _LIBRARY.search(file.replace("\\", "/")) is not None
+
+
+def make_places(sources: FoundSources, root: Path) -> Places:
+    """Places for the files of an analysis."""
+    local = {
+        match.report_path: str(Path(match.local_path).absolute())
+        for match in sources.matches
+        if match.local_path is not None
+    }
+    return Places(local=local, root=root.resolve())
+
+
+def kernel_file(places: Places, program: Program, kernel: str) -> Place | None:
+    """The first line of a kernel in the file that most of its own lines are in, inlined code left out."""
+    function = kernel_function(program, kernel)
+    if function is None:
+        return None
+    lines: dict[str, list[int]] = {}
+    for entry in dict.fromkeys(line for line in function.lines if line is not None):
+        chain = places.chain(entry)
+        if chain:
+            lines.setdefault(chain[-1].file, []).append(chain[-1].line)
+    if not lines:
+        return None
+    own = {file: found for file, found in lines.items() if not places.is_library(file)} or lines
+    file = max(own, key=lambda name: (len(own[name]), name))
+    return Place(file=file, line=min(own[file]))
+
+
+def kernel_place(first: Place | None, facts: Mapping[str, SourceFacts]) -> Place | None:
+    """The head of the definition where the source was parsed, else the kernel's first line with code."""
+    known = None if first is None else facts.get(first.file)
+    site = None if known is None or first is None else known.kernel(first.line)
+    return first if site is None or first is None else Place(file=first.file, line=site.line)
+
+
+def baselines(
+    files: Sequence[str],
+    places: Places,
+    sources: FoundSources,
+    profile: Profile | None,
+    cache: Cache,
+    *,
+    sha256: str,
+    compiled: bool,
+) -> dict[str, Text]:
+    """The text of each file as it was profiled or compiled, as far as that is known.
+
+    A file that the profile names without its text is taken as it is when the profile is first read here, and
+    kept: what is edited later can then be told from what was profiled, though nothing proves that it was.
+    """
+    found: dict[str, Text] = {}
+    for file in files:
+        now = sources.local.get(file)
+        if file in sources.profiled:
+            found[file] = Text(text=sources.profiled[file], kind=BaselineKind.EMBEDDED)
+        elif now is None:
+            found[file] = Text(text=None, kind=BaselineKind.UNKNOWN)
+        elif compiled:
+            found[file] = Text(text=now, kind=BaselineKind.COMPILED)
+        elif _same_hash(profile, file, now):
+            found[file] = Text(text=now, kind=BaselineKind.EMBEDDED)
+        else:
+            text = _first_seen(cache, sha256, file, places.local.get(file, file), now)
+            found[file] = Text(text=text, kind=BaselineKind.HASHED)
+    return found
+
+
+def _same_hash(profile: Profile | None, file: str, text: str) -> bool:
+    """Whether the profile has the hash of a file, and it is that of this text."""
+    source = None if profile is None else profile.sources.get(file)
+    if source is None or source.sha256 is None:
+        return False
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest() == source.sha256
+
+
+def _first_seen(cache: Cache, sha256: str, file: str, local: str, now: str) -> str:
+    key = cache.key("baseline", {"profile": sha256, "file": file, "local": local})
+    stored = cache.get(key)
+    if stored is not None:
+        return stored.decode("utf-8", "replace")
+    cache.put(key, now.encode("utf-8", "replace"))
+    return now

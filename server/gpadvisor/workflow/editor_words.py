@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The sentences of findings and causes: what the hardware does, then the share, then the range."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from gpadvisor.ide.words import clean, percent, plural, reason_words, shorten, span
+from gpadvisor.model.advice import Estimate
+from gpadvisor.model.blame import DependencyClass
+from gpadvisor.model.instruction import Instruction, OpcodeClass
+
+_MODIFIERS: Final = 3
+_OPCODES: Final = 3
+_CLASS_WORDS: Final = {
+    DependencyClass.GLOBAL_MEMORY: "global memory",
+    DependencyClass.LOCAL_MEMORY: "local memory",
+    DependencyClass.CONSTANT_MEMORY: "constant memory",
+    DependencyClass.TEXTURE: "texture",
+    DependencyClass.SHARED_MEMORY: "shared memory",
+    DependencyClass.ARITHMETIC: "arithmetic",
+    DependencyClass.WRITE_AFTER_READ: "write after read",
+    DependencyClass.SCHEDULE: "fixed latency",
+    DependencyClass.SYNCHRONIZATION: "barrier",
+    DependencyClass.MEMORY_BARRIER: "fence",
+    DependencyClass.STORE_IN_FLIGHT: "stores in flight",
+    DependencyClass.ASYNC_COPY: "asynchronous copy",
+    DependencyClass.TENSOR: "tensor core",
+}
+_VERBS: Final = {
+    OpcodeClass.LOAD: "loads it",
+    OpcodeClass.ATOMIC: "updates it",
+    OpcodeClass.REDUCTION: "updates it",
+    OpcodeClass.STORE: "stores it",
+    OpcodeClass.ASYNC_COPY: "copies it",
+    OpcodeClass.CONVERSION: "converts it",
+    OpcodeClass.BARRIER: "is the barrier",
+    OpcodeClass.CLUSTER_BARRIER: "is the barrier",
+    OpcodeClass.MBARRIER: "is the barrier",
+    OpcodeClass.MEMORY_BARRIER: "is the fence",
+    OpcodeClass.SHUFFLE: "exchanges it",
+    OpcodeClass.CALL: "is the call",
+}
+
+
+def opcode(instruction: Instruction) -> str:
+    """The mnemonic with its first modifiers: ``LDG.E.64``."""
+    return ".".join((instruction.opcode, *instruction.modifiers[:_MODIFIERS]))
+
+
+def opcodes(names: Iterable[str]) -> str:
+    """The first few different mnemonics."""
+    known = list(dict.fromkeys(names))
+    more = f" and {len(known) - _OPCODES} more" if len(known) > _OPCODES else ""
+    return ", ".join(known[:_OPCODES]) + more
+
+
+def resource(definition: Instruction, use: Instruction, kind: DependencyClass) -> str:
+    """What links the two: the class of the dependency, and the scoreboard where the use waits for one."""
+    control = definition.control
+    read = kind is DependencyClass.WRITE_AFTER_READ
+    scoreboard = control.read_barrier if read else control.write_barrier
+    words = _CLASS_WORDS.get(kind, "")
+    if scoreboard is not None and scoreboard in use.control.waits:
+        return f"{words}, scoreboard B{scoreboard}" if words else f"scoreboard B{scoreboard}"
+    return words
+
+
+def cause_words(
+    definition: Instruction, use: Instruction, kind: DependencyClass, distance: int | None
+) -> str:
+    """At the cause: ``LDG.E loads it here, 26 instructions before FFMA (global memory, scoreboard B0)``."""
+    if kind is DependencyClass.SYNCHRONIZATION:
+        return f"{opcode(definition)} here is what the slower warps are at (barrier)"
+    verb = _VERBS.get(definition.info.opclass, "computes it")
+    linked = resource(definition, use, kind)
+    apart = "" if distance is None else f", {plural(distance, 'instruction')} before {opcode(use)}"
+    return f"{opcode(definition)} {verb} here{apart}" + (f" ({linked})" if linked else "")
+
+
+def use_words(
+    definition: Instruction,
+    use: Instruction,
+    kind: DependencyClass,
+    distances: Sequence[int],
+    share: str,
+) -> str:
+    """Where the warps wait: ``FFMA waits here for LDG.E, 2 instructions later: 27 % of ... (...)``."""
+    if kind is DependencyClass.SYNCHRONIZATION:
+        slow = (
+            f"warps wait here, before {opcode(use)}, at a barrier for those that are at {opcode(definition)}"
+        )
+        return f"{slow}: {share}"
+    linked = resource(definition, use, kind)
+    return f"{opcode(use)} waits here for {opcode(definition)}{_apart(distances)}: {share}" + (
+        f" ({linked})" if linked else ""
+    )
+
+
+def _apart(distances: Sequence[int]) -> str:
+    if not distances:
+        return ""
+    near, far = min(distances), max(distances)
+    return f", {plural(far, 'instruction')} later" if near == far else f", {near} to {far} instructions later"
+
+
+def own_words(use: Instruction, reason: str, share: str, times: int) -> str:
+    """A stall whose cause is the sampled instruction."""
+    several = f" ({times} of them)" if times > 1 else ""
+    return f"{opcode(use)} here{several}: {share} ({reason_words(reason)})"
+
+
+def part_words(samples: int, total: int) -> str:
+    """A share of the samples of the kernel that was named before."""
+    return f"{percent(samples / total) if total else '0 %'} of the samples"
+
+
+def share_words(samples: int, total: int, kernel: str) -> str:
+    """A share with its population."""
+    return f"{percent(samples / total) if total else '0 %'} of the samples of {clean(kernel)}"
+
+
+def sampled_message(
+    title: str,
+    *,
+    share: str,
+    waited: str,
+    taken: str,
+    reasons: str,
+) -> str:
+    """The pattern, and where the samples are: blamed ones wait for an instruction, others are at it."""
+    head = f"{title}."
+    if waited:
+        return f"{head} {share} wait for {waited} on this line ({reasons})."
+    return f"{head} {share} are at {taken} on this line ({reasons})."
+
+
+def estimate_words(estimate: Estimate | None, lines: int, matched: str) -> str:
+    """The range of the whole suggestion, and that it is of all its lines."""
+    if estimate is None:
+        return ""
+    whole = f" for all {lines} lines that this advice is about ({matched})" if lines > 1 else ""
+    return f" Estimated speedup of the kernel {span(estimate)}{whole}."
+
+
+def static_message(title: str, names: Sequence[str], details: Sequence[str]) -> str:
+    """A pattern that the machine code shows, without samples."""
+    number = plural(len(names), "instruction")
+    what = "; ".join(dict.fromkeys(detail for detail in details if detail))
+    said = f": {shorten(what, 160)}" if what else ""
+    where = f"{number} on this line ({opcodes(names)})"
+    return f"{title}. {where}{said}. No estimate, as nothing was sampled."
+
+
+def folded_words(others: Mapping[str, str]) -> str:
+    """What the other kernels that share the line have of it."""
+    if not others:
+        return ""
+    shown = [f"{clean(name)} {share}".strip() for name, share in list(others.items())[:3]]
+    more = f" and {len(others) - 3} more" if len(others) > 3 else ""
+    return f" Also in {', '.join(shown)}{more}."
