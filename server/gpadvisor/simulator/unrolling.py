@@ -271,7 +271,7 @@ def _place(entry: LineEntry) -> object:
 
 
 def _repeats(function: Function, loop: Loop, work: Counter[Place]) -> int:
-    """Copies in the only loop: its counter's step if most of the work stands as often, else a divisor of all."""
+    """Copies in the only loop: its counter's step if most of the work fits it, else a divisor of all."""
     if len(work) < 2 or any(other.parent == loop.id for other in function.loops):
         return 1
     step = abs(_step(function, loop) or 0)
