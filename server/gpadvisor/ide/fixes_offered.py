@@ -63,11 +63,18 @@ def fixes_for(
 
 
 def flag_fix(
-    finding: Finding, flag: str, *, settings: str, edits: Sequence[TextEdit], build_line: str
+    finding: Finding,
+    flag: str,
+    *,
+    settings: str,
+    edits: Sequence[TextEdit],
+    creates: bool,
+    build_line: str,
 ) -> Fix:
     """A compiler flag: written into the settings file alone, with what to change in the build beside it."""
-    title = f"{finding.code}: Compile with {flag} (this changes {_file_name(settings)} only, not the build)"
     changes = flag in _ROUNDING_FLAGS
+    where = f"writes {_file_name(settings)} only, the build itself is unchanged"
+    title = f"{finding.code}: Compile with {flag} ({where if edits else 'shown only'})"
     return Fix(
         id=_identity(finding, "flag", [flag]),
         code=finding.code,
@@ -87,6 +94,7 @@ def flag_fix(
         last_line=finding.line,
         finding=finding.id,
         flag=flag,
+        creates=creates,
         build_line=build_line,
         checkable=changes,
     )

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 
 from gpadvisor.analyzer import build_program
@@ -33,6 +33,7 @@ def open_cubin(
     timeout_seconds: float,
     cache: Cache,
     progress: Progress,
+    cancelled: Callable[[], bool] | None = None,
 ) -> Disassembled:
     """Read a cubin and get its listing: from the profile, from the cache, or from the disassembler.
 
@@ -57,7 +58,7 @@ def open_cubin(
     if known is not None:
         return Disassembled(cubin=cubin, listing=load_listing(known), problems=cubin.problems)
     progress(f"disassembling {len(data) // 1024} KiB for {cubin.arch}")
-    result = disassemble(data, sections=wanted, timeout_seconds=timeout_seconds)
+    result = disassemble(data, sections=wanted, timeout_seconds=timeout_seconds, cancelled=cancelled)
     if not result.problems:  # a fallback is told each time
         cache.put(key, dump_listing(result.listing))
     return Disassembled(cubin=cubin, listing=result.listing, problems=(*cubin.problems, *result.problems))

@@ -7,7 +7,7 @@ import json
 import os
 import sys
 import tempfile
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -35,7 +35,7 @@ def read_source_facts(
     if not asked:
         return {}, ()
     try:
-        answer = _ask(asked, timeout_seconds, memory_bytes)
+        answer = ask_parser("source_child", asked, timeout_seconds, memory_bytes)
         facts = dict(zip(asked, _checked(asked, answer), strict=True))
     except ToolTimeoutError:
         return {}, (_problem(asked, f"took longer than {timeout_seconds:g} s and was stopped"),)
@@ -46,15 +46,27 @@ def read_source_facts(
     return facts, ()
 
 
-def _ask(asked: list[Source], timeout_seconds: float, memory_bytes: int) -> bytes:
+def ask_parser(
+    module: str,
+    asked: list[Source],
+    timeout_seconds: float = _TIMEOUT_SECONDS,
+    memory_bytes: int = _MEMORY_BYTES,
+    cancelled: Callable[[], bool] | None = None,
+) -> bytes:
+    """What a module of this package that parses sources answers, as a process of its own.
+
+    Raises:
+        ToolError: it failed, took too long or was cancelled.
+    """
     with tempfile.TemporaryDirectory(prefix="gpadvisor-") as folder:
         request = Path(folder) / "request.json"
         request.write_text(json.dumps(asked), encoding="ascii")
         output = run_tool(
-            [sys.executable, "-P", "-s", "-m", "gpadvisor.workflow.source_child", request],
+            [sys.executable, "-P", "-s", "-m", f"gpadvisor.workflow.{module}", request],
             timeout_seconds=timeout_seconds,
             memory_bytes=memory_bytes,
             output_bytes=_OUTPUT_BYTES,
+            cancelled=cancelled,
             directory=Path(folder),
             # The child must find this very package, wherever the caller found it.
             environment={

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What an analysis knows of launches and trip counts, for the numbers in fixes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from gpadvisor.estimators.context import KernelContext
+from gpadvisor.ide.fixes import LaunchFacts
+from gpadvisor.model.advice import Match
+from gpadvisor.optimizers import OPTIMIZERS
+from gpadvisor.workflow.analysis import AnalysedKernel
+
+_PARALLEL: Final = ("GPA302", "GPA301")
+
+
+def launch_facts(kernels: Iterable[AnalysedKernel]) -> dict[str, LaunchFacts]:
+    """What is known of each kernel's launch, by mangled name."""
+    return {kernel.context.kernel: kernel_launch(kernel.context) for kernel in kernels}
+
+
+def kernel_launch(context: KernelContext) -> LaunchFacts:
+    """What is known of one kernel's launch."""
+    if context.profile is None:
+        return LaunchFacts()
+    threads = context.profile.launch.threads_per_block
+    return LaunchFacts(
+        block_threads=threads if threads > 0 else None,
+        blocks_per_sm=_one_more_block(context),
+        threads_new=_proposed(context),
+    )
+
+
+def _one_more_block(context: KernelContext) -> int | None:
+    """The blocks per SM to ask for, where registers alone keep it from holding one more."""
+    limits = dict(context.occupancy.limits)
+    now = context.occupancy.blocks_per_sm
+    if now is None or context.occupancy.limiter != "registers":
+        return None
+    others = [blocks for resource, blocks in limits.items() if resource != "registers"]
+    return now + 1 if others and min(others) > now else None
+
+
+def _proposed(context: KernelContext) -> int | None:
+    """The block size that a parallel optimizer proposes."""
+    for code in _PARALLEL:
+        optimizer = next(one for one in OPTIMIZERS if one.code == code)
+        answer = optimizer.match(context)
+        if isinstance(answer, Match) and answer.parallel is not None:
+            proposed = answer.parallel.threads_new
+            if proposed != answer.parallel.threads_now:
+                return proposed
+    return None

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The translation unit that a file belongs to: itself, or for a header a source that includes it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+from gpadvisor.workflow import local_sources
+
+MAX_UNITS: Final = 3
+"""Sources that are tried for a header."""
+_MAX_READ: Final = 2_000
+_MAX_READ_BYTES: Final = 1 << 20
+_MAX_DEPTH: Final = 8
+_INCLUDE: Final = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*[<"]([^>"\n]{1,400})[>"]', re.MULTILINE)
+_UNIT: Final = ".cu"
+
+
+def units_of(path: Path, root: Path, known: Sequence[Path] = ()) -> list[Path]:
+    """Sources to compile for a file, the likeliest first.
+
+    Args:
+        path: The file that is edited.
+        root: Folder of the project.
+        known: Sources that were compiled for the analysis that found something in the file.
+    """
+    if path.suffix == _UNIT:
+        return [path]
+    found = list(_including(path, root))
+    ranked = sorted(found, key=lambda unit: (unit not in known, _distance(unit, path), str(unit)))
+    given = [unit for unit in known if unit.suffix == _UNIT and unit not in found]
+    return [*ranked, *given][:MAX_UNITS]
+
+
+def _including(path: Path, root: Path) -> Iterator[Path]:
+    """Sources below a folder that include a file, directly or through other headers."""
+    includes: dict[Path, set[str]] = {}
+    for place in local_sources.walk(root):
+        if len(includes) >= _MAX_READ:
+            break
+        names = _included(place)
+        if names:
+            includes[place] = names
+    wanted, seen = {path.name}, {path}
+    for _ in range(_MAX_DEPTH):
+        reached = [place for place, names in includes.items() if place not in seen and names & wanted]
+        if not reached:
+            return
+        seen.update(reached)
+        wanted = {place.name for place in reached}
+        yield from (place for place in reached if place.suffix == _UNIT)
+
+
+def _included(place: Path) -> set[str]:
+    """Names of the files that one includes, without their folders."""
+    try:
+        with place.open("rb") as stream:
+            data = stream.read(_MAX_READ_BYTES)
+    except OSError:
+        return set()
+    return {
+        match[1].decode("utf-8", "replace").replace("\\", "/").rpartition("/")[2]
+        for match in _INCLUDE.finditer(data)
+    }
+
+
+def _distance(one: Path, other: Path) -> int:
+    """Steps from one folder to another."""
+    a, b = one.parent.parts, other.parent.parts
+    common = next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
+    return len(a) + len(b) - 2 * common
