@@ -37,6 +37,9 @@ class ProblemCode(Enum):
     NOT_ANALYSED = "not_analysed"
     DAMAGED_CUBIN = "damaged_cubin"
     COMPILE_ASSUMPTION = "compile_assumption"
+    MIXED_CONFIGURATIONS = "mixed_configurations"  # samples of launches that differ, not told apart
+    UNFINISHED_COLLECTION = "unfinished_collection"  # the application ended before its collection did
+    COLLECTION_LIMITED = "collection_limited"  # something stood in the way of the collector
     LOWER_EVIDENCE = "lower_evidence"  # a collector was refused PC samples and took what it could get
 
 

@@ -20,6 +20,12 @@ MetricValue: TypeAlias = float | int | str
 EXTERNAL: Final = 0xFFFF
 """Section index of samples in code that is not in the cubin, such as the driver's printf."""
 
+LAUNCHES: Final = "gpadvisor__launches"
+CONFIGURATIONS: Final = "gpadvisor__configurations"
+CONFIGURATION_SHARE: Final = "gpadvisor__configuration_share"
+"""Metrics of an entry that stands for all launches of a kernel: how many there are, how many configurations they
+have, and the share of their time (else of their number) that has the configuration of ``launch``."""
+
 
 class Evidence(Enum):
     """What a number rests on."""

@@ -43,9 +43,12 @@ def load_bytes(data: bytes) -> Profile:
 
 
 def load_profile(path: Path) -> Profile:
-    """Read a profile file in this process; foreign files go through ``load_profile_isolated``."""
-    data = read_bytes(path)
+    """Read a profile file or a collection in this process; foreign ones go through ``load_profile_isolated``."""
+    from gpadvisor.store.collection import is_collection, read_collection  # noqa: PLC0415 start-up cost
+
+    collected = is_collection(path)
+    data = b"" if collected else read_bytes(path)
     try:
-        return load_bytes(data)
+        return read_collection(path) if collected else load_bytes(data)
     except ProfileFormatError as error:
         raise ProfileFormatError(f"{path}: {error}") from error

@@ -1,0 +1,237 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Executions of kernels: activity records joined with the calls that launched them, then grouped by kernel.
+
+In serialized mode a group is one launch, since samples carry its correlation id. In continuous mode it is a
+kernel, since they do not.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from gpadvisor.cubin import Cubin
+from gpadvisor.store.collection.process import KernelRow, LaunchRow, Process
+
+GRAPH: Final = 3
+SERIALIZED: Final = 2
+MAX_LAUNCHES: Final = 4000
+"""Beyond these, launches of one configuration from one place are added up."""
+
+
+class Configuration(NamedTuple):
+    """What a launch asks for."""
+
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    cluster: tuple[int, int, int] | None
+    registers: int | None
+    static_shared: int | None
+    dynamic_shared: int
+    shared_executed: int | None
+
+
+class Execution(NamedTuple):
+    """One kernel that ran, or was launched and never reported as done."""
+
+    name: int  # id
+    device: int
+    context: int
+    stream: int | None
+    configuration: Configuration
+    duration_ns: float | None
+    path: int
+    correlations: tuple[int, ...]
+    from_graph: bool
+
+
+class GroupKey(NamedTuple):
+    """What makes executions one group."""
+
+    device: int
+    kernel: str
+    binary: str | None
+    rest: tuple[object, ...]  # what tells launches of one kernel apart in serialized mode
+
+
+@dataclass(slots=True)
+class Group:
+    """Executions that share their samples."""
+
+    process: Process
+    key: GroupKey
+    launches: int = 0
+    timed: int = 0
+    total_ns: float = 0.0
+    configurations: dict[Configuration, list[float]] = field(default_factory=dict)  # launches, time
+    paths: Counter[int] = field(default_factory=Counter)
+    context: int = 0
+    stream: int | None = None
+    graphs: int = 0
+    ambiguous: bool = False  # several loaded images have a kernel of this name
+
+    @property
+    def duration_ns(self) -> float | None:
+        """Time of all executions together; None unless all of them were timed."""
+        return self.total_ns if self.timed == self.launches else None
+
+    def main_configuration(self) -> tuple[Configuration, float]:
+        """The configuration with the most time, else the most launches, and its share."""
+        at = 1 if self.total_ns > 0 and self.timed == self.launches else 0
+        best = max(self.configurations, key=lambda one: self.configurations[one][at])
+        whole = sum(weights[at] for weights in self.configurations.values())
+        return best, self.configurations[best][at] / whole if whole else 1.0
+
+
+def executions(process: Process) -> Iterator[Execution]:
+    """What ran in a process, in the order of reporting; failed launches are no executions."""
+    launches: dict[int, LaunchRow] = {}
+    for launch in process.launches:
+        launches[launch.correlation] = launch
+        if launch.outer:
+            launches.setdefault(launch.outer, launch)
+    reported: set[int] = set()
+    for kernel in process.kernels:
+        found = launches.get(kernel.correlation)
+        if found is not None:
+            reported.add(found.correlation)
+        yield _reported(kernel, found)
+    for launch in process.launches:
+        if launch.correlation not in reported and launch.correlation not in process.failed:
+            context = process.contexts.get(launch.context)
+            if launch.kind != GRAPH and launch.name:
+                yield _launched(launch, 0 if context is None else context.device)
+
+
+def _reported(kernel: KernelRow, launch: LaunchRow | None) -> Execution:
+    cluster = kernel.cluster if all(kernel.cluster) else None
+    time = kernel.end_ns - kernel.start_ns
+    correlations = (kernel.correlation,)
+    if launch is not None:
+        correlations = tuple(
+            dict.fromkeys((kernel.correlation, launch.correlation, launch.outer or launch.correlation))
+        )
+    return Execution(
+        name=kernel.name,
+        device=kernel.device,
+        context=kernel.context,
+        stream=kernel.stream,
+        configuration=Configuration(
+            grid=kernel.grid,
+            block=kernel.block,
+            cluster=cluster,
+            registers=kernel.registers or None,
+            static_shared=kernel.static_shared,
+            dynamic_shared=kernel.dynamic_shared,
+            shared_executed=kernel.shared_executed or None,
+        ),
+        # Times of zero say that CUPTI could not take them.
+        duration_ns=float(time) if kernel.start_ns and time > 0 else None,
+        path=0 if launch is None else launch.path,
+        correlations=correlations,
+        from_graph=kernel.graph != 0,
+    )
+
+
+def _launched(launch: LaunchRow, device: int) -> Execution:
+    return Execution(
+        name=launch.name,
+        device=device,
+        context=launch.context,
+        stream=None,
+        configuration=Configuration(launch.grid, launch.block, None, None, None, launch.shared_bytes, None),
+        duration_ns=None,
+        path=launch.path,
+        correlations=(launch.correlation, launch.outer) if launch.outer else (launch.correlation,),
+        from_graph=False,
+    )
+
+
+@dataclass(slots=True)
+class Grouping:
+    """The groups of one process, and where samples find theirs."""
+
+    groups: dict[GroupKey, Group] = field(default_factory=dict)
+    by_correlation: dict[int, Group] = field(default_factory=dict)  # serialized mode only
+    by_kernel: dict[tuple[int, str, str | None], Group] = field(default_factory=dict)  # continuous mode only
+
+
+def group(process: Process, cubins: Mapping[str, Cubin], sampled: frozenset[tuple[str, str]]) -> Grouping:
+    """Group what ran in a process.
+
+    Args:
+        process: the process.
+        cubins: the images that could be read, by sha256.
+        sampled: pairs of image and function that have samples: they decide between images of one name.
+    """
+    result = Grouping()
+    all_of_them = tuple(executions(process))
+    single = process.mode == SERIALIZED and len(all_of_them) <= MAX_LAUNCHES
+    images = _Images(process, cubins, sampled)
+    for number, execution in enumerate(all_of_them):
+        kernel = process.name(execution.name)
+        if kernel is None or not all(execution.configuration.grid + execution.configuration.block):
+            continue
+        binary, ambiguous = images.of(kernel, execution.context)
+        rest: tuple[object, ...] = ()
+        if process.mode == SERIALIZED:
+            rest = (number,) if single else (execution.configuration, execution.path)
+        key = GroupKey(execution.device, kernel, binary, rest)
+        found = result.groups.get(key)
+        if found is None:
+            found = result.groups[key] = Group(process, key)
+        _add(found, execution, ambiguous=ambiguous)
+        if process.mode == SERIALIZED:
+            for correlation in execution.correlations:
+                result.by_correlation.setdefault(correlation, found)
+        else:
+            result.by_kernel.setdefault((execution.device, kernel, binary), found)
+    return result
+
+
+def _add(to: Group, execution: Execution, *, ambiguous: bool) -> None:
+    to.launches += 1
+    to.timed += execution.duration_ns is not None
+    to.total_ns += execution.duration_ns or 0.0
+    weights = to.configurations.setdefault(execution.configuration, [0.0, 0.0])
+    weights[0] += 1
+    weights[1] += execution.duration_ns or 0.0
+    to.paths[execution.path] += 1
+    to.context, to.stream = execution.context, execution.stream
+    to.graphs += execution.from_graph
+    to.ambiguous = to.ambiguous or ambiguous
+
+
+class _Images:
+    """Which image a kernel of some name was in."""
+
+    def __init__(
+        self, process: Process, cubins: Mapping[str, Cubin], sampled: frozenset[tuple[str, str]]
+    ) -> None:
+        self._sampled = sampled
+        self._known: dict[tuple[str, int], tuple[str | None, bool]] = {}
+        self._holders: dict[str, dict[str, set[int]]] = {}  # kernel -> image -> contexts
+        for module in process.modules:
+            cubin = cubins.get(module.sha256)
+            for section in cubin.sections if cubin is not None else ():
+                contexts = self._holders.setdefault(section.name, {}).setdefault(module.sha256, set())
+                contexts.add(module.context)
+
+    def of(self, kernel: str, context: int) -> tuple[str | None, bool]:
+        """The image, and whether there was a choice between several."""
+        key = kernel, context
+        if key not in self._known:
+            self._known[key] = self._choose(kernel, context)
+        return self._known[key]
+
+    def _choose(self, kernel: str, context: int) -> tuple[str | None, bool]:
+        holders = self._holders.get(kernel, {})
+        here = [image for image, contexts in holders.items() if context in contexts] or list(holders)
+        if len(here) > 1:
+            with_samples = [image for image in here if (image, kernel) in self._sampled]
+            if len(with_samples) == 1:
+                return with_samples[0], False
+            return (with_samples or here)[0], True
+        return (here[0], False) if here else (None, False)

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The files of a collection directory, bounded and only regular ones."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from gpadvisor.errors import ProfileFormatError
+from gpadvisor.store.collection.layout import FILE_HEADER, FILE_MAGIC, SUFFIX
+from gpadvisor.store.collection.records import read_header
+
+MAX_FILES: Final = 4096
+MAX_BYTES: Final = 4 << 30
+_CUBIN: Final = re.compile(r"[0-9a-f]{64}\.cubin")
+_NONE: Final = (
+    "holds no file of the cupti collector: the application did not use CUDA, or could not load the library;"
+    " run it again and read what it prints"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Live:
+    """What a collection has so far, by the counters that its processes keep."""
+
+    processes: int
+    launches: int
+    samples: int
+    kernels: int
+    lost_records: int
+    file_bytes: int
+
+
+def is_collection(path: Path) -> bool:
+    """Whether a path is a collection directory, or one file of one."""
+    if path.is_dir():
+        return path.joinpath("cubins").is_dir() or any(path.glob(f"*{SUFFIX}"))
+    try:
+        with path.open("rb") as file:
+            return file.read(len(FILE_MAGIC)) == FILE_MAGIC
+    except OSError:
+        return False
+
+
+def process_files(path: Path) -> tuple[Path, ...]:
+    """The files of all processes, the oldest first.
+
+    Raises:
+        ProfileFormatError: there are none, or more than a collection has.
+    """
+    if not path.is_dir():
+        return (path,)
+    found = [entry for entry in sorted(path.glob(f"*{SUFFIX}")) if _is_regular(entry)]
+    if not found:
+        raise ProfileFormatError(f"the directory {_NONE}")
+    if len(found) > MAX_FILES or sum(entry.stat().st_size for entry in found) > MAX_BYTES:
+        raise ProfileFormatError(
+            f"the collection has {len(found)} files or more bytes than the {MAX_BYTES} that are read;"
+            " collect a shorter run, or fewer processes"
+        )
+    return tuple(sorted(found, key=lambda entry: (_started(entry), entry.name)))
+
+
+def read_bounded(path: Path) -> bytes:
+    """The bytes of one regular file, no more than a collection may have."""
+    try:
+        if path.stat().st_size > MAX_BYTES:
+            raise ProfileFormatError(
+                f"{path} has more than the {MAX_BYTES} bytes that are read; collect a shorter run"
+            )
+        return path.read_bytes()
+    except OSError as error:
+        raise ProfileFormatError(f"{path} cannot be read: {error.strerror or error}") from error
+
+
+def stored_cubins(path: Path) -> Iterator[tuple[str, bytes]]:
+    """Every stored image whose content has the hash that its name says."""
+    folder = (path if path.is_dir() else path.parent) / "cubins"
+    left = MAX_BYTES
+    if not folder.is_dir():
+        return
+    for entry in sorted(folder.iterdir()):
+        if _CUBIN.fullmatch(entry.name) and _is_regular(entry):
+            left -= entry.stat().st_size
+            if left < 0:
+                return
+            data = read_bounded(entry)
+            if hashlib.sha256(data).hexdigest() == entry.stem:
+                yield entry.stem, data
+
+
+def live_counters(path: Path) -> Live:
+    """The counters of a collection that may still be growing; files that are just being made count nothing."""
+    processes = launches = samples = kernels = lost = size = 0
+    for entry in path.glob(f"*{SUFFIX}"):
+        try:
+            with entry.open("rb") as file:
+                header = read_header(file.read(FILE_HEADER.size))
+            size += entry.stat().st_size
+        except (OSError, ProfileFormatError):
+            continue
+        processes += 1
+        launches += header.launches
+        samples += header.samples
+        kernels += header.kernels
+        lost += header.lost_records
+    return Live(
+        processes=processes,
+        launches=launches,
+        samples=samples,
+        kernels=kernels,
+        lost_records=lost,
+        file_bytes=size,
+    )
+
+
+def _is_regular(path: Path) -> bool:
+    """No link, pipe or device: a collection from elsewhere names nothing outside of itself."""
+    try:
+        return stat.S_ISREG(os.lstat(path).st_mode)
+    except OSError:
+        return False
+
+
+def _started(path: Path) -> int:
+    try:
+        with path.open("rb") as file:
+            return read_header(file.read(FILE_HEADER.size)).started_ns
+    except (OSError, ProfileFormatError):
+        return 0

@@ -1,0 +1,291 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What one process recorded, gathered from the records of its file."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpadvisor.errors import ProfileFormatError
+from gpadvisor.store.collection import layout
+from gpadvisor.store.collection.layout import Kind, Stage
+from gpadvisor.store.collection.records import Damage, FileHeader, read_header, records
+
+_MAX_FRAMES: Final = 4096
+
+
+class Note(NamedTuple):
+    """Something the library wants known."""
+
+    stage: int
+    code: int
+    context: int
+    text: str
+
+
+class DeviceRow(NamedTuple):
+    """A GPU; numbers are 0 where the driver did not tell."""
+
+    major: int
+    minor: int
+    sms: int
+    clock_khz: int
+    max_threads_per_sm: int
+    registers_per_sm: int
+    shared_bytes_per_sm: int
+    l2_bytes: int
+    warp_size: int
+    name: str
+
+
+class ContextRow(NamedTuple):
+    """A CUDA context and how it was sampled."""
+
+    device: int
+    mode: int  # 1 continuous, 2 serialized
+    period: int  # exponent
+    buffer_bytes: int
+    sampling: int  # CUptiResult of enabling
+
+
+class ModuleRow(NamedTuple):
+    """A loaded image."""
+
+    context: int
+    crc: int
+    size: int
+    sha256: str
+
+
+class LaunchRow(NamedTuple):
+    """One launching call."""
+
+    correlation: int
+    outer: int
+    context: int
+    kind: int  # 3: a graph
+    time_ns: int
+    stream: int
+    thread: int
+    name: int
+    path: int
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    shared_bytes: int
+
+
+class KernelRow(NamedTuple):
+    """One execution of a kernel, as the activity API reports it."""
+
+    correlation: int
+    device: int
+    context: int
+    stream: int
+    start_ns: int
+    end_ns: int
+    name: int
+    graph: int
+    registers: int
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    cluster: tuple[int, int, int]
+    static_shared: int
+    dynamic_shared: int
+    shared_executed: int
+
+
+class Symbol(NamedTuple):
+    """What a native address is."""
+
+    module: int
+    function: int
+    offset: int
+
+
+@dataclass(slots=True)
+class SampleTotals:
+    """What CUPTI counted for a context beside the rows."""
+
+    total: int = 0
+    dropped: int = 0
+    non_user: int = 0
+    full: int = 0  # reads that found the hardware buffer full
+
+
+@dataclass(slots=True)
+class Process:
+    """One process of a collection."""
+
+    header: FileHeader
+    command: str = ""
+    host: str = ""
+    executable: str = ""
+    cupti_version: int = 0
+    driver_version: int = 0
+    mode: int = 1
+    forked: bool = False
+    late: bool = False
+    notes: list[Note] = field(default_factory=list)
+    devices: dict[int, DeviceRow] = field(default_factory=dict)
+    contexts: dict[int, ContextRow] = field(default_factory=dict)
+    reasons: dict[int, str] = field(default_factory=dict)  # by CUPTI's index: the same in all contexts
+    modules: list[ModuleRow] = field(default_factory=list)
+    names: dict[int, str] = field(default_factory=dict)
+    launches: list[LaunchRow] = field(default_factory=list)
+    failed: dict[int, int] = field(default_factory=dict)
+    kernels: list[KernelRow] = field(default_factory=list)
+    paths: dict[int, tuple[tuple[int, ...], tuple[int, ...]]] = field(default_factory=dict)
+    frames: dict[int, tuple[int, int, int]] = field(default_factory=dict)  # file, function, line
+    symbols: dict[int, Symbol] = field(default_factory=dict)
+    samples: list[tuple[int, NDArray[np.void]]] = field(default_factory=list)  # context, rows
+    totals: dict[int, SampleTotals] = field(default_factory=dict)
+    damage: Damage = field(default_factory=Damage)
+    unknown_records: int = 0
+
+    def name(self, identifier: int) -> str | None:
+        """The text of a name; None for 0 or one whose record is lost."""
+        return self.names.get(identifier)
+
+
+def read_process(data: bytes) -> Process:
+    """Gather one file.
+
+    Raises:
+        ProfileFormatError: it is no collection file; damage inside is no error but counted.
+    """
+    process = Process(header=read_header(data))
+    for kind, payload in records(memoryview(data), process.damage):
+        reader = _READERS.get(kind)
+        if reader is None:
+            process.unknown_records += 1
+            continue
+        try:
+            reader(process, payload)
+        except (struct.error, ValueError, IndexError) as error:
+            # Its checksum is right, so that it was written so: another program wrote it.
+            raise ProfileFormatError(
+                f"the collection has a record of kind {kind} that holds too little ({error}); collect again"
+            ) from error
+    return process
+
+
+def _text(payload: memoryview, at: int, size: int | None = None) -> str:
+    end = len(payload) if size is None else at + size
+    return bytes(payload[at:end]).decode("utf-8", "replace")
+
+
+def _process(process: Process, payload: memoryview) -> None:
+    row = layout.PROCESS.unpack_from(payload)
+    process.cupti_version, process.driver_version, process.mode = row[5:8]
+    process.forked, process.late = row[8] == 1, row[9] == 1
+    at = layout.PROCESS.size
+    texts = []
+    for size in row[10:13]:
+        texts.append(_text(payload, at, size))
+        at += size
+    process.command, process.host, process.executable = texts
+
+
+def _note(process: Process, payload: memoryview) -> None:
+    stage, code, context, size = layout.NOTE.unpack_from(payload)
+    process.notes.append(Note(stage, code, context, _text(payload, layout.NOTE.size, size)))
+
+
+def _device(process: Process, payload: memoryview) -> None:
+    index, *row, size, _ = layout.DEVICE.unpack_from(payload)
+    process.devices[index] = DeviceRow(*row, _text(payload, layout.DEVICE.size, size))
+
+
+def _context(process: Process, payload: memoryview) -> None:
+    context, *row, _ = layout.CONTEXT.unpack_from(payload)
+    process.contexts[context] = ContextRow(*row)
+
+
+def _reasons(process: Process, payload: memoryview) -> None:
+    _, count = layout.REASONS.unpack_from(payload)
+    at = layout.REASONS.size
+    for _ in range(count):
+        index, size = layout.REASONS.unpack_from(payload, at)
+        process.reasons[index] = _text(payload, at + layout.REASONS.size, size)
+        at += layout.REASONS.size + size
+
+
+def _module(process: Process, payload: memoryview) -> None:
+    context, _, crc, size, digest = layout.MODULE.unpack_from(payload)
+    process.modules.append(ModuleRow(context, crc, size, digest.hex()))
+
+
+def _name(process: Process, payload: memoryview) -> None:
+    (identifier,) = layout.NAME.unpack_from(payload)
+    process.names[identifier] = _text(payload, layout.NAME.size)
+
+
+def _launch(process: Process, payload: memoryview) -> None:
+    row = layout.LAUNCH.unpack_from(payload)
+    process.launches.append(LaunchRow(*row[:9], row[9:12], row[12:15], row[15]))
+
+
+def _failed(process: Process, payload: memoryview) -> None:
+    correlation, code = layout.FAILED.unpack_from(payload)
+    process.failed[correlation] = code
+
+
+def _kernel(process: Process, payload: memoryview) -> None:
+    row = layout.KERNEL.unpack_from(payload)
+    # row[7] is the graph's node, which nothing needs.
+    process.kernels.append(KernelRow(*row[:7], *row[8:10], row[10:13], row[13:16], row[16:19], *row[19:22]))
+
+
+def _path(process: Process, payload: memoryview) -> None:
+    identifier, python, native = layout.PATH.unpack_from(payload)
+    if python + native > _MAX_FRAMES:
+        raise ValueError(f"a call stack of {python + native} frames")
+    frames = struct.unpack_from(f"<{python + native}Q", payload, layout.PATH.size)
+    process.paths[identifier] = frames[:python], frames[python:]
+
+
+def _frame(process: Process, payload: memoryview) -> None:
+    identifier, file, function, line, _ = layout.FRAME.unpack_from(payload)
+    process.frames[identifier] = file, function, line
+
+
+def _symbol(process: Process, payload: memoryview) -> None:
+    address, *rest = layout.SYMBOL.unpack_from(payload)
+    process.symbols[address] = Symbol(*rest)
+
+
+def _samples(process: Process, payload: memoryview) -> None:
+    context, count, _, total, dropped, non_user, full, _ = layout.SAMPLES.unpack_from(payload)
+    totals = process.totals.setdefault(context, SampleTotals())
+    totals.total += total
+    totals.dropped += dropped
+    totals.non_user += non_user
+    totals.full += full != 0
+    if count:
+        process.samples.append(
+            (context, np.frombuffer(payload, layout.SAMPLE, count, layout.SAMPLES.size).copy())
+        )
+
+
+_READERS: Final = {
+    Kind.PROCESS: _process,
+    Kind.NOTE: _note,
+    Kind.DEVICE: _device,
+    Kind.CONTEXT: _context,
+    Kind.REASONS: _reasons,
+    Kind.MODULE: _module,
+    Kind.NAME: _name,
+    Kind.LAUNCH: _launch,
+    Kind.FAILED: _failed,
+    Kind.KERNEL: _kernel,
+    Kind.PATH: _path,
+    Kind.FRAME: _frame,
+    Kind.SYMBOL: _symbol,
+    Kind.SAMPLES: _samples,
+}
+
+__all__ = ["Process", "Stage", "read_process"]

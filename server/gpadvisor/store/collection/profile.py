@@ -1,0 +1,421 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A collection of the cupti collector as a ``Profile``, like any other.
+
+In continuous mode samples belong to a kernel and not to a launch, so that all launches of a kernel are one
+entry, with the configuration that took most of the time; how many configurations there were is in its metrics.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpadvisor.cubin import Cubin, demangle, read_cubin
+from gpadvisor.errors import CubinError
+from gpadvisor.model.problem import Problem, ProblemCode
+from gpadvisor.model.profile import (
+    CONFIGURATION_SHARE,
+    CONFIGURATIONS,
+    LAUNCHES,
+    Device,
+    Evidence,
+    KernelProfile,
+    Launch,
+    MetricValue,
+    Profile,
+    Sampling,
+)
+from gpadvisor.store.collection import files
+from gpadvisor.store.collection.executions import SERIALIZED, Group, Grouping, GroupKey, group
+from gpadvisor.store.collection.notes import sentences, why_no_samples
+from gpadvisor.store.collection.process import Process, SampleTotals, read_process
+from gpadvisor.store.collection.samples import Placed, Place, Rows, own_reasons, place_samples, sampled_places
+from gpadvisor.store.collection.stacks import call_stack
+
+_RERUN: Final = "collect again"
+_OUTER_NAMES: Final = 3
+
+
+def read_collection(path: Path) -> Profile:
+    """Read a collection directory, or one process's file of it.
+
+    Raises:
+        ProfileFormatError: there is nothing of the cupti collector in it, or it is of another version.
+    """
+    digest = hashlib.sha256()
+    processes: list[Process] = []
+    for entry in files.process_files(path):
+        data = files.read_bounded(entry)
+        digest.update(hashlib.sha256(data).digest())
+        processes.append(read_process(data))
+    binaries = dict(files.stored_cubins(path))
+    for name in binaries:
+        digest.update(bytes.fromhex(name))
+    return build_profile(tuple(processes), binaries, digest.hexdigest())
+
+
+def collection_notes(path: Path) -> tuple[str, ...]:
+    """What stood in the way of a collection, a sentence each.
+
+    Raises:
+        ProfileFormatError: there is nothing of the cupti collector in it.
+    """
+    found = tuple(read_process(files.read_bounded(entry)) for entry in files.process_files(path))
+    return (*sentences(found), *(problem.message for problem in _unfinished(found)))
+
+
+def build_profile(processes: Sequence[Process], binaries: Mapping[str, bytes], digest: str) -> Profile:
+    """The profile of all processes together."""
+    problems: list[Problem] = []
+    used = {module.sha256 for process in processes for module in process.modules}
+    cubins: dict[str, Cubin] = {}
+    for name in sorted(used & binaries.keys()):
+        try:
+            cubins[name] = read_cubin(binaries[name])
+        except CubinError as error:
+            problems.append(
+                Problem(ProblemCode.NO_BINARY, f"a cubin of the collection cannot be read: {error}")
+            )
+    kernels: list[KernelProfile] = []
+    for process in processes:
+        builder = _Builder(process, cubins, len(kernels))
+        kernels += builder.kernels()
+        problems += builder.problems
+    # Images of kernels that never ran are many in a library, and say nothing.
+    needed = {kernel.binary for kernel in kernels}
+    problems += _collection_problems(processes, kernels)
+    root = _root(processes)
+    return Profile(
+        sha256=digest,
+        collector="cupti",
+        collector_version=_version(root),
+        command=root.command or None,
+        host=root.host or None,
+        created=_created(root.header.started_ns),
+        kernels=tuple(kernels),
+        binaries={name: data for name, data in binaries.items() if name in needed},
+        problems=tuple(dict.fromkeys(problems)),
+    )
+
+
+@dataclass(slots=True)
+class _Builder:
+    """Builds the kernels of one process."""
+
+    process: Process
+    cubins: Mapping[str, Cubin]
+    first_index: int
+    problems: list[Problem] = field(default_factory=list)
+
+    def kernels(self) -> list[KernelProfile]:
+        places = tuple(sampled_places(self.process))
+        sampled = frozenset((place.binary, place.function) for place, _ in places if place.binary is not None)
+        grouping = group(self.process, self.cubins, sampled)
+        rows = {key: Rows() for key in grouping.groups}
+        self._assign(places, grouping, rows)
+        return [
+            self._kernel(self.first_index + number, found, rows[key])
+            for number, (key, found) in enumerate(grouping.groups.items())
+        ]
+
+    def _assign(
+        self,
+        places: Sequence[tuple[Place, NDArray[np.void]]],
+        grouping: Grouping,
+        rows: Mapping[GroupKey, Rows],
+    ) -> None:
+        """Give each slice of samples to the group it belongs to."""
+        homeless: dict[str, int] = {}
+        for place, part in places:
+            found = self._owner(place, grouping)
+            if found is None:
+                name = place.function or "a function without a name"
+                homeless[name] = homeless.get(name, 0) + int(part["samples"].sum())
+            else:
+                rows[found.key].add(place.function, part)
+        if homeless:
+            names = ", ".join(demangle(name) for name in list(homeless)[:_OUTER_NAMES])
+            self.problems.append(
+                Problem(
+                    ProblemCode.EXTERNAL_SAMPLES,
+                    f"{sum(homeless.values())} samples belong to no launch that was seen or to a function that"
+                    f" several kernels share ({names}), and are left out; serialized mode tells them apart",
+                )
+            )
+
+    def _owner(self, place: Place, grouping: Grouping) -> Group | None:
+        if self.process.mode == SERIALIZED:
+            return grouping.by_correlation.get(place.correlation)
+        context = self.process.contexts.get(place.context)
+        device = 0 if context is None else context.device
+        for binary in (place.binary, None):
+            found = grouping.by_kernel.get((device, place.function, binary))
+            if found is not None:
+                return found
+        # A function that a kernel calls: the kernel is known where it is the only one of its image that ran.
+        callers = [
+            entry
+            for (where, _, binary), entry in grouping.by_kernel.items()
+            if where == device and binary is not None and binary == place.binary
+        ]
+        return callers[0] if len(callers) == 1 else None
+
+    def _kernel(self, index: int, found: Group, rows: Rows) -> KernelProfile:
+        kernel, binary = found.key.kernel, found.key.binary
+        cubin = None if binary is None else self.cubins.get(binary)
+        reasons, meaning = own_reasons(self.process)
+        placed = place_samples(kernel, rows, cubin, meaning)
+        evidence = Evidence.MEASURED if len(placed.samples.total) else Evidence.STATIC
+        totals = self.process.totals.get(found.context, SampleTotals())
+        _, share = found.main_configuration()
+        metrics: dict[str, MetricValue] = {
+            LAUNCHES: found.launches,
+            CONFIGURATIONS: len(found.configurations),
+            CONFIGURATION_SHARE: share,
+        }
+        return KernelProfile(
+            launch=_launch(index, found, cubin),
+            device=self._device(found.key.device, cubin),
+            evidence=evidence,
+            binary=binary,
+            sections=placed.sections,
+            reasons=reasons,
+            samples=placed.samples,
+            counts=None,
+            pc_metrics={},
+            metrics=metrics,
+            sampling=self._sampling(found.context, totals),
+            rules=(),
+            call_stack=call_stack(self.process, found.paths.most_common(1)[0][0]),
+            problems=(
+                *self._problems(found, placed, evidence, totals),
+                *_configuration_problems(found, share),
+            ),
+        )
+
+    def _device(self, index: int, cubin: Cubin | None) -> Device:
+        row = self.process.devices.get(index)
+        known = cubin.arch if cubin is not None else None
+        if row is None:
+            return Device(
+                name=None,
+                arch=known or "sm_0",
+                sms=None,
+                clock_hz=None,
+                max_warps_per_sm=None,
+                schedulers_per_sm=None,
+                registers_per_sm=None,
+                shared_bytes_per_sm=None,
+                l2_bytes=None,
+            )
+        warp = row.warp_size or 32
+        return Device(
+            name=row.name or None,
+            arch=f"sm_{row.major}{row.minor}" if row.major else known or "sm_0",
+            sms=row.sms or None,
+            clock_hz=row.clock_khz * 1e3 or None,
+            max_warps_per_sm=row.max_threads_per_sm // warp or None,
+            schedulers_per_sm=None,
+            registers_per_sm=row.registers_per_sm or None,
+            shared_bytes_per_sm=row.shared_bytes_per_sm or None,
+            l2_bytes=row.l2_bytes or None,
+        )
+
+    def _sampling(self, context: int, totals: SampleTotals) -> Sampling:
+        row = self.process.contexts.get(context)
+        period = row.period if row is not None else 0
+        alone = len(self.process.contexts) == 1
+        full = f"the hardware buffer was found full {totals.full} times" if totals.full else None
+        return Sampling(
+            interval_cycles=1 << period if 0 < period < 32 else None,
+            buffer_bytes=row.buffer_bytes or None if row is not None else None,
+            dropped_samples=totals.dropped if alone or totals.dropped == 0 else None,
+            truncated=full is not None,
+            truncation_evidence=full,
+            expected_samples=None,
+        )
+
+    def _problems(
+        self, found: Group, placed: Placed, evidence: Evidence, totals: SampleTotals
+    ) -> tuple[Problem, ...]:
+        name = demangle(found.key.kernel)
+        said: list[Problem] = []
+        if evidence is Evidence.STATIC:
+            why = why_no_samples(self.process) or (
+                "CUPTI delivered none: it ran too briefly for the sampling period, or the process ended at once"
+            )
+            said.append(Problem(ProblemCode.NO_SAMPLES, f"the collection has no PC samples of {name}: {why}"))
+        if found.key.binary is None:
+            said.append(Problem(ProblemCode.NO_BINARY, self._no_binary(name)))
+        if totals.dropped:
+            said.append(
+                Problem(
+                    ProblemCode.DROPPED_SAMPLES,
+                    f"the GPU dropped {totals.dropped} samples of all kernels of this context together",
+                )
+            )
+        if totals.full:
+            said.append(
+                Problem(
+                    ProblemCode.TRUNCATED_SAMPLES,
+                    f"the samples cover only a part of the run: the hardware buffer was full {totals.full} times;"
+                    f" {_RERUN} with a larger buffer or a longer period",
+                )
+            )
+        if placed.lost or placed.beyond:
+            said.append(
+                Problem(
+                    ProblemCode.INCONSISTENT_REPORT,
+                    f"{placed.lost} samples of {name} have a reason or function that nobody named, and"
+                    f" {placed.beyond} latency samples have no sample; they are not counted",
+                )
+            )
+        return tuple(said)
+
+    def _no_binary(self, name: str) -> str:
+        if self.process.late:
+            return (
+                f"the machine code of {name} was loaded before the collection began and is unseen;"
+                " begin before CUDA is used"
+            )
+        return f"the collection holds no machine code of {name}; {_RERUN}"
+
+
+def _launch(index: int, found: Group, cubin: Cubin | None) -> Launch:
+    configuration, _ = found.main_configuration()
+    kernel = found.key.kernel
+    facts = None if cubin is None else cubin.facts.get(kernel)
+    registers, static = configuration.registers, configuration.static_shared
+    if facts is not None:
+        registers = facts.registers_per_thread if registers is None else registers
+        static = facts.static_shared_bytes if static is None else static
+    return Launch(
+        index=index,
+        kernel=kernel,
+        demangled=demangle(kernel),
+        grid=configuration.grid,
+        block=configuration.block,
+        cluster=configuration.cluster,
+        registers_per_thread=registers,
+        static_shared_bytes=static,
+        dynamic_shared_bytes=configuration.dynamic_shared,
+        driver_shared_bytes=None,
+        carveout_shared_bytes=configuration.shared_executed,
+        duration_ns=found.duration_ns,
+        context=found.context or None,
+        stream=found.stream,
+        failed=False,
+    )
+
+
+def _configuration_problems(found: Group, share: float) -> tuple[Problem, ...]:
+    said: list[Problem] = []
+    name = demangle(found.key.kernel)
+    count = len(found.configurations)
+    if count > 1:
+        said.append(
+            Problem(
+                ProblemCode.MIXED_CONFIGURATIONS,
+                f"the {found.launches} launches of {name} have {count} configurations, and samples of continuous"
+                f" mode belong to all of them; the one shown has {100 * share:.0f} % of"
+                f" their {'time' if found.duration_ns else 'number'}, so that estimates which change the launch"
+                " are ranges down to no gain; serialized mode tells launches apart",
+            )
+        )
+    if found.ambiguous:
+        said.append(
+            Problem(
+                ProblemCode.SOURCE_AMBIGUOUS,
+                f"several loaded images have a kernel {name}, and which one a launch ran is not known",
+            )
+        )
+    return tuple(said)
+
+
+def _collection_problems(processes: Sequence[Process], kernels: Sequence[KernelProfile]) -> list[Problem]:
+    said = [Problem(ProblemCode.COLLECTION_LIMITED, text) for text in sentences(processes)]
+    said += _unfinished(processes)
+    outside = sum(totals.non_user for process in processes for totals in process.totals.values())
+    if outside:
+        said.append(
+            Problem(
+                ProblemCode.EXTERNAL_SAMPLES,
+                f"{outside} samples lie in kernels of the driver's own, of which CUPTI tells nothing",
+            )
+        )
+    failed = sum(len(process.failed) for process in processes)
+    if failed:
+        said.append(Problem(ProblemCode.FAILED_LAUNCH, f"{failed} launches failed and are left out"))
+    if any(process.late for process in processes):
+        said.append(
+            Problem(
+                ProblemCode.COLLECTION_LIMITED,
+                "the collection began when CUDA was in use already: modules loaded before are unseen",
+            )
+        )
+    if not kernels:
+        said.append(
+            Problem(ProblemCode.NO_SAMPLES, f"no kernel was launched in the collected processes; {_RERUN}")
+        )
+    return said
+
+
+def _unfinished(processes: Sequence[Process]) -> list[Problem]:
+    """Files that their process did not end, or that were cut or damaged afterwards."""
+    said: list[Problem] = []
+    for process in processes:
+        header, damage = process.header, process.damage
+        if not header.finished and not process.forked:
+            said.append(
+                Problem(
+                    ProblemCode.UNFINISHED_COLLECTION,
+                    f"process {header.process} was killed, crashed or left by _exit: what it had delivered until"
+                    " then is here, the samples still on the GPU are not",
+                )
+            )
+        if damage.cut_bytes or damage.segments:
+            said.append(
+                Problem(
+                    ProblemCode.UNFINISHED_COLLECTION,
+                    f"the file of process {header.process} is damaged: {damage.cut_bytes} bytes are missing at its"
+                    f" end, {damage.segments} parts cannot be read to their end; the rest is used",
+                )
+            )
+        if header.lost_records:
+            said.append(
+                Problem(
+                    ProblemCode.UNFINISHED_COLLECTION,
+                    f"process {header.process} could not write {header.lost_records} records:"
+                    " the disk was full, or memory short",
+                )
+            )
+    return said
+
+
+def _root(processes: Sequence[Process]) -> Process:
+    """The process that the others come from: the oldest whose parent is none of them."""
+    known = {process.header.process for process in processes}
+    return next((one for one in processes if one.header.parent not in known), processes[0])
+
+
+def _version(process: Process) -> str | None:
+    version = process.cupti_version
+    if not version:
+        return None
+    if version < 100_000:
+        return f"CUPTI API {version}"
+    return f"CUPTI {version // 10_000}.{version // 100 % 100}.{version % 100}"
+
+
+def _created(nanoseconds: int) -> str | None:
+    seconds = nanoseconds // 1_000_000_000
+    if not 0 < seconds < 1 << 34:
+        return None
+    return datetime.fromtimestamp(seconds, UTC).isoformat()

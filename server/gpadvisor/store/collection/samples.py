@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""PC samples of a process: from CUPTI's rows to the groups they belong to, and to columns.
+
+``_not_issued`` reasons are GPA's latency samples: the scheduler issued nothing in that cycle (GPA section II-A).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpadvisor.cubin import Cubin
+from gpadvisor.model.profile import PcSamples
+from gpadvisor.model.stalls import StallReason, stall_reason
+from gpadvisor.store.collection.process import Process
+from gpadvisor.store.ncu.sampling import NOT_ISSUED, PREFIXES
+
+MAX_REASONS: Final = 255
+_MAX_SAMPLES: Final = 1 << 53
+
+
+class Place(NamedTuple):
+    """Whose samples a slice of rows holds."""
+
+    context: int
+    binary: str | None
+    function: str
+    correlation: int  # 0 in continuous mode
+
+
+@dataclass(slots=True)
+class Rows:
+    """Rows of one group: function, offset in it, CUPTI's reason, count."""
+
+    function: list[str] = field(default_factory=list)
+    parts: list[NDArray[np.void]] = field(default_factory=list)
+
+    def add(self, function: str, rows: NDArray[np.void]) -> None:
+        """Take rows of one function."""
+        self.function.append(function)
+        self.parts.append(rows)
+
+    def __bool__(self) -> bool:
+        return bool(self.parts)
+
+
+def sampled_places(process: Process) -> Iterator[tuple[Place, NDArray[np.void]]]:
+    """The rows of a process by context, image, function and launch."""
+    images = {module.crc: module.sha256 for module in process.modules if module.crc}
+    by_context: dict[int, list[NDArray[np.void]]] = {}
+    for context, rows in process.samples:
+        by_context.setdefault(context, []).append(rows)
+    for context, parts in by_context.items():
+        rows = np.concatenate(parts)
+        keys = np.stack([rows["crc"], rows["name"], rows["correlation"].astype(np.uint64)], axis=1)
+        unique, index = np.unique(keys, axis=0, return_inverse=True)
+        order = np.argsort(index.ravel(), kind="stable")
+        ends = np.cumsum(np.bincount(index.ravel(), minlength=len(unique)))
+        begin = 0
+        for (crc, name, correlation), end in zip(unique.tolist(), ends.tolist(), strict=True):
+            function = process.name(name) or ""
+            yield Place(context, images.get(crc), function, correlation), rows[order[begin:end]]
+            begin = end
+
+
+def own_reasons(process: Process) -> tuple[tuple[StallReason, ...], Mapping[int, tuple[int, bool]]]:
+    """The stall reasons of a process, and for each of CUPTI's indexes which it is and if no issue."""
+    names: dict[str, int] = {}
+    meaning: dict[int, tuple[int, bool]] = {}
+    for index, full in sorted(process.reasons.items()):
+        short = next((full.removeprefix(prefix) for prefix in PREFIXES if full.startswith(prefix)), full)
+        waiting = short.endswith(NOT_ISSUED)
+        name = short.removesuffix(NOT_ISSUED)
+        if name not in names and len(names) == MAX_REASONS:
+            continue
+        meaning[index] = names.setdefault(name, len(names)), waiting
+    return tuple(stall_reason(name) for name in names), meaning
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Placed:
+    """Samples as the profile has them."""
+
+    sections: tuple[str, ...]
+    samples: PcSamples
+    lost: int  # of reasons or in functions that are not known
+    beyond: int  # latency samples without a sample
+
+
+def place_samples(
+    kernel: str, rows: Rows, cubin: Cubin | None, meaning: Mapping[int, tuple[int, bool]]
+) -> Placed:
+    """Columns of one group, the kernel's own section first."""
+    sections: dict[str, int] = {kernel: 0}
+    homes = _homes(cubin)
+    columns: list[NDArray[np.uint64]] = []
+    lost = 0
+    for function, part in zip(rows.function, rows.parts, strict=True):
+        home = homes.get(function, (function, 0)) if homes else (function, 0)
+        if homes and home[0] not in homes:
+            lost += int(part["samples"].astype(np.uint64).sum())
+            continue
+        section = sections.setdefault(home[0], len(sections))
+        found = np.array(
+            [meaning.get(index, (-1, False)) for index in part["reason"].tolist()], np.int64
+        ).reshape(-1, 2)
+        good = found[:, 0] >= 0
+        lost += int(part["samples"][~good].astype(np.uint64).sum())
+        count = part["samples"][good].astype(np.uint64)
+        waiting = found[good, 1] == 1
+        columns.append(
+            np.stack(
+                [
+                    np.full(len(count), section, np.uint64),
+                    part["pc"][good] + np.uint64(home[1]),
+                    found[good, 0].astype(np.uint64),
+                    np.where(waiting, np.uint64(0), count),
+                    np.where(waiting, count, np.uint64(0)),
+                ],
+                axis=1,
+            )
+        )
+    samples, beyond = _columns(columns)
+    return Placed(tuple(sections), samples, lost, beyond)
+
+
+def _homes(cubin: Cubin | None) -> dict[str, tuple[str, int]]:
+    """Where each function lies: its section, and its offset there."""
+    homes: dict[str, tuple[str, int]] = {}
+    for section in cubin.sections if cubin is not None else ():
+        for symbol in section.symbols:
+            homes.setdefault(symbol.name, (section.name, symbol.offset))
+    for section in cubin.sections if cubin is not None else ():
+        homes[section.name] = section.name, 0
+    return homes
+
+
+def _columns(parts: list[NDArray[np.uint64]]) -> tuple[PcSamples, int]:
+    table = np.concatenate(parts) if parts else np.zeros((0, 5), np.uint64)
+    if float(table[:, 3:].sum(dtype=np.float64)) > _MAX_SAMPLES:
+        table = table[:0]  # no run has as many; sums of them would overflow
+    keys, index = np.unique(table[:, :3], axis=0, return_inverse=True)
+    total, latency = np.zeros(len(keys), np.uint64), np.zeros(len(keys), np.uint64)
+    np.add.at(total, index.ravel(), table[:, 3])
+    np.add.at(latency, index.ravel(), table[:, 4])
+    kept = np.minimum(latency, total)
+    beyond = int((latency - kept).sum())
+    filled = total > 0
+    samples = PcSamples(
+        section=keys[filled, 0].astype(np.uint16),
+        pc=keys[filled, 1].copy(),
+        reason=keys[filled, 2].astype(np.uint8),
+        total=total[filled],
+        latency=kept[filled],
+    )
+    return samples, beyond
