@@ -114,6 +114,8 @@ def _shown(
 ) -> Shown:
     finding = placed.finding
     edited = placed.freshness is Freshness.EDITED
+    known = {**files, file.path: file}
+    own = file.path if finding.scope is None else finding.scope.file
     return Shown(
         id=finding.id,
         code=finding.code,
@@ -122,8 +124,8 @@ def _shown(
         line=placed.line,
         start=placed.start,
         end=placed.end,
-        message=mentions_now(message(finding, placed.freshness, kernel), file, files),
-        related=related_now(finding.related, {**files, file.path: file}),
+        message=mentions_now(message(finding, placed.freshness, kernel), own, known),
+        related=related_now(finding.related, known),
         faded=edited and options.stale is Stale.DIM,
     )
 

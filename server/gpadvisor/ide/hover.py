@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from gpadvisor.ide.choice import chosen_kernels
@@ -17,6 +18,7 @@ from gpadvisor.ide.values import (
     Freshness,
     KernelView,
     LedgerEntry,
+    Place,
     StallShare,
 )
 from gpadvisor.ide.words import (
@@ -74,16 +76,31 @@ def hover(
     if not found and not data:
         return None
     found.sort(key=_rank)
+    now = _Now(file=file, files=files)
     leader = _leader(found, data, kernels)
-    blocks = [
-        *(
-            _finding(one, kernels, options, history, brief=index > 0)
-            for index, one in enumerate(found[:_FINDINGS])
-        ),
-        _table(file, data, kernels, files),
-        _closing(found, data, leader, analysis, file),
-    ]
-    return mentions_now(_fitted(blocks), file, files)
+    return _fitted(
+        head=[_head(found[0], kernels, options)] if found else [],
+        table=_table(data, kernels, now),
+        reasons=_reasons(found[0], history, now) if found else [],
+        others=[_other(one, kernels, options, now) for one in found[1:_FINDINGS]],
+        closing=_closing(found, data, leader, analysis, now),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Now:
+    """Where things stand today."""
+
+    file: PlacedFile
+    files: Mapping[str, PlacedFile]
+
+    def place(self, then: Place) -> Place:
+        return place_now(then, {**self.files, self.file.path: self.file})
+
+    def text(self, sentence: str, letters: int, own: Place | None = None) -> str:
+        path = self.file.path if own is None else own.file
+        known = {**self.files, self.file.path: self.file}
+        return escape(shorten(mentions_now(sentence, path, known), letters))
 
 
 def _rank(placed: PlacedFinding) -> tuple[bool, float, int, str]:
@@ -100,34 +117,37 @@ def _leader(
     return kernels.get(max(data, key=lambda one: one.data.samples).data.kernel)
 
 
-def _finding(
-    placed: PlacedFinding,
-    kernels: Mapping[str, KernelView],
-    options: Options,
-    history: Sequence[LedgerEntry],
-    *,
-    brief: bool,
-) -> list[str]:
+def _head(placed: PlacedFinding, kernels: Mapping[str, KernelView], options: Options) -> str:
     finding = placed.finding
-    kernel = kernels.get(finding.kernel)
     page = options.page(finding.code, finding.slug)
     title = f"**{finding.code} {escape(finding.name)}**"
     head = f"[{title}]({page})" if page is not None else title
-    lines = [f"{head}: {_gain(placed, kernel)}"]
+    return f"{head}: {_gain(placed, kernels.get(finding.kernel))}"
+
+
+def _other(placed: PlacedFinding, kernels: Mapping[str, KernelView], options: Options, now: _Now) -> str:
+    """Another finding on the line, in one line."""
+    finding = placed.finding
+    text = finding.advice if finding.suppressed is None else f"suppressed: {finding.suppressed}"
+    return f"{_head(placed, kernels, options)}. {now.text(text, _ADVICE // 2, finding.scope)}"
+
+
+def _reasons(placed: PlacedFinding, history: Sequence[LedgerEntry], now: _Now) -> list[str]:
+    finding = placed.finding
     if finding.suppressed is not None:
-        return [*lines, f"Suppressed in the source: {escape(shorten(finding.suppressed, _REASON))}"]
-    if brief:
-        return [*lines, escape(shorten(finding.advice, _ADVICE // 2))]
-    lines += ["", f"Why: {escape(shorten(finding.message, _ADVICE))}"]
-    lines += ["", f"Change: {escape(shorten(finding.advice, _ADVICE))}"]
+        return [f"Suppressed in the source: {escape(shorten(finding.suppressed, _REASON))}"]
+    lines = [
+        f"Why: {now.text(finding.message, _ADVICE, finding.scope)}",
+        f"Change: {now.text(finding.advice, _ADVICE, finding.scope)}",
+    ]
     if finding.speedup is not None:
-        lines += ["", f"Range: {escape(shorten(finding.speedup.reason, _REASON))}"]
+        lines.append(f"Range: {now.text(finding.speedup.reason, _REASON, finding.scope)}")
     came = [entry for entry in history if entry.code == finding.code and entry.kernel == finding.kernel]
     said = summary(history, finding.code)
     if said is not None:
-        lines += ["", f"History: {said}."]
+        lines.append(f"History: {said}.")
     elif came:
-        lines += ["", f"History: {escape(entry_words(came[0]))}."]
+        lines.append(f"History: {escape(entry_words(came[0]))}.")
     return lines
 
 
@@ -135,12 +155,8 @@ def _gain(placed: PlacedFinding, kernel: KernelView | None) -> str:
     finding = placed.finding
     name = code(finding.kernel_name)
     if finding.speedup is None:
-        no = (
-            "a note"
-            if finding.evidence is Evidence.MEASURED
-            else f"{EVIDENCE_WORDS[finding.evidence]} finding"
-        )
-        return f"{no} for {name}, without an estimate"
+        kind = "a note" if finding.samples else f"{EVIDENCE_WORDS[finding.evidence]} finding"
+        return f"{kind} for {name}, without an estimate"
     text = f"{span(finding.speedup)} for {name}"
     part = finding.parts[0] if finding.parts else None
     whole = None if part is None else part.program_speedup
@@ -149,12 +165,7 @@ def _gain(placed: PlacedFinding, kernel: KernelView | None) -> str:
     return text
 
 
-def _table(
-    file: PlacedFile,
-    data: Sequence[PlacedLine],
-    kernels: Mapping[str, KernelView],
-    files: Mapping[str, PlacedFile],
-) -> list[str]:
+def _table(data: Sequence[PlacedLine], kernels: Mapping[str, KernelView], now: _Now) -> list[str]:
     """The stalls of the line, of the kernel with the most samples here."""
     if not data:
         return []
@@ -164,28 +175,24 @@ def _table(
     said = f"{percent(line.share)} of {whole} are on this line"
     if line.caused and kernel.samples:
         said += f"; it causes {percent(line.caused / kernel.samples)}"
-    lines = [said, ""]
     if not line.stalls:
-        return lines[:1]
-    lines += ["| stall | samples | waits for |", "|--|--:|--|"]
+        return [f"{said}."]
+    lines = [f"{said}.", "", "| stall | samples | waits for |", "|--|--:|--|"]
     for stall in line.stalls[:_STALLS]:
         share = stall.samples / kernel.samples if kernel.samples else 0.0
-        lines.append(
-            f"| {escape(reason_words(stall.reason))} | {count(stall.samples)} ({percent(share)}) "
-            f"| {_cause(stall, top, file, files)} |"
-        )
+        number = f"{count(stall.samples)} ({percent(share)})"
+        lines.append(f"| {escape(reason_words(stall.reason))} | {number} | {_cause(stall, top, now)} |")
     return lines
 
 
-def _cause(stall: StallShare, entry: PlacedLine, file: PlacedFile, files: Mapping[str, PlacedFile]) -> str:
+def _cause(stall: StallShare, entry: PlacedLine, now: _Now) -> str:
     if stall.cause is None:
         return escape(stall.plain)
-    then = stall.cause.place
-    now = place_now(then, {**files, file.path: file})
-    if then.file != file.path:
-        where = f"{file_name(now.file)}:{now.line}"
+    then, at = stall.cause.place, now.place(stall.cause.place)
+    if then.file != now.file.path:
+        where = f"{file_name(at.file)}:{at.line}"
     else:
-        where = "this line" if then.line == entry.data.line else f"line {now.line}"
+        where = "this line" if then.line == entry.data.line else f"line {at.line}"
     return f"{escape(where)}: {escape(shorten(stall.cause.message, 110))}"
 
 
@@ -194,18 +201,18 @@ def _closing(
     data: Sequence[PlacedLine],
     kernel: KernelView | None,
     analysis: EditorAnalysis,
-    file: PlacedFile,
+    now: _Now,
 ) -> list[str]:
     if kernel is None:
         return []
-    lines = [] if found else [f"{escape(shorten(kernel.verdict, _REASON))}."]
+    lines = [] if found else [f"{now.text(kernel.verdict, _REASON, kernel.place)}."]
     if found and kernel.rejected:
-        lines += ["", f"Not suggested: {_rejections(kernel)}"]
+        lines.append(f"Not suggested: {_rejections(kernel)}")
     if kernel.assumptions:
-        lines += ["", f"Assumed: {escape(shorten('; '.join(kernel.assumptions), _REASON))}"]
+        lines.append(f"Assumed: {now.text('; '.join(kernel.assumptions), _REASON, kernel.place)}")
     known = {*(one.freshness for one in found), *(one.freshness for one in data)}
     edited = Freshness.EDITED in known
-    lines += ["", f"Evidence: {_evidence(kernel, analysis, file, edited=edited)}."]
+    lines.append(f"Evidence: {_evidence(kernel, analysis, now.file, edited=edited)}.")
     return lines
 
 
@@ -237,21 +244,23 @@ def _evidence(kernel: KernelView, analysis: EditorAnalysis, file: PlacedFile, *,
     return ", ".join(parts)
 
 
-def _fitted(blocks: Sequence[Sequence[str]]) -> str:
-    """The blocks with an empty line between, the last one kept whole where something must go."""
-    blocks = [list(block) for block in blocks if block]
-    last = _trimmed(blocks[-1])
-    room = MAX_LINES - len(last) - 1
-    lines: list[str] = []
-    for block in blocks[:-1]:
-        lines += ["", *block] if lines else block
-    return "\n".join([*_trimmed(lines[:room]), "", *last] if lines else last[:MAX_LINES])
+def _fitted(
+    *, head: list[str], table: list[str], reasons: list[str], others: list[str], closing: list[str]
+) -> str:
+    """The blocks with an empty line between; of too much, other findings go first, then reasons."""
+    while True:
+        blocks = [head, table, _broken(reasons), _broken(others), _broken(closing)]
+        shown = [block for block in blocks if block]
+        if sum(map(len, shown)) + len(shown) - 1 <= MAX_LINES:
+            return "\n\n".join("\n".join(block) for block in shown)
+        for block in (others, reasons, table):
+            if len(block) > 1:
+                block.pop()
+                break
+        else:
+            closing.pop(0)
 
 
-def _trimmed(lines: Sequence[str]) -> list[str]:
-    found = list(lines)
-    while found and not found[0]:
-        found.pop(0)
-    while found and not found[-1]:
-        found.pop()
-    return found
+def _broken(lines: Sequence[str]) -> list[str]:
+    """Lines that stay lines in Markdown."""
+    return [f"{line}  " for line in lines[:-1]] + list(lines[-1:])

@@ -76,8 +76,7 @@ def _titles(
         titles.append((LensAction.EXPLAIN, f"together {factor(kernel.together.expected)} ({codes})", None))
     if len(family) > 1:
         others = ", ".join(_brief(one) for one in family if one is not kernel)
-        title = f"showing {kernel.name} of {len(family)} instantiations ({others})"
-        titles.append((LensAction.PICK_KERNEL, _cut(title), None))
+        titles.append((LensAction.PICK_KERNEL, _cut(f"showing {kernel.name}; also {others}"), None))
     elif kernel.launch is not None and len(launches_of(analysis, kernel)) > 1:
         titles.append((LensAction.PICK_LAUNCH, kernel.launch, None))
     return titles
@@ -118,4 +117,4 @@ def _brief(kernel: KernelView) -> str:
 
 
 def _cut(title: str, letters: int = 120) -> str:
-    return title if len(title) <= letters else title[: letters - 4].rstrip() + "...)"
+    return title if len(title) <= letters else title[: letters - 3].rstrip(" ,") + "..."

@@ -95,7 +95,7 @@ def shorten(text: str, letters: int) -> str:
     cut = text[: letters - len(ELLIPSIS)]
     breaks = [match.start() for match in _BREAK.finditer(cut) if match.start() > len(cut) * 2 // 3]
     end = breaks[-1] if breaks else max(cut.rfind(" "), len(cut) // 2)
-    return cut[:end].rstrip(" ,;:") + ELLIPSIS
+    return cut[:end].rstrip(" .,;:(") + ELLIPSIS
 
 
 def escape(text: str) -> str:

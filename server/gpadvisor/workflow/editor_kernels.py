@@ -153,7 +153,7 @@ def tool_notes(
         notes += [
             _note(problem, kernel)
             for problem in kernel.advised.advice.problems
-            if problem.code in _NOTE_CODES
+            if problem.code in _NOTE_CODES and not _of_a_model(problem, kernel)
         ]
     notes += _cold_kernel(advice)
     for file, line in sorted(deepest.items()):
@@ -166,6 +166,12 @@ def tool_notes(
             )
             notes.append(ToolNote(code="GPA906", message=said, place=Place(file=file, line=1)))
     return tuple(dict.fromkeys(notes))
+
+
+def _of_a_model(problem: Problem, kernel: KernelInput) -> bool:
+    """Whether a note is on samples that nobody can take more of."""
+    modelled = kernel.advised.advice.evidence is Evidence.MODELLED
+    return modelled and problem.code is ProblemCode.FEW_SAMPLES
 
 
 def _note(problem: Problem, kernel: KernelInput | None) -> ToolNote:

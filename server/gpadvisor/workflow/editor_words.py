@@ -42,6 +42,7 @@ _VERBS: Final = {
     OpcodeClass.SHUFFLE: "exchanges it",
     OpcodeClass.CALL: "is the call",
 }
+_BARRIERS: Final = frozenset({OpcodeClass.BARRIER, OpcodeClass.CLUSTER_BARRIER, OpcodeClass.MBARRIER})
 
 
 def opcode(instruction: Instruction) -> str:
@@ -72,6 +73,8 @@ def cause_words(
 ) -> str:
     """At the cause: ``LDG.E loads it here, 26 instructions before FFMA (global memory, scoreboard B0)``."""
     if kind is DependencyClass.SYNCHRONIZATION:
+        if definition.info.opclass in _BARRIERS:
+            return f"{opcode(definition)} here waits for the slower warps"
         return f"{opcode(definition)} here is what the slower warps are at (barrier)"
     verb = _VERBS.get(definition.info.opclass, "computes it")
     linked = resource(definition, use, kind)
@@ -140,7 +143,8 @@ def estimate_words(estimate: Estimate | None, lines: int, matched: str) -> str:
     """The range of the whole suggestion, and that it is of all its lines."""
     if estimate is None:
         return ""
-    whole = f" for all {lines} lines that this advice is about ({matched})" if lines > 1 else ""
+    number = "both" if lines == 2 else f"all {lines}"
+    whole = f" for {number} lines that this advice is about ({matched})" if lines > 1 else ""
     return f" Estimated speedup of the kernel {span(estimate)}{whole}."
 
 
