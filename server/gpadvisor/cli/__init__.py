@@ -23,6 +23,7 @@ from gpadvisor.cli import (
     explain,
     export_snapshot,
     import_report,
+    lsp,
     profile,
     rules,
     simulate,
@@ -40,6 +41,7 @@ COMMANDS: Final = (
     doctor,
     explain,
     rules,
+    lsp,
 )
 
 _EPILOG = """\

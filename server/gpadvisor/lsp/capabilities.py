@@ -56,7 +56,7 @@ def client_features(capabilities: lsp.ClientCapabilities) -> ClientFeatures:
         action_literals=actions.code_action_literal_support is not None,
         preferred_actions=bool(actions.is_preferred_support),
         versioned_edits=bool(edit.document_changes),
-        annotated_edits=edit.change_annotation_support is not None,
+        annotated_edits=bool(edit.change_annotation_support and actions.honors_change_annotations),
         applies_edits=bool(workspace.apply_edit),
         show_document=bool(window.show_document and window.show_document.support),
         ask_actions=window.show_message is not None,

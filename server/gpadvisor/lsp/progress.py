@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Progress of what takes longer than a second, where the client shows such; its cancel button stops the work."""
+"""Progress of what takes longer than a second, where the client shows it; its button stops the work."""
 
 from __future__ import annotations
 

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keeps the protocol stream to the protocol: what anything in this process or its children prints is logged."""
+"""Keeps the protocol stream to the protocol: what this process or its children print is logged."""
 
 from __future__ import annotations
 
 import os
 import sys
+from pathlib import Path
 from typing import BinaryIO
 
 
@@ -21,11 +22,7 @@ def take_wire() -> tuple[BinaryIO, BinaryIO]:
 
 
 def leave_workspace() -> None:
-    """Import nothing from the current folder: it belongs to the project, and ``python -m`` lets it come first."""
-    here = os.path.realpath(os.curdir)  # noqa: PTH118 as the interpreter has made it
-    own = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))  # noqa: PTH120, PTH118 same
-    sys.path[:] = [
-        entry
-        for entry in sys.path
-        if os.path.realpath(entry or os.curdir) in {own} or os.path.realpath(entry or os.curdir) != here  # noqa: PTH118 same
-    ]
+    """Import nothing from the current folder: ``python -m`` puts it first, and it belongs to the project."""
+    here, own = Path.cwd().resolve(), Path(__file__).resolve().parents[2]
+    if here != own:
+        sys.path[:] = [entry for entry in sys.path if Path(entry).resolve() != here]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""Open texts and positions in them, as LSP means them: lines end at ``\n``, ``\r\n`` or ``\r`` and nowhere else.
+r"""Open texts and positions in them as LSP has them: only ``\n``, ``\r\n`` and ``\r`` end a line.
 
 The library's own texts also break lines at form feeds and other separators, which C sources may hold.
 """

@@ -3,7 +3,13 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, is_dataclass
+from collections.abc import Mapping
+from dataclasses import MISSING, fields, is_dataclass
+from typing import TypeVar, get_args, get_type_hints
+
+from gpadvisor.errors import UsageError
+
+T = TypeVar("T")
 
 
 def camel(name: str) -> str:
@@ -19,3 +25,29 @@ def to_wire(value: object) -> object:
     if isinstance(value, (list, tuple)):
         return [to_wire(entry) for entry in value]
     return value
+
+
+def from_wire(data: object, kind: type[T]) -> T:
+    """Parameters that a client sent; what it left out has its default.
+
+    Raises:
+        UsageError: a field is missing or of the wrong type.
+    """
+    given = data if isinstance(data, Mapping) else {}
+    hints = get_type_hints(kind)
+    values: dict[str, object] = {}
+    for entry in fields(kind):  # type: ignore[arg-type] # every kind here is a dataclass
+        name = camel(entry.name)
+        if name not in given:
+            if entry.default is MISSING and entry.default_factory is MISSING:
+                raise UsageError(f"{kind.__name__} needs '{name}'")
+            continue
+        if not _fits(given[name], hints[entry.name]):
+            raise UsageError(f"{kind.__name__}: '{name}' is of the wrong type")
+        values[entry.name] = given[name]
+    return kind(**values)
+
+
+def _fits(value: object, hint: object) -> bool:
+    kinds = get_args(hint) or (hint,)
+    return any(isinstance(value, one) and not (one is int and isinstance(value, bool)) for one in kinds)

@@ -77,6 +77,19 @@ class Workers:
         self.warm_up: dict[str, Any] | None = None
         """Arguments of the job that a new worker does first, so that later ones find its results."""
 
+    def configure(self, limits: Limits, environment: Mapping[str, str]) -> None:
+        """Other limits or tools, for workers to come; idle ones of before are ended."""
+        if limits == self._limits and dict(environment) == self._environment:
+            return
+        if limits.count != self._limits.count:
+            self._long = asyncio.Semaphore(limits.count)
+        self._limits, self._environment = limits, dict(environment)
+        idle, self._idle = self._idle, []
+        for worker in idle:
+            self._later(self._quietly_end(worker))
+        if idle:
+            self.keep_spare()
+
     @property
     def pids(self) -> list[int]:
         """Of all living workers."""
@@ -103,7 +116,7 @@ class Workers:
     ) -> Any:
         """Run a job in a worker and return its result, JSON values.
 
-        Cancelling the caller ends the worker and what it has started. ``quick`` jobs have a lane of their own.
+        Cancelling the caller ends the worker and what it has started. ``quick`` jobs have their own lane.
 
         Raises:
             JobError: the job says what is wrong with its input.
@@ -194,7 +207,7 @@ class Workers:
         root = str(Path(gpadvisor.__file__).resolve().parent.parent)
         folder = tempfile.mkdtemp(prefix="gpadvisor-worker-")
         # Each thread of a linear algebra library reserves memory that counts against the limit.
-        single = {name: "1" for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")}
+        single = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
         command = [sys.executable, "-I", "-c", _START, root, str(self._limits.memory_bytes), folder]
         try:
             process = await asyncio.create_subprocess_exec(
@@ -210,14 +223,12 @@ class Workers:
         except OSError as error:
             shutil.rmtree(folder, ignore_errors=True)
             raise WorkerError(
-                f"no process could be started for the analysis: {error.strerror or error}; free memory and repeat"
+                f"no process could be started for the analysis ({error.strerror or error}); free memory"
             ) from error
         worker = _Worker(process=process, folder=folder)
         worker.reader = asyncio.create_task(_copy_stderr(worker))
         try:
-            if process.stdout is None:
-                raise EOFError
-            await frames.read_body(process.stdout)
+            await _ready(process)
             worker.ready = True
             if self.warm_up is not None:
                 await self._ask(worker, "warm", self.warm_up, None)
@@ -267,6 +278,12 @@ class Workers:
         task.add_done_callback(self._tasks.discard)
 
 
+async def _ready(process: asyncio.subprocess.Process) -> None:
+    if process.stdout is None:
+        raise EOFError
+    await frames.read_body(process.stdout)
+
+
 async def _parse(body: bytes) -> dict[str, Any]:
     """The frame's value; a large one is parsed in a thread, so that requests are answered meanwhile."""
     if len(body) < 1 << 16:
@@ -301,5 +318,3 @@ async def _copy_stderr(worker: _Worker) -> None:
         if text:
             worker.last_words = [*worker.last_words[-4:], text[:300]]
             log.info("worker %d: %s", worker.process.pid, text[:2000])
-
-

@@ -1,0 +1,246 @@
+# SPDX-License-Identifier: Apache-2.0
+"""When what is compiled, disassembled or read: by content, in workers, a newer wish ending an older one."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections import OrderedDict
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from gpadvisor.errors import GpadvisorError
+from gpadvisor.ide.ledger import ledger
+from gpadvisor.ide.values import EditorAnalysis, LedgerEntry
+from gpadvisor.lsp.codec import from_json
+from gpadvisor.lsp.finding import ProfileFile, SourceState, find_profiles, look_at, source_state
+from gpadvisor.lsp.layers import Entry
+from gpadvisor.lsp.progress import with_progress
+from gpadvisor.lsp.settings import EditorSettings
+from gpadvisor.lsp.workers import WorkerError
+from gpadvisor.lsp.workspace import Folder, resolved
+
+if TYPE_CHECKING:
+    from gpadvisor.lsp.session import Session
+
+log: Final = logging.getLogger("gpadvisor.lsp")
+
+SOURCES: Final = (".cu",)
+HEADERS: Final = (".cuh", ".h", ".hpp", ".hh", ".inl")
+_REMEMBERED: Final = 32
+_SETTLE_SECONDS: Final = 0.3
+_SETTLE_ROUNDS: Final = 200
+
+
+class Analyses:
+    """Runs analyses and hands their results to the workspace."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._jobs: dict[str, asyncio.Task[None]] = {}
+        self._states: dict[str, SourceState] = {}  # of sources as they were analysed
+        self._remembered: OrderedDict[str, EditorAnalysis] = OrderedDict()
+        self._profiles: dict[str, ProfileFile] = {}
+        self._one_profile = asyncio.Semaphore(1)  # leaves a worker to what the user is waiting for
+        self._scans: dict[str, asyncio.Task[None]] = {}
+        self.errors: dict[str, str] = {}  # by path of the input
+
+    @property
+    def busy(self) -> bool:
+        """Whether anything runs or waits to."""
+        return bool(self._jobs)
+
+    def cancel_all(self) -> None:
+        """Stop everything that runs."""
+        for task in [*self._jobs.values(), *self._scans.values()]:
+            task.cancel()
+
+    # Sources
+
+    def source(
+        self, path: str, *, delay: float = 0.0, asked: bool = False, model: bool = False
+    ) -> asyncio.Task[None]:
+        """Analyse a source as it is on disk; an older wish for the same source is given up."""
+        work = self._source(path, delay=delay, asked=asked, model=model)
+        return self._start(f"source:{path}", path, work)
+
+    def users_of(self, header: str) -> list[str]:
+        """Analysed sources that include a header."""
+        return [path for path, state in self._states.items() if header in state.files and path != header]
+
+    async def _source(self, path: str, *, delay: float, asked: bool, model: bool) -> None:
+        session, workspace = self._session, self._session.workspace
+        if delay:
+            await asyncio.sleep(delay)
+        folder = workspace.folder_of(path)
+        settings = folder.settings
+        wanted = {**_analysis_settings(settings), "model": model or settings.analysis_model == "onSave"}
+        state = await asyncio.to_thread(source_state, path, folder.path, json.dumps(wanted, sort_keys=True))
+        if state is None:
+            return
+        shown = workspace.entries.get(f"source:{path}")
+        if shown is not None and shown.content == state.digest and not asked:
+            return
+        analysis = None if asked else self._remembered.get(state.digest)
+        if analysis is None:
+            data = await self._run(
+                "source",
+                {"path": path, "root": str(folder.path), **wanted},
+                f"analysing {Path(path).name}",
+                settings,
+            )
+            analysis = await asyncio.to_thread(from_json, data, EditorAnalysis)
+            self._remember(state.digest, analysis)
+        named = frozenset(resolved(file.local) for file in analysis.files if file.local is not None)
+        self._states[path] = SourceState(digest=state.digest, files=state.files | named)
+        entry = Entry(
+            key=f"source:{path}", analysis=analysis, is_profile=False, age=0.0, content=state.digest
+        )
+        session.show(workspace.put(entry))
+
+    def _remember(self, digest: str, analysis: EditorAnalysis) -> None:
+        self._remembered[digest] = analysis
+        while len(self._remembered) > _REMEMBERED:
+            self._remembered.popitem(last=False)
+
+    # Profiles
+
+    def scan(self, folder: Folder, delay: float = 0.0) -> None:
+        """Look for profiles of a folder that are new, changed or gone."""
+        key = str(folder.path)
+        known = self._scans.pop(key, None)
+        if known is not None:
+            known.cancel()
+        self._scans[key] = asyncio.ensure_future(self._scan(folder, delay))
+
+    async def _scan(self, folder: Folder, delay: float) -> None:
+        await asyncio.sleep(delay)
+        settings, workspace = folder.settings, self._session.workspace
+        if not (settings.enable and settings.profiles_enable and workspace.may_read(str(folder.path))):
+            return
+        found = await asyncio.to_thread(
+            find_profiles, folder.path, settings.profiles_patterns, settings.profiles_max
+        )
+        for path in [at for at in self._profiles if Path(at).is_relative_to(folder.path)]:
+            if look_at(path) is None:
+                self._forget(path)
+        for one in found:
+            if self._profiles.get(one.path) != one:
+                self.profile(one.path)
+
+    def profile(self, path: str, *, launch: int | None = None) -> asyncio.Task[None]:
+        """Read a profile and show it; ``launch`` instead of the longest one of its kernel."""
+        return self._start(f"profile:{path}", path, self._profile(path, launch))
+
+    def _forget(self, path: str) -> None:
+        self._profiles.pop(path, None)
+        self.errors.pop(path, None)
+        self._session.show(self._session.workspace.remove(f"profile:{path}"))
+
+    async def _profile(self, path: str, launch: int | None) -> None:
+        session, workspace = self._session, self._session.workspace
+        async with self._one_profile:
+            seen = await _settled(path)
+            if seen is None:
+                raise GpadvisorError(f"{path} is no file, or is empty; give a report or a snapshot")
+            self._profiles[path] = seen
+            folder = workspace.folder_of(path)
+            arguments: dict[str, Any] = {"path": path, "root": str(folder.path)}
+            if launch is not None:
+                arguments["launch"] = launch
+            data = await self._run("profile", arguments, f"reading {Path(path).name}", folder.settings)
+            analysis = await asyncio.to_thread(from_json, data, EditorAnalysis)
+        key = f"profile:{path}"
+        entry = Entry(
+            key=key,
+            analysis=analysis,
+            is_profile=True,
+            age=seen.modified_ns / 1e9,
+            content=analysis.sha256,
+            history=() if launch is not None else self._history(key, analysis, seen.modified_ns / 1e9),
+        )
+        session.show(workspace.put(entry))
+
+    def _history(self, key: str, analysis: EditorAnalysis, age: float) -> tuple[LedgerEntry, ...]:
+        """What the newest older profile with a common kernel promised; the one just replaced comes first."""
+        replaced = self._session.workspace.entries.get(key)
+        if replaced is not None and replaced.content != analysis.sha256:
+            return ledger(replaced.analysis, analysis)
+        if replaced is not None:
+            return replaced.history
+        older = [one for one in self._session.workspace.entries.values() if one.is_profile and one.age < age]
+        names = {kernel.base_name for kernel in analysis.kernels}
+        for one in sorted(older, key=lambda entry: -entry.age):
+            if names & {kernel.base_name for kernel in one.analysis.kernels}:
+                return ledger(one.analysis, analysis)
+        return ()
+
+    # Both
+
+    def _start(self, key: str, path: str, work: Any) -> asyncio.Task[None]:
+        known = self._jobs.get(key)
+        if known is not None:
+            known.cancel()
+        task = asyncio.ensure_future(self._guarded(path, work))
+        self._jobs[key] = task
+        task.add_done_callback(lambda done: self._ended(key, done))
+        return task
+
+    def _ended(self, key: str, done: asyncio.Task[None]) -> None:
+        if self._jobs.get(key) is done:
+            del self._jobs[key]
+        if not done.cancelled():
+            done.exception()  # whoever waits for the task gets it; for all others it was reported
+        if not self._session.closing:
+            self._session.publisher.say_all()
+
+    async def _guarded(self, path: str, work: Any) -> None:
+        """Keep the sentence of what went wrong for the status; say aloud what concerns the server itself."""
+        try:
+            await work
+        except asyncio.CancelledError:
+            raise
+        except GpadvisorError as error:
+            log.warning("%s: %s", path, error)
+            self.errors[path] = str(error)
+            if isinstance(error, WorkerError):
+                self._session.say_once(str(error))
+            raise
+        except Exception as error:
+            log.exception("%s: analysis failed", path)
+            self.errors[path] = f"internal error, {type(error).__name__}: {error}"
+            raise
+        else:
+            self.errors.pop(path, None)
+
+    async def _run(self, job: str, arguments: dict[str, Any], title: str, settings: EditorSettings) -> Any:
+        session = self._session
+        session.publisher.say_all()
+
+        def start(said: Callable[[str], None]) -> Any:
+            return session.workers.run(
+                job, arguments, timeout_seconds=settings.analysis_timeout_seconds, progress=said
+            )
+
+        return await with_progress(
+            session.server if session.client.progress else None, f"GPA: {title}", start
+        )
+
+
+def _analysis_settings(settings: EditorSettings) -> dict[str, Any]:
+    """What of the editor's settings decides an analysis."""
+    return {"arch": settings.analysis_arch, "flags": list(settings.analysis_flags)}
+
+
+async def _settled(path: str) -> ProfileFile | None:
+    """A file once it does not grow any more: profilers write for a while."""
+    seen = look_at(path)
+    for _ in range(_SETTLE_ROUNDS):
+        await asyncio.sleep(_SETTLE_SECONDS)
+        now = look_at(path)
+        if now == seen:
+            return now
+        seen = now
+    return seen

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The editor's values as LSP's, in the client's units and as far as the client knows them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import Final
+
+from lsprotocol import types as lsp
+
+from gpadvisor.ide.diagnostics import SOURCE, Shown
+from gpadvisor.ide.hints import Hint, HintPart
+from gpadvisor.ide.options import Severity
+from gpadvisor.ide.values import Place
+from gpadvisor.lsp.capabilities import ClientFeatures
+from gpadvisor.lsp.layers import PlacedLayer
+from gpadvisor.lsp.texts import Encoding, Text
+
+_SEVERITIES: Final = {
+    Severity.WARNING: lsp.DiagnosticSeverity.Warning,
+    Severity.INFORMATION: lsp.DiagnosticSeverity.Information,
+    Severity.HINT: lsp.DiagnosticSeverity.Hint,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Converter:
+    """What conversions depend on, apart from the value."""
+
+    client: ClientFeatures
+    encoding: Encoding
+    uri_of: Callable[[str], str]  # of a resolved path
+    texts: Mapping[str, Text]  # open ones by resolved path
+
+    def position(self, text: Text, line: int, column: int) -> lsp.Position:
+        """A place with a line from 1 and a column in code points."""
+        return lsp.Position(line=line - 1, character=text.units(line - 1, column, self.encoding))
+
+    def range(self, text: Text, line: int, start: int, end: int) -> lsp.Range:
+        """Part of one line."""
+        return lsp.Range(start=self.position(text, line, start), end=self.position(text, line, end))
+
+    def line_end(self, text: Text, line: int) -> lsp.Position:
+        """Behind the last letter of a line."""
+        return self.position(text, line, len(text.line(line - 1)))
+
+    def location(self, place: Place, local: Mapping[str, str]) -> lsp.Location | None:
+        """A place in today's text; None where its file is not on this machine."""
+        path = local.get(place.file)
+        if path is None:
+            return None
+        text, line = self.texts.get(path), max(place.line, 1)
+        start = end = lsp.Position(line=line - 1, character=0)
+        if text is not None:
+            words = text.line(line - 1)
+            start = self.position(text, line, len(words) - len(words.lstrip()))
+            end = self.line_end(text, line)
+        return lsp.Location(uri=self.uri_of(path), range=lsp.Range(start=start, end=end))
+
+    def diagnostic(
+        self, shown: Shown, text: Text, layer: PlacedLayer, local: Mapping[str, str]
+    ) -> lsp.Diagnostic:
+        """One diagnostic; related places go into the message where the client shows none."""
+        message = shown.message
+        related = None
+        if self.client.related_information:
+            related = [
+                lsp.DiagnosticRelatedInformation(location=location, message=entry.message)
+                for entry in shown.related
+                if (location := self.location(entry.place, local)) is not None
+            ]
+        elif shown.related:
+            lines = [
+                f"{PurePath(entry.place.file).name}:{entry.place.line}: {entry.message}"
+                for entry in shown.related
+            ]
+            message = "\n".join([message, *lines])
+        page = None
+        if shown.page is not None and self.client.code_description:
+            page = lsp.CodeDescription(href=shown.page)
+        return lsp.Diagnostic(
+            range=self.range(text, shown.line, shown.start, shown.end),
+            message=message,
+            severity=_SEVERITIES[shown.severity],
+            code=shown.code,
+            code_description=page,
+            source=SOURCE,
+            tags=[lsp.DiagnosticTag.Unnecessary] if shown.faded else None,
+            related_information=related or None,
+            data={"finding": shown.id, "profile": layer.analysis.sha256}
+            if self.client.diagnostic_data
+            else None,
+        )
+
+    def hint(self, hint: Hint, text: Text, local: Mapping[str, str]) -> lsp.InlayHint:
+        """One hint behind its line."""
+        parts = [self._part(part, local) for part in hint.parts]
+        return lsp.InlayHint(
+            position=self.line_end(text, hint.line), label=parts, tooltip=hint.tooltip, padding_left=True
+        )
+
+    def _part(self, part: HintPart, local: Mapping[str, str]) -> lsp.InlayHintLabelPart:
+        place = None if part.place is None else self.location(part.place, local)
+        return lsp.InlayHintLabelPart(value=part.text, tooltip=part.tooltip, location=place)
+
+
+def overlaps(diagnostics: Sequence[lsp.Diagnostic], wanted: lsp.Range) -> list[lsp.Diagnostic]:
+    """Those on lines of a range."""
+    return [
+        one
+        for one in diagnostics
+        if one.range.start.line <= wanted.end.line and one.range.end.line >= wanted.start.line
+    ]

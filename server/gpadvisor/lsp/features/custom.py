@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Requests that only our client sends: machine code, kernels to pick from, rule pages, debug information."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gpadvisor.lsp.debug_information import debug_information
+from gpadvisor.lsp.kernels import kernel_choices
+from gpadvisor.lsp.machine_code import machine_code
+from gpadvisor.lsp.protocol import (
+    DEBUG_INFORMATION,
+    EXPLAIN,
+    KERNELS,
+    SASS,
+    DebugInformationResult,
+    ExplainParams,
+    ExplainResult,
+    KernelsParams,
+    KernelsResult,
+    SassParams,
+)
+from gpadvisor.lsp.refusals import answered, refusing
+from gpadvisor.lsp.wire import from_wire, to_wire
+from gpadvisor.workflow.rule_pages import rule_page
+
+if TYPE_CHECKING:
+    from gpadvisor.lsp.server import Server
+
+
+def register(server: Server) -> None:
+    """Register the handlers."""
+    session = server.session
+
+    @server.feature(SASS)
+    async def sass(params: object) -> object:
+        return to_wire(await answered(machine_code(session, from_wire(params, SassParams))))
+
+    @server.feature(KERNELS)
+    async def kernels(params: object) -> object:
+        asked = from_wire(params, KernelsParams)
+        return to_wire(KernelsResult(choices=await kernel_choices(session, asked.uri)))
+
+    @server.feature(EXPLAIN)
+    def explain(params: object) -> object:
+        with refusing():
+            return to_wire(ExplainResult(markdown=rule_page(from_wire(params, ExplainParams).code)))
+
+    @server.feature(DEBUG_INFORMATION)
+    def information(_params: object) -> object:
+        return to_wire(DebugInformationResult(markdown=debug_information(session)))

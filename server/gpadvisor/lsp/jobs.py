@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a worker can do: each job takes and gives JSON values and calls one function of ``workflow``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+from gpadvisor.errors import ToolError
+from gpadvisor.lsp.codec import to_json
+from gpadvisor.lsp.worker import Job
+from gpadvisor.toolchain.discovery import find_tools
+from gpadvisor.toolchain.nvrtc import find_nvrtc
+from gpadvisor.workflow.cache import Cache, cache_folder
+from gpadvisor.workflow.editor import analyse_for_editor, sass_for_editor
+from gpadvisor.workflow.request import Request
+from gpadvisor.workflow.settings import Settings, find_settings
+
+Said = Callable[[str], None]
+
+
+def _warm(_arguments: dict[str, Any], _said: Said) -> object:
+    """Find the tools, which asks each for its version; they are remembered in this process."""
+    for name in ("nvcc", "nvdisasm"):
+        try:
+            find_tools(name)
+        except ToolError:
+            continue
+    find_nvrtc()
+    return None
+
+
+def _analyse(arguments: dict[str, Any], said: Said) -> object:
+    path = Path(arguments["path"])
+    request = _request(arguments, path)
+    return to_json(analyse_for_editor(path, request, said, _cache()))
+
+
+def _sass(arguments: dict[str, Any], said: Said) -> object:
+    path = Path(arguments["path"])
+    request = _request(arguments, path)
+    return to_json(sass_for_editor(path, request, said, _cache(), kernel=arguments["kernel"]))
+
+
+def _doctor(_arguments: dict[str, Any], _said: Said) -> object:
+    from gpadvisor.profiler.doctor import render_text  # noqa: PLC0415  # seldom asked for
+    from gpadvisor.workflow.doctoring import examine_machine  # noqa: PLC0415  # the same
+
+    return render_text(examine_machine(), width=100, color=False)
+
+
+def _request(arguments: dict[str, Any], path: Path) -> Request:
+    """The request that the project's and the editor's settings make."""
+    root = Path(arguments["root"])
+    settings = find_settings(path.parent if path.is_relative_to(root) else root).settings
+    settings = _edited(settings, arguments)
+    launch = arguments.get("launch")
+    return Request(
+        settings=settings,
+        root=root,
+        launch=None if launch is None else int(launch),
+        model=bool(arguments.get("model")) and bool(settings.launches),
+    )
+
+
+def _edited(settings: Settings, arguments: dict[str, Any]) -> Settings:
+    """The project's settings, with what the editor sets instead."""
+    if arguments.get("arch"):
+        settings = replace(settings, arch=str(arguments["arch"]))
+    if arguments.get("flags"):
+        settings = replace(settings, flags=tuple(map(str, arguments["flags"])))
+    return settings
+
+
+def _cache() -> Cache:
+    return Cache(cache_folder())
+
+
+JOBS: Final[dict[str, Job]] = {
+    "warm": _warm,
+    "source": _analyse,
+    "profile": _analyse,
+    "sass": _sass,
+    "doctor": _doctor,
+}

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What of several analyses a file shows: each kernel from its newest profile, machine code for the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from gpadvisor.ide.placing import PlacedFile
+from gpadvisor.ide.values import EditorAnalysis, FileAnalysis, Freshness, LedgerEntry
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Entry:
+    """One analysis and what it was made of."""
+
+    key: str  # of the input: a newer one takes its place
+    analysis: EditorAnalysis
+    is_profile: bool
+    age: float  # when it was taken, for the order; larger is newer
+    content: str = ""  # digest of everything that it depends on
+    history: tuple[LedgerEntry, ...] = ()  # what predictions of earlier profiles came to
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Layer:
+    """One analysis as far as one file shows it."""
+
+    entry: Entry
+    analysis: EditorAnalysis  # with the kernels that are shown
+    file: FileAnalysis
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PlacedLayer:
+    """A layer in today's text."""
+
+    entry: Entry
+    analysis: EditorAnalysis
+    file: PlacedFile
+    files: Mapping[str, PlacedFile] = field(default_factory=dict)  # others of the analysis, where known
+
+
+def layers_of(candidates: Sequence[tuple[Entry, FileAnalysis]]) -> tuple[Layer, ...]:
+    """Profiles before machine code, newest first; a kernel is shown from the first that has it.
+
+    Machine code keeps all its kernels: ``settled`` takes out what a profile says better.
+    """
+    order = sorted(candidates, key=lambda pair: (not pair[0].is_profile, -pair[0].age, pair[0].key))
+    seen: set[str] = set()
+    layers = []
+    for entry, file in order:
+        here = _kernels_in(file)
+        shown = here - seen if entry.is_profile else here
+        seen |= here
+        if shown or not here:
+            layers.append(_restricted(entry, file, shown, whole=shown == here))
+    return tuple(layers)
+
+
+def _kernels_in(file: FileAnalysis) -> frozenset[str]:
+    """Mangled names of kernels with samples or findings in a file."""
+    found = {line.kernel for line in file.lines}
+    return frozenset(found | {finding.kernel for finding in file.findings})
+
+
+def _restricted(entry: Entry, file: FileAnalysis, shown: frozenset[str], *, whole: bool) -> Layer:
+    if whole:
+        return Layer(entry=entry, analysis=entry.analysis, file=file)
+    kernels = tuple(kernel for kernel in entry.analysis.kernels if kernel.kernel in shown)
+    return Layer(
+        entry=entry,
+        analysis=replace(entry.analysis, kernels=kernels),
+        file=replace(
+            file,
+            findings=tuple(finding for finding in file.findings if finding.kernel in shown),
+            lines=tuple(line for line in file.lines if line.kernel in shown),
+        ),
+    )
+
+
+def settled(layers: Sequence[PlacedLayer]) -> tuple[PlacedLayer, ...]:
+    """Take out what a layer before says better.
+
+    A profile has judged its kernel's unchanged lines: findings of the machine code alone remain on lines
+    that are new or edited since, and no rule is shown twice on a line. Of kernels with a profile, the machine
+    code brings no lens.
+    """
+    done: list[PlacedLayer] = []
+    said: set[tuple[str, int]] = set()
+    measured: set[str] = set()
+    judged: dict[int, set[str]] = {}
+    for layer in layers:
+        kept = layer
+        if not layer.entry.is_profile and done:
+            kept = _without(layer, said, judged, measured)
+        done.append(kept)
+        said |= {(one.finding.code, one.line) for one in kept.file.findings}
+        if layer.entry.is_profile:
+            names = {kernel.kernel for kernel in layer.analysis.kernels}
+            measured |= names
+            for now in _fresh_lines(layer.file):
+                judged.setdefault(now, set()).update(names)
+    return tuple(done)
+
+
+def _fresh_lines(file: PlacedFile) -> set[int]:
+    """Today's lines that stand as the profile saw them."""
+    pairs = {**file.map.kept, **file.map.moved}
+    return {now for then, now in pairs.items() if file.map.now(then)[1] is Freshness.FRESH}
+
+
+def _without(
+    layer: PlacedLayer, said: set[tuple[str, int]], judged: Mapping[int, set[str]], measured: set[str]
+) -> PlacedLayer:
+    findings = tuple(
+        one
+        for one in layer.file.findings
+        if (one.finding.code, one.line) not in said and one.finding.kernel not in judged.get(one.line, ())
+    )
+    kernels = tuple(kernel for kernel in layer.analysis.kernels if kernel.kernel not in measured)
+    lines = tuple(one for one in layer.file.lines if one.data.kernel not in measured)
+    return replace(
+        layer,
+        analysis=replace(layer.analysis, kernels=kernels),
+        file=replace(layer.file, findings=findings, lines=lines),
+    )

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the user's own profile command, and shows the profile that it writes."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from gpadvisor.errors import GpadvisorError, ToolError, UsageError
+from gpadvisor.lsp.finding import find_profiles
+from gpadvisor.lsp.processes import kill_tree
+from gpadvisor.lsp.progress import with_progress
+
+if TYPE_CHECKING:
+    from gpadvisor.lsp.session import Session
+
+log: Final = logging.getLogger("gpadvisor.lsp")
+FOLDER: Final = "gpadvisor-profiles"
+_LINE_BYTES: Final = 1 << 16
+
+
+class ProfileRunner:
+    """One run at a time."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._running = False
+
+    async def quietly(self, path: str) -> None:
+        """After a save: what goes wrong is said once."""
+        with contextlib.suppress(asyncio.CancelledError):
+            try:
+                await self.run(path)
+            except GpadvisorError as error:
+                self._session.say_once(str(error))
+
+    async def run(self, path: str) -> str:
+        """Run the command for a source; a sentence on what came of it.
+
+        Raises:
+            UsageError: no command is set, nothing is trusted, or one is running.
+            ToolError: the command failed, took too long, or wrote no profile.
+        """
+        session = self._session
+        if not session.workspace.trusted:
+            raise UsageError("the workspace is not trusted: no command is run")
+        folder = session.workspace.folder_of(path)
+        settings = folder.settings
+        if not settings.profile_command:
+            raise UsageError(
+                "gpadvisor.profile.command is not set; set it to a command that writes a profile"
+            )
+        if self._running:
+            raise UsageError("the profile command is running already")
+        target = folder.path / FOLDER / time.strftime("%Y%m%d-%H%M%S")
+        command = [_filled(word, path, folder.path, target) for word in settings.profile_command]
+        self._running = True
+        try:
+            target.parent.mkdir(exist_ok=True)
+            server = session.server if session.client.progress else None
+            work = _Run(command, folder.path, settings.profile_timeout_seconds)
+            started = time.time_ns()
+            await with_progress(server, "GPA: profiling", work)
+        finally:
+            self._running = False
+        written = [
+            one
+            for one in find_profiles(folder.path, settings.profiles_patterns, settings.profiles_max)
+            if one.modified_ns >= started - 10_000_000_000
+        ]
+        if not written:
+            raise ToolError(f"{Path(command[0]).name} ended well but wrote no profile below {folder.path}")
+        await session.analyses.profile(written[0].path)
+        return f"{Path(written[0].path).name} is shown"
+
+
+class _Run:
+    """One run of the command, in a session of its own; cancelling it ends all that it started."""
+
+    def __init__(self, command: list[str], folder: Path, timeout_seconds: float) -> None:
+        self._command, self._folder, self._timeout_seconds = command, folder, timeout_seconds
+
+    async def __call__(self, said: Callable[[str], None]) -> None:
+        name = Path(self._command[0]).name
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *self._command,
+                cwd=self._folder,
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.STDOUT,
+                start_new_session=True,
+                limit=_LINE_BYTES,
+            )
+        except (OSError, ValueError) as error:
+            raise ToolError(
+                f"{self._command[0]} cannot be started ({error}); check gpadvisor.profile.command"
+            ) from error
+        last = ""
+        try:
+            async with asyncio.timeout(self._timeout_seconds):
+                while process.stdout is not None and (line := await _line(process.stdout)) is not None:
+                    if line:
+                        last = line
+                        log.info("%s: %s", name, line)
+                        said(line[:80])
+                await process.wait()
+        except TimeoutError as error:
+            raise ToolError(
+                f"{name} did not end within {self._timeout_seconds:g} s and was stopped; "
+                "raise gpadvisor.profile.timeoutSeconds"
+            ) from error
+        finally:
+            if process.returncode is None:
+                kill_tree(process.pid)
+                await process.wait()
+        if process.returncode:
+            raise ToolError(f"{name} ended with status {process.returncode}: {last[:300]}")
+
+
+async def _line(stream: asyncio.StreamReader) -> str | None:
+    """The next line; empty for one that is too long; None at the end."""
+    try:
+        line = await stream.readline()
+    except ValueError:
+        return ""
+    return line.decode("utf-8", "replace").strip() if line else None
+
+
+def _filled(word: str, path: str, folder: Path, target: Path) -> str:
+    """A word of the command with its placeholders filled; no shell sees it."""
+    for name, value in (("file", path), ("workspaceFolder", str(folder)), ("profile", str(target))):
+        word = word.replace(f"${{{name}}}", value)
+    return word

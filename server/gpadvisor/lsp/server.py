@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The server: the library's, with texts of our own, and every feature registered."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import sys
+from collections.abc import Generator
+from typing import Any, BinaryIO, Final
+
+from lsprotocol import converters
+from lsprotocol import types as lsp
+from pygls.exceptions import FeatureRequestError
+from pygls.lsp.server import LanguageServer
+from pygls.protocol import (
+    JsonRPCNotification,
+    JsonRPCRequestMessage,
+    JsonRPCResponseMessage,
+    LanguageServerProtocol,
+    lsp_method,
+)
+
+from gpadvisor import __version__
+from gpadvisor.lsp.features import (
+    code_actions,
+    code_lenses,
+    commands,
+    custom,
+    hovers,
+    inlay_hints,
+    lifecycle,
+)
+from gpadvisor.lsp.profile_runner import ProfileRunner
+from gpadvisor.lsp.session import Session
+
+log: Final = logging.getLogger("gpadvisor.lsp")
+_PARENT_SECONDS: Final = 2.0
+FEATURES: Final = (lifecycle, code_lenses, inlay_hints, hovers, code_actions, commands, custom)
+
+
+class _Protocol(LanguageServerProtocol):
+    """The library's protocol; texts are kept by ``workspace`` alone, which splits lines as LSP says."""
+
+    @lsp_method(lsp.TEXT_DOCUMENT_DID_OPEN)
+    def lsp_text_document__did_open(self, params: lsp.DidOpenTextDocumentParams) -> Generator[Any, Any, None]:
+        """Hand on."""
+        yield self.fm.features[lsp.TEXT_DOCUMENT_DID_OPEN], (params,), None
+
+    @lsp_method(lsp.TEXT_DOCUMENT_DID_CHANGE)
+    def lsp_text_document__did_change(
+        self, params: lsp.DidChangeTextDocumentParams
+    ) -> Generator[Any, Any, None]:
+        """Hand on."""
+        yield self.fm.features[lsp.TEXT_DOCUMENT_DID_CHANGE], (params,), None
+
+    @lsp_method(lsp.TEXT_DOCUMENT_DID_CLOSE)
+    def lsp_text_document__did_close(
+        self, params: lsp.DidCloseTextDocumentParams
+    ) -> Generator[Any, Any, None]:
+        """Hand on."""
+        yield self.fm.features[lsp.TEXT_DOCUMENT_DID_CLOSE], (params,), None
+
+
+class Server(LanguageServer):
+    """One server, one client."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            name="gpadvisor",
+            version=__version__,
+            protocol_cls=_Protocol,
+            converter_factory=_converter,
+            max_workers=4,
+        )
+        self.session = Session(self)
+        self.profile_runner = ProfileRunner(self.session)
+        for feature in FEATURES:
+            feature.register(self)
+
+    def report_server_error(self, error: Exception, source: Any) -> None:
+        """Requests are answered with their error; what else goes wrong is in the log."""
+        if source is not FeatureRequestError:
+            log.error("%s", error)
+
+    async def watch_parent(self) -> None:
+        """End when the client's process has: its pipe may be held open by others."""
+        parent = self.process_id
+        while parent and not self.session.closing:
+            await asyncio.sleep(_PARENT_SECONDS)
+            if not _alive(parent):
+                log.warning("the client (process %d) is gone", parent)
+                await self.session.close()
+                logging.shutdown()
+                os._exit(0)  # a thread still waits for the pipe
+
+
+def serve_streams(source: BinaryIO, wire: BinaryIO) -> None:
+    """Serve until the client says exit or closes the stream."""
+    Server().start_io(source, wire)
+
+
+def serve_port(port: int) -> None:
+    """Serve one client on the loopback address, for debugging."""
+    Server().start_tcp("127.0.0.1", port)
+
+
+def log_to_stderr() -> None:
+    """Our own log at the level of the settings, the library's where something is wrong."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    logging.basicConfig(level=logging.WARNING, handlers=[handler])
+    logging.getLogger("gpadvisor").setLevel(logging.INFO)
+    logging.getLogger("pygls.protocol.json_rpc").setLevel(logging.CRITICAL)
+
+
+def _alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True
+
+
+def _converter() -> Any:
+    """The library's own, but parameters of messages that it does not know stay as they came."""
+    converter = converters.get_converter()
+    for kind in (JsonRPCRequestMessage, JsonRPCResponseMessage, JsonRPCNotification):
+        converter.register_structure_hook(kind, lambda data, cls: cls(**data))
+    return converter
