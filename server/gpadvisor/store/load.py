@@ -43,7 +43,7 @@ def load_bytes(data: bytes) -> Profile:
 
 
 def load_profile(path: Path) -> Profile:
-    """Read a profile file or a collection in this process; foreign ones go through ``load_profile_isolated``."""
+    """Read a profile file or a collection here; foreign ones go through ``load_profile_isolated``."""
     from gpadvisor.store.collection import is_collection, read_collection  # noqa: PLC0415 start-up cost
 
     collected = is_collection(path)

@@ -68,7 +68,8 @@ def build_library(cupti: Cupti, folder: Path, *, flags: Sequence[str] = ()) -> I
     """
     if sys.platform != "linux":
         raise ToolNotFoundError(
-            f"the cupti collector works on Linux, not on {sys.platform}; collect there, or use --collector ncu"
+            f"the cupti collector works on Linux, not on {sys.platform};"
+            " collect there, or use --collector ncu"
         )
     compiler = find_compiler()
     sources = _sources()
@@ -151,6 +152,6 @@ def _compile(
     if output.status != 0:
         raise ToolFailedError(
             f"the injection library could not be built: {describe_failure(Path(compiler[0]).name, output)};"
-            f" it was compiled against CUPTI {cupti.api_version} ({cupti.origin}): try another compiler in CC,"
-            " or use --collector ncu"
+            f" it was compiled against CUPTI {cupti.api_version} ({cupti.origin}):"
+            " try another compiler in CC, or use --collector ncu"
         )

@@ -54,9 +54,9 @@ def find_cupti(*, driver: int | None = None) -> Cupti:
     if not fitting:
         have = ", ".join(sorted({f"CUDA {one.major}" for one in every}))
         raise ToolNotFoundError(
-            f"the driver knows CUDA up to {release // 1000}.{release % 1000 // 10}, and CUPTI is here for {have}"
-            f" only; install nvidia-cuda-cupti-cu{release // 1000} with nvidia-cuda-runtime-cu{release // 1000},"
-            " or update the driver"
+            f"the driver knows CUDA up to {release // 1000}.{release % 1000 // 10}, and CUPTI is here for"
+            f" {have} only; install nvidia-cuda-cupti-cu{release // 1000} with"
+            f" nvidia-cuda-runtime-cu{release // 1000}, or update the driver"
         )
     return max(fitting, key=lambda one: one.major) if release else fitting[0]
 

@@ -108,7 +108,7 @@ def executions(process: Process) -> Iterator[Execution]:
 def _reported(kernel: KernelRow, launch: LaunchRow | None) -> Execution:
     cluster = kernel.cluster if all(kernel.cluster) else None
     time = kernel.end_ns - kernel.start_ns
-    correlations = (kernel.correlation,)
+    correlations: tuple[int, ...] = (kernel.correlation,)
     if launch is not None:
         correlations = tuple(
             dict.fromkeys((kernel.correlation, launch.correlation, launch.outer or launch.correlation))

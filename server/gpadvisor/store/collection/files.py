@@ -96,7 +96,7 @@ def stored_cubins(path: Path) -> Iterator[tuple[str, bytes]]:
 
 
 def live_counters(path: Path) -> Live:
-    """The counters of a collection that may still be growing; files that are just being made count nothing."""
+    """The counters of a collection that may still grow; files that are just being made count nothing."""
     processes = launches = samples = kernels = lost = size = 0
     for entry in path.glob(f"*{SUFFIX}"):
         try:

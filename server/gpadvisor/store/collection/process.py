@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -196,8 +197,8 @@ def _note(process: Process, payload: memoryview) -> None:
 
 
 def _device(process: Process, payload: memoryview) -> None:
-    index, *row, size, _ = layout.DEVICE.unpack_from(payload)
-    process.devices[index] = DeviceRow(*row, _text(payload, layout.DEVICE.size, size))
+    row = layout.DEVICE.unpack_from(payload)
+    process.devices[row[0]] = DeviceRow._make((*row[1:10], _text(payload, layout.DEVICE.size, row[10])))
 
 
 def _context(process: Process, payload: memoryview) -> None:
@@ -226,7 +227,7 @@ def _name(process: Process, payload: memoryview) -> None:
 
 def _launch(process: Process, payload: memoryview) -> None:
     row = layout.LAUNCH.unpack_from(payload)
-    process.launches.append(LaunchRow(*row[:9], row[9:12], row[12:15], row[15]))
+    process.launches.append(LaunchRow._make((*row[:9], row[9:12], row[12:15], row[15])))
 
 
 def _failed(process: Process, payload: memoryview) -> None:
@@ -237,7 +238,8 @@ def _failed(process: Process, payload: memoryview) -> None:
 def _kernel(process: Process, payload: memoryview) -> None:
     row = layout.KERNEL.unpack_from(payload)
     # row[7] is the graph's node, which nothing needs.
-    process.kernels.append(KernelRow(*row[:7], *row[8:10], row[10:13], row[13:16], row[16:19], *row[19:22]))
+    shapes = row[10:13], row[13:16], row[16:19]
+    process.kernels.append(KernelRow._make((*row[:7], row[8], row[9], *shapes, *row[19:22])))
 
 
 def _path(process: Process, payload: memoryview) -> None:
@@ -271,7 +273,7 @@ def _samples(process: Process, payload: memoryview) -> None:
         )
 
 
-_READERS: Final = {
+_READERS: Final[Mapping[int, Callable[[Process, memoryview], None]]] = {
     Kind.PROCESS: _process,
     Kind.NOTE: _note,
     Kind.DEVICE: _device,

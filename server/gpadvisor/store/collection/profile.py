@@ -2,7 +2,8 @@
 """A collection of the cupti collector as a ``Profile``, like any other.
 
 In continuous mode samples belong to a kernel and not to a launch, so that all launches of a kernel are one
-entry, with the configuration that took most of the time; how many configurations there were is in its metrics.
+entry, with the configuration that took most of the time; how many configurations there were is in its
+metrics.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ from gpadvisor.store.collection import files
 from gpadvisor.store.collection.executions import SERIALIZED, Group, Grouping, GroupKey, group
 from gpadvisor.store.collection.notes import sentences, why_no_samples
 from gpadvisor.store.collection.process import Process, SampleTotals, read_process
-from gpadvisor.store.collection.samples import Placed, Place, Rows, own_reasons, place_samples, sampled_places
+from gpadvisor.store.collection.samples import Place, Placed, Rows, own_reasons, place_samples, sampled_places
 from gpadvisor.store.collection.stacks import call_stack
 
 _RERUN: Final = "collect again"
@@ -74,6 +75,7 @@ def collection_notes(path: Path) -> tuple[str, ...]:
 def build_profile(processes: Sequence[Process], binaries: Mapping[str, bytes], digest: str) -> Profile:
     """The profile of all processes together."""
     problems: list[Problem] = []
+    _inherit(processes)
     used = {module.sha256 for process in processes for module in process.modules}
     cubins: dict[str, Cubin] = {}
     for name in sorted(used & binaries.keys()):
@@ -103,6 +105,17 @@ def build_profile(processes: Sequence[Process], binaries: Mapping[str, bytes], d
         binaries={name: data for name, data in binaries.items() if name in needed},
         problems=tuple(dict.fromkeys(problems)),
     )
+
+
+def _inherit(processes: Sequence[Process]) -> None:
+    """What the child of a fork knows from before it: the modules, contexts and devices of its parent."""
+    by_id = {process.header.process: process for process in processes}
+    for process in processes:
+        parent = by_id.get(process.header.parent)
+        if process.forked and parent is not None and parent is not process:
+            process.modules[:0] = parent.modules
+            process.contexts = parent.contexts | process.contexts
+            process.devices = parent.devices | process.devices
 
 
 @dataclass(slots=True)
@@ -145,8 +158,9 @@ class _Builder:
             self.problems.append(
                 Problem(
                     ProblemCode.EXTERNAL_SAMPLES,
-                    f"{sum(homeless.values())} samples belong to no launch that was seen or to a function that"
-                    f" several kernels share ({names}), and are left out; serialized mode tells them apart",
+                    f"{sum(homeless.values())} samples belong to no launch that was seen or to a function"
+                    f" that several kernels share ({names}), and are left out;"
+                    " serialized mode tells them apart",
                 )
             )
 
@@ -249,7 +263,7 @@ class _Builder:
         said: list[Problem] = []
         if evidence is Evidence.STATIC:
             why = why_no_samples(self.process) or (
-                "CUPTI delivered none: it ran too briefly for the sampling period, or the process ended at once"
+                "CUPTI delivered none: it ran too briefly for the period, or the process ended at once"
             )
             said.append(Problem(ProblemCode.NO_SAMPLES, f"the collection has no PC samples of {name}: {why}"))
         if found.key.binary is None:
@@ -265,8 +279,8 @@ class _Builder:
             said.append(
                 Problem(
                     ProblemCode.TRUNCATED_SAMPLES,
-                    f"the samples cover only a part of the run: the hardware buffer was full {totals.full} times;"
-                    f" {_RERUN} with a larger buffer or a longer period",
+                    "the samples cover only a part of the run: the hardware buffer was full"
+                    f" {totals.full} times; {_RERUN} with a larger buffer or a longer period",
                 )
             )
         if placed.lost or placed.beyond:
@@ -323,10 +337,10 @@ def _configuration_problems(found: Group, share: float) -> tuple[Problem, ...]:
         said.append(
             Problem(
                 ProblemCode.MIXED_CONFIGURATIONS,
-                f"the {found.launches} launches of {name} have {count} configurations, and samples of continuous"
-                f" mode belong to all of them; the one shown has {100 * share:.0f} % of"
-                f" their {'time' if found.duration_ns else 'number'}, so that estimates which change the launch"
-                " are ranges down to no gain; serialized mode tells launches apart",
+                f"the {found.launches} launches of {name} have {count} configurations, and samples of"
+                f" continuous mode belong to all of them; the one shown has {100 * share:.0f} % of their"
+                f" {'time' if found.duration_ns else 'number'}, so that estimates which change the launch are"
+                " ranges down to no gain; serialized mode tells launches apart",
             )
         )
     if found.ambiguous:
@@ -376,16 +390,16 @@ def _unfinished(processes: Sequence[Process]) -> list[Problem]:
             said.append(
                 Problem(
                     ProblemCode.UNFINISHED_COLLECTION,
-                    f"process {header.process} was killed, crashed or left by _exit: what it had delivered until"
-                    " then is here, the samples still on the GPU are not",
+                    f"process {header.process} was killed, crashed or left by _exit: what it had delivered"
+                    " until then is here, the samples still on the GPU are not",
                 )
             )
         if damage.cut_bytes or damage.segments:
             said.append(
                 Problem(
                     ProblemCode.UNFINISHED_COLLECTION,
-                    f"the file of process {header.process} is damaged: {damage.cut_bytes} bytes are missing at its"
-                    f" end, {damage.segments} parts cannot be read to their end; the rest is used",
+                    f"the file of process {header.process} is damaged: {damage.cut_bytes} bytes are missing"
+                    f" at its end, {damage.segments} parts cannot be read to their end; the rest is used",
                 )
             )
         if header.lost_records:

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """PC samples of a process: from CUPTI's rows to the groups they belong to, and to columns.
 
-``_not_issued`` reasons are GPA's latency samples: the scheduler issued nothing in that cycle (GPA section II-A).
+``_not_issued`` reasons are GPA's latency samples: the scheduler issued nothing in that cycle (GPA section
+II-A).
 """
 
 from __future__ import annotations

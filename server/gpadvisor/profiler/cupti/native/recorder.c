@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -117,6 +118,11 @@ static struct writer *this_writer(void) {
 
 /* Blocks on the disk for a range: writing to a hole of a full disk would end the process with SIGBUS. */
 static bool reserve(int file, off_t offset, size_t bytes) {
+    struct rlimit limit;
+    /* Beyond the limit the kernel would send SIGXFSZ, which ends the application. */
+    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
+        (uint64_t)offset + bytes > (uint64_t)limit.rlim_cur)
+        return errno = EFBIG, false;
     if (fallocate(file, 0, offset, (off_t)bytes) == 0) return true;
     if (errno != EOPNOTSUPP && errno != ENOSYS && errno != EINVAL) return false;
     static const uint8_t zeros[4096];
