@@ -196,7 +196,10 @@ class _FunctionWork:
         graph, rules = self._graph, self._rules
         data = {index: one for index, one in reasons.items() if one.stall_class in SLICED}
         if data:
-            yield by_hardware(graph, use, data) if rules.wait_mask else sliced(graph, use, data, rules)
+            if rules.wait_mask:
+                yield by_hardware(graph, use, data, rules.unsampled_issues)
+            else:
+                yield sliced(graph, use, data, rules)
         for index, reason in reasons.items():
             if index in data:
                 continue

@@ -11,8 +11,9 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Final
 
-from gpadvisor.analyzer.scoreboards import waits_for
+from gpadvisor.analyzer.scoreboards import Link, waits_for
 from gpadvisor.blamer.classify import Scoreboard, dependency_class, scoreboard_of, stalls_as
+from gpadvisor.blamer.completion import waiting_weights
 from gpadvisor.blamer.graph import Candidates, Edge, FunctionGraph
 from gpadvisor.blamer.pruning import barrier_rule, dominator_rule, latency_rule, path_rules, reason_rule
 from gpadvisor.blamer.rules import Budget
@@ -25,13 +26,16 @@ from gpadvisor.model.stalls import StallClass, StallReason
 _MAX_STALL_CYCLES: Final = 15
 
 
-def by_hardware(graph: FunctionGraph, use: int, reasons: Mapping[int, StallReason]) -> UseResult:
+def by_hardware(
+    graph: FunctionGraph, use: int, reasons: Mapping[int, StallReason], unsampled_issues: int
+) -> UseResult:
     """Sources of the scoreboard and fixed-latency stalls of one use.
 
     Args:
         graph: of the function.
         use: the sampled instruction.
         reasons: its dependency stall reasons by index.
+        unsampled_issues: issues of a def that has none.
     """
     edges = Candidates(graph, use)
     found: dict[int, Found] = {}
@@ -39,25 +43,45 @@ def by_hardware(graph: FunctionGraph, use: int, reasons: Mapping[int, StallReaso
         if reason.stall_class is StallClass.FIXED_LATENCY:
             found[index] = _fixed_latency(graph, use, edges)
         elif reason.stall_class in {StallClass.MEMORY, StallClass.EXECUTION}:
-            found[index] = _scoreboard(graph, use, edges, reason)
+            found[index] = _scoreboard(graph, use, edges, reason, unsampled_issues)
     observed = {reason.stall_class for reason in reasons.values()}
     return UseResult((), found, edges, partial(_explain, graph, use, observed))
 
 
-def _scoreboard(graph: FunctionGraph, use: int, edges: Candidates, reason: StallReason) -> Found:
+def _scoreboard(
+    graph: FunctionGraph, use: int, edges: Candidates, reason: StallReason, unsampled_issues: int
+) -> Found:
     wanted = scoreboard_of(reason)
     if waits_for(graph.instructions[use]):
-        left = _still_running(graph, _fitting(graph, edges.linked, wanted))
+        left = _still_running(graph, _copies(graph, _fitting(graph, edges.linked, wanted)))
     else:
         left = _without_wait(graph, edges, wanted)
-    for edge in left:
+    if not left:
+        return UNATTRIBUTED
+    weighted = waiting_weights(graph, left, unsampled_issues)
+    graph.measure([edge for edge, _ in weighted])
+    for edge, _ in weighted:
         edge.alive = True
-    graph.measure(left)
-    sources = tuple(
-        Source(edge, dependency_class(graph.instructions[edge.definition], edge.kind), edge.distance)
-        for edge in left
+    # The distance is shown; what Eq. 1 divides by is in the weight.
+    return Found(
+        tuple(
+            Source(edge, dependency_class(graph.instructions[edge.definition], edge.kind), 1, weight)
+            for edge, weight in weighted
+        )
     )
-    return Found(sources) if sources else UNATTRIBUTED
+
+
+def _copies(graph: FunctionGraph, edges: list[Edge]) -> list[Edge]:
+    """Without the commit of a group whose copies are known: it holds the scoreboard for them."""
+    groups = {one for edge in edges if Link.GROUP in edge.links for one in edge.registers}
+    left = []
+    for edge in edges:
+        commits = graph.instructions[edge.definition].opcode == "LDGDEPBAR"
+        if commits and groups.intersection(edge.registers):
+            edge.cut(PruneRule.BARRIER, "it commits copies to a group, and those are what is waited for")
+        else:
+            left.append(edge)
+    return left
 
 
 def _fitting(graph: FunctionGraph, linked: list[Edge], wanted: Scoreboard) -> list[Edge]:
