@@ -8,6 +8,9 @@ from numpy.typing import NDArray
 
 from gpadvisor.model.advice import Match
 from gpadvisor.model.blame import Blame
+from gpadvisor.model.stalls import StallClass
+
+_TURNS = frozenset({StallClass.NOT_SELECTED, StallClass.PIPE_THROTTLE})
 
 
 def matched_rows(match: Match) -> NDArray[np.intp]:
@@ -25,3 +28,11 @@ def matched_samples(blame: Blame, match: Match) -> int:
 def matched_latency(blame: Blame, match: Match) -> int:
     """M^L of the paper."""
     return int(blame.rows.latency[matched_rows(match)].sum())
+
+
+def waiting_in_turn(blame: Blame) -> NDArray[np.bool_]:
+    """Rows of warps that were ready and waited for others: for an issue slot or for a pipe."""
+    waits = np.array([reason.stall_class in _TURNS for reason in blame.reasons], dtype=bool)
+    if not waits.any():
+        return np.zeros(len(blame.rows), dtype=bool)
+    return np.asarray(waits[blame.rows.reason], dtype=bool)

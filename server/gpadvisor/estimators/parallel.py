@@ -10,13 +10,16 @@ from typing import Final
 from gpadvisor.estimators.caps import Cap, cap_speedup, loads
 from gpadvisor.estimators.context import KernelContext
 from gpadvisor.estimators.interval import wilson
+from gpadvisor.estimators.matched import waiting_in_turn
 from gpadvisor.estimators.ranges import (
+    NOTABLE,
     Range,
     apply_measured_bound,
     cut_by,
     ends_text,
     factors,
     say_truncated,
+    speedup,
 )
 from gpadvisor.model.advice import Estimate, Match, ParallelTarget
 from gpadvisor.model.stalls import StallClass
@@ -90,6 +93,13 @@ def _range(context: KernelContext, match: Match, target: ParallelTarget, value: 
         ends += [_terms(target, chance.low).speedup, _terms(target, chance.high).speedup]
     factor = factors(match.adjustments)
     scaled = [1 + (end - 1) * value for end in ends for value in (factor.low, factor.high)]
+    if context.blame is not None and _spreads(target):
+        # Warps of a small grid that wait for memory alone wait as long on another SM: all that is sure to go
+        # is what they waited for each other.
+        crowded = int(context.blame.rows.samples[waiting_in_turn(context.blame)].sum())
+        scaled.append(min(value, speedup(context.blame.total_samples, crowded)))
+        if scaled[-1] < value * (1 - NOTABLE):
+            reasons.append(f"{crowded} samples waited for other warps; the rest may stay as it is")
     reasons += [f"{entry.reason} ({ends_text(entry)} of the gain)" for entry in match.adjustments]
     return Range(
         low=min(scaled), expected=1 + (value - 1) * factor.expected, high=max(scaled), reasons=reasons

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpadvisor.estimators.caps import ISSUE
+from gpadvisor.estimators.caps import ISSUE, remaining
 from gpadvisor.estimators.context import KernelContext
-from gpadvisor.estimators.matched import matched_rows, matched_samples
-from gpadvisor.estimators.ranges import sampled_range, speedup
+from gpadvisor.estimators.matched import matched_rows, matched_samples, waiting_in_turn
+from gpadvisor.estimators.ranges import NOTABLE, sampled_range, speedup
 from gpadvisor.model.advice import Estimate, Match, Relief
 from gpadvisor.model.blame import Blame
 from gpadvisor.model.stalls import StallClass
@@ -26,10 +26,26 @@ def stall_elimination(context: KernelContext, match: Match) -> Estimate:
     total = context.blame.total_samples
     matched = matched_samples(context.blame, match)
     paper = elimination_equation(total, matched)
-    result = sampled_range(
-        context, match, total, lambda factor: matched * factor, issue_relief(context.blame, match)
-    )
+    relieves = issue_relief(context.blame, match)
+    left = remaining(ISSUE, (*match.relieves, *relieves), best=False)
+    others = contention(context.blame, match) * (1 - left)
+    result = sampled_range(context, match, total, lambda factor: (matched + others) * factor, relieves)
+    if others > NOTABLE * total:
+        result.reasons.append(
+            f"{100 * (1 - left):.0f} % of the issued instructions go with it, and with them {others:.0f} "
+            "samples of other instructions that waited for their turn"
+        )
     return result.ordered(paper, elimination_text(total, matched, paper))
+
+
+def contention(blame: Blame, match: Match) -> int:
+    """Samples of what did not match that were ready, but waited for an issue slot or a pipe.
+
+    Differs from GPA: Eq. 2 keeps them all. They get fewer as the instructions do that took their turn.
+    """
+    rows = waiting_in_turn(blame)
+    rows[matched_rows(match)] = False
+    return int(blame.rows.samples[rows].sum())
 
 
 def issue_relief(blame: Blame, match: Match) -> tuple[Relief, ...]:

@@ -97,6 +97,8 @@ _CLEAR: Final = 0.8
 _LOSS: Final = -0.1
 """Low end where unrolling takes registers from other warps or code from the cache: slower by a tenth of M."""
 _FEW_TRIPS: Final = 4.0
+_SELDOM: Final = 0.125
+"""Expected of a body of several passes that a mean trip count below it leaves to few warps."""
 _SAID_LOOPS: Final = 2
 _EXPOSED: Final = 32
 """A loop of more instructions covers much of a load's latency by itself."""
@@ -359,6 +361,11 @@ def _passes(context: KernelContext, function: Function, loop: LoopId, facts: Loo
         trips, source = float(facts.trips), "by its constants"
     if trips is None or trips > _FEW_TRIPS:
         return None
+    if trips < _UNROLL and facts.trips is None:
+        return min(_SELDOM, max(0.0, trips - 1) / _FEW_TRIPS), (
+            f"it runs only {trips:.1f} passes per entry {source}, and not always as many: the {_UNROLL} "
+            "passes of an unrolled body are seldom there"
+        )
     return max(0.0, trips - 1) / _FEW_TRIPS, f"it runs only {trips:.1f} passes per entry {source}"
 
 
@@ -448,9 +455,26 @@ def _adjustments(
             ),
         )
     low = _LOSS if any(outlook.may_cost for outlook in outlooks) else 0.0
-    return (
-        Adjustment(low=low, expected=_CLEAR * mean, high=max(most, _CLEAR * mean), reason="; ".join(said)),
+    together = _overlapping(found, outlooks, blame)
+    high = max(most, _CLEAR * mean)
+    if together > high:
+        said.append(f"loads of {_UNROLL} passes in flight wait together, not only behind work of their own")
+        high = together
+    return (Adjustment(low=low, expected=_CLEAR * mean, high=high, reason="; ".join(said)),)
+
+
+def _overlapping(found: tuple[Region, ...], outlooks: list[_Outlook], blame: Blame) -> float:
+    """What all but one of the passes in flight would not wait any more, as a multiple of what Eq. 4 hides.
+
+    Differs from GPA: Eq. 4 fills latency with work of the scope, at most as much as there is. Loads of
+    several passes in flight also wait at the same time, whatever work there is.
+    """
+    weights = [latency(blame, region.rows) for region in found]
+    filled = sum(min(region.active_samples, weight) for region, weight in zip(found, weights, strict=True))
+    kept = sum(
+        weight * outlook.possible * outlook.share for weight, outlook in zip(weights, outlooks, strict=True)
     )
+    return (1 - 1 / _UNROLL) * kept / filled if filled else 0.0
 
 
 def _place(context: KernelContext, region: Region) -> str:

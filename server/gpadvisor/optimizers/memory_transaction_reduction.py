@@ -85,7 +85,7 @@ from gpadvisor.estimators.context import KernelContext, Optimizer
 from gpadvisor.estimators.stall_elimination import elimination_equation, stall_elimination
 from gpadvisor.model.advice import Adjustment, Category, Match, MeasuredBound, Rejection, Relief, Utilisation
 from gpadvisor.model.blame import Blame, DependencyClass, Role
-from gpadvisor.model.profile import KernelProfile
+from gpadvisor.model.profile import Evidence, KernelProfile
 from gpadvisor.model.stalls import StallClass
 
 _CODE: Final = "GPA106"
@@ -226,15 +226,21 @@ def _from_counters(
 
 
 def _reliefs(profile: KernelProfile, traffic: Traffic) -> tuple[Relief, ...]:
-    """How much of each unit's load is left when every access takes its fewest transactions."""
+    """How much of each unit's load is left when every access takes its fewest transactions.
+
+    Behind L1, at worst each sector that is still asked for gets through to it; at best caches keep the share
+    that they hold back today. A modelled profile says that they do: its hit rates are told, not found.
+    """
     found = []
-    for resource, now, after in (
-        (L1_DATA, traffic.l1_wavefronts, traffic.ideal_l1_wavefronts),
-        (L2, traffic.l2_sectors(profile), traffic.ideal_sectors),
-        (DRAM, traffic.dram_sectors(profile), traffic.ideal_sectors),
-    ):
-        if now is not None and now > after * _IDEAL and after > 0:
-            found.append(Relief(resource=resource, remaining=after / now, remaining_best=after / now))
+    now, after = traffic.l1_wavefronts, traffic.ideal_l1_wavefronts
+    if now > after * _IDEAL and after > 0:
+        found.append(Relief(resource=L1_DATA, remaining=after / now, remaining_best=after / now))
+    kept = traffic.ideal_sectors / traffic.sectors if traffic.sectors else 1.0
+    for resource, moved in ((L2, traffic.l2_sectors(profile)), (DRAM, traffic.dram_sectors(profile))):
+        if moved and 0 < kept < 1 / _IDEAL:
+            modelled = profile.evidence is Evidence.MODELLED
+            left = kept if modelled else min(1.0, traffic.ideal_sectors / moved)
+            found.append(Relief(resource=resource, remaining=left, remaining_best=min(left, kept)))
     return tuple(found)
 
 

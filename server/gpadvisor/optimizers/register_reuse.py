@@ -57,7 +57,7 @@ from typing import Final
 import numpy as np
 
 from gpadvisor.analyzer.occupancy import occupancy
-from gpadvisor.blamer.measured import registers_per_thread, shared_bytes
+from gpadvisor.blamer.measured import metric, registers_per_thread, shared_bytes
 from gpadvisor.blamer.patterns import is_local, is_stack_slot, math_sequences
 from gpadvisor.blamer.queries import (
     Mask,
@@ -72,10 +72,11 @@ from gpadvisor.blamer.queries import (
     samples,
     static_match,
 )
+from gpadvisor.estimators.caps import DRAM, L2
 from gpadvisor.estimators.context import KernelContext, Optimizer
 from gpadvisor.estimators.reliefs import freed
 from gpadvisor.estimators.stall_elimination import stall_elimination
-from gpadvisor.model.advice import Adjustment, Category, Match, Rejection, StaticSite
+from gpadvisor.model.advice import Adjustment, Category, Match, Rejection, Relief, StaticSite
 from gpadvisor.model.blame import Blame, DependencyClass
 from gpadvisor.model.ids import FunctionId
 from gpadvisor.model.instruction import OpcodeClass
@@ -83,6 +84,8 @@ from gpadvisor.model.program import Function, FunctionKind
 from gpadvisor.model.stalls import StallClass
 
 _CODE: Final = "GPA101"
+_LOCAL_SECTORS: Final = "memory_l2_theoretical_sectors_local"
+_GLOBAL_SECTORS: Final = "memory_l2_theoretical_sectors_global"
 _REGISTER_STEP: Final = 8  # registers are given to a warp in units of 256, 8 for each thread
 _NOT_STALLS: Final = frozenset({StallClass.ISSUED, StallClass.NOT_SELECTED})
 
@@ -136,7 +139,29 @@ def _match(context: KernelContext) -> Match | Rejection:
         adjustments=_adjustments(context, weights),
         static_sites=sites,
         # As many accesses go as the expected share of the stalls (Table III), at best all.
-        relieves=freed(context, dict.fromkeys(kinds, 0.5), dict.fromkeys(kinds, 1.0)),
+        relieves=(
+            *freed(context, dict.fromkeys(kinds, 0.5), dict.fromkeys(kinds, 1.0)),
+            *_behind_l1(context),
+        ),
+    )
+
+
+def _behind_l1(context: KernelContext) -> tuple[Relief, ...]:
+    """Traffic of local memory as a share of all sectors: what of it missed L1 goes, half of it expected."""
+    if context.profile is None:
+        return ()
+    sums = dict.fromkeys((_LOCAL_SECTORS, _GLOBAL_SECTORS), 0.0)
+    for function in kernel_functions(context.program, context.kernel):
+        for name in sums:
+            found = metric(context.profile, name, function)
+            sums[name] += 0.0 if found is None else float(found.sum())
+    total = sum(sums.values())
+    if not sums[_LOCAL_SECTORS] or not total:
+        return ()
+    share = sums[_LOCAL_SECTORS] / total
+    return tuple(
+        Relief(resource=resource, remaining=1 - 0.5 * share, remaining_best=1 - share)
+        for resource in (L2, DRAM)
     )
 
 

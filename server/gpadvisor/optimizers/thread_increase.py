@@ -94,9 +94,18 @@ def _match(context: KernelContext) -> Match | Rejection:
 def _sizes(context: KernelContext) -> range:
     facts = context.program.facts.get(context.kernel)
     most = context.machine.sm.max_threads_per_block.value
-    if facts is not None and facts.max_threads_per_block:
+    if facts is not None and facts.max_threads_per_block and not _bounded_to_now(context):
         most = min(most, facts.max_threads_per_block)
     return range(32, max(32, most) + 1, 32)
+
+
+def _bounded_to_now(context: KernelContext) -> bool:
+    """Whether __launch_bounds__ only repeats the block size of today: then it grows with the block."""
+    facts = context.program.facts.get(context.kernel)
+    launch = None if context.profile is None else context.profile.launch
+    return (
+        facts is not None and launch is not None and facts.max_threads_per_block == launch.threads_per_block
+    )
 
 
 def _shape(context: KernelContext, profile: KernelProfile, registers: int, threads: int) -> _Shape:
@@ -168,7 +177,12 @@ def _found(
         advice=f"Launch {best.blocks} blocks of {best.threads} threads instead of {now.blocks} of "
         f"{now.threads}: "
         f"blocks of this size allow {held}{lanes}; the new size allows {best.warps} "
-        f"({best.warps / most:.0%}).",
+        f"({best.warps / most:.0%})."
+        + (
+            " Raise __launch_bounds__ with it."
+            if best.threads > now.threads and _bounded_to_now(context)
+            else ""
+        ),
         regions=(),
         # Full warps do the same work in fewer warp instructions; the bytes moved stay.
         relieves=() if balance == 1 else fewer_warps(1 / balance),
