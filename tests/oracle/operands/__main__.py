@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``python -m tests.oracle.operands [FOLDER]``: everything against nvdisasm's life ranges, as a table."""
+"""``python -m tests.oracle.operands [FOLDER]``: everything against nvdisasm's life ranges, as two tables."""
 
 from __future__ import annotations
 
@@ -8,18 +8,24 @@ import tempfile
 from pathlib import Path
 
 from tests.oracle.operands.compare import everything
+from tests.oracle.operands.corpus import ARCHITECTURES, FURTHER
 
 
 def main() -> int:
-    """Prints the table; cubins are kept in FOLDER when one is named."""
+    """Prints the tables; cubins are kept in FOLDER when one is named."""
     if len(sys.argv) > 1:
         folder = Path(sys.argv[1])
         folder.mkdir(parents=True, exist_ok=True)
-        sys.stdout.write(everything(folder).table() + "\n")
+        _print(folder)
         return 0
     with tempfile.TemporaryDirectory() as name:
-        sys.stdout.write(everything(Path(name)).table() + "\n")
+        _print(Path(name))
     return 0
+
+
+def _print(folder: Path) -> None:
+    sys.stdout.write(everything(folder, ARCHITECTURES).table() + "\n\n")
+    sys.stdout.write(everything(folder, FURTHER).table() + "\n")
 
 
 if __name__ == "__main__":

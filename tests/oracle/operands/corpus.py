@@ -22,6 +22,8 @@ ARCHITECTURES = (
     "sm_120",
     "sm_120a",
 )
+FURTHER = ("sm_87", "sm_88", "sm_103", "sm_107", "sm_110", "sm_121")
+"""The others that the pinned compiler knows; nvdisasm prints life ranges for them, too."""
 _SUFFIXED_ONLY = (
     "warpgroup",
     "matrix",
