@@ -126,8 +126,9 @@ def _alive(pid: int) -> bool:
 
 
 def _converter() -> Any:
-    """The library's own, but parameters of messages that it does not know stay as they came."""
+    """The library's own, but parameters of messages that it does not know stay as they came, if they came."""
     converter = converters.get_converter()
-    for kind in (JsonRPCRequestMessage, JsonRPCResponseMessage, JsonRPCNotification):
-        converter.register_structure_hook(kind, lambda data, cls: cls(**data))
+    for kind in (JsonRPCRequestMessage, JsonRPCNotification):
+        converter.register_structure_hook(kind, lambda data, cls: cls(**({"params": None} | data)))
+    converter.register_structure_hook(JsonRPCResponseMessage, lambda data, cls: cls(**data))
     return converter

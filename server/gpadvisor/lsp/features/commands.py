@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from lsprotocol import types as lsp
 
@@ -24,48 +24,52 @@ _MOST_BUTTONS: Final = 8
 
 
 def register(server: Server) -> None:
-    """Register the handlers."""
+    """Register the handlers.
+
+    The library hands the server to a handler whose first parameter may be one, and a server is an ``object``:
+    hence ``Any``.
+    """
     session = server.session
 
     @server.command(protocol.ANALYZE_FILE)
-    async def analyze(*words: object) -> None:
+    async def analyze(*words: Any) -> None:
         await answered(session.analyses.source(_source(session, words), asked=True))
 
     @server.command(protocol.MODEL_FILE)
-    async def model(*words: object) -> None:
+    async def model(*words: Any) -> None:
         await answered(session.analyses.source(_source(session, words), asked=True, model=True))
 
     @server.command(protocol.IMPORT_PROFILE)
-    async def import_profile(*words: object) -> None:
+    async def import_profile(*words: Any) -> None:
         await answered(session.analyses.profile(_profile(session, words)))
 
     @server.command(protocol.PROFILE)
-    async def profile(*words: object) -> str:
+    async def profile(*words: Any) -> str:
         return await answered(server.profile_runner.run(_source(session, words)))
 
     @server.command(protocol.SELECT_KERNEL)
-    async def select(*words: object) -> str | None:
+    async def select(*words: Any) -> str | None:
         return await answered(_select(server, words))
 
     @server.command(protocol.EXPLAIN_COMMAND)
-    async def explain(*words: object) -> str:
+    async def explain(*words: Any) -> str:
         with refusing():
             page = rule_page(_word(words, 0, "the code of a rule"))
         await _show_page(server, str(words[0]))
         return page
 
     @server.command(protocol.TOGGLE_ANNOTATIONS)
-    def toggle(*_words: object) -> bool:
+    def toggle(*_words: Any) -> bool:
         session.workspace.annotations_off = not session.workspace.annotations_off
         session.publisher.everything()
         return not session.workspace.annotations_off
 
     @server.command(protocol.DOCTOR)
-    async def doctor(*_words: object) -> str:
+    async def doctor(*_words: Any) -> str:
         return str(await answered(session.workers.run("doctor", {}, timeout_seconds=120)))
 
     @server.command(protocol.CANCEL)
-    def cancel(*_words: object) -> None:
+    def cancel(*_words: Any) -> None:
         session.analyses.cancel_all()
 
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gpadvisor.lsp.debug_information import debug_information
 from gpadvisor.lsp.kernels import kernel_choices
@@ -29,23 +29,27 @@ if TYPE_CHECKING:
 
 
 def register(server: Server) -> None:
-    """Register the handlers."""
+    """Register the handlers.
+
+    The library hands the server to a handler whose first parameter may be one, and a server is an ``object``:
+    hence ``Any``.
+    """
     session = server.session
 
     @server.feature(SASS)
-    async def sass(params: object) -> object:
+    async def sass(params: Any) -> object:
         return to_wire(await answered(machine_code(session, from_wire(params, SassParams))))
 
     @server.feature(KERNELS)
-    async def kernels(params: object) -> object:
+    async def kernels(params: Any) -> object:
         asked = from_wire(params, KernelsParams)
         return to_wire(KernelsResult(choices=await kernel_choices(session, asked.uri)))
 
     @server.feature(EXPLAIN)
-    def explain(params: object) -> object:
+    def explain(params: Any) -> object:
         with refusing():
             return to_wire(ExplainResult(markdown=rule_page(from_wire(params, ExplainParams).code)))
 
     @server.feature(DEBUG_INFORMATION)
-    def information(_params: object) -> object:
+    def information(_params: Any) -> object:
         return to_wire(DebugInformationResult(markdown=debug_information(session)))
