@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from tests.tiny_cubin import tiny_cubin
+
 from gpadvisor.errors import ToolError
 from gpadvisor.profiler.cupti import Cupti, build_library, find_cupti
-from tests.tiny_cubin import tiny_cubin
 
 NATIVE = Path(__file__).parent / "native"
 DRIVER = 13000

@@ -136,6 +136,22 @@ static void end_badly(const char *mode) {
         for (;;) pause();
 }
 
+/* A race and a leak, for a test that the sanitizers would find one. */
+static unsigned raced;
+static void *race(void *unused) {
+    (void)unused;
+    for (int i = 0; i < 1000; i++) raced++;
+    return NULL;
+}
+static void be_faulty(void) {
+    pthread_t threads[2];
+    for (int i = 0; i < 2; i++) check(!pthread_create(&threads[i], NULL, race, NULL), "thread");
+    for (int i = 0; i < 2; i++) pthread_join(threads[i], NULL);
+    void *volatile lost = malloc(100 + raced % 2);
+    lost = NULL;
+    (void)lost;
+}
+
 static void run_for_ever(CUmodule module) {
     puts("ready");
     fflush(stdout);
@@ -166,6 +182,7 @@ static void run_one(const char *mode, const char *path) {
     }
     if (strcmp(mode, "for_ever") == 0) run_for_ever(module);
     if (strcmp(mode, "destroyed") == 0) cuCtxDestroy(context);
+    if (strcmp(mode, "faulty") == 0) be_faulty();
     if (strcmp(mode, "slowly") == 0) usleep(400000);
     end_badly(mode);
 }

@@ -12,11 +12,12 @@ import time
 from pathlib import Path
 
 import pytest
+from tests.injection import LAUNCH_SAMPLES, Stand
+
 from gpadvisor.model.problem import ProblemCode
 from gpadvisor.model.profile import CONFIGURATIONS, LAUNCHES, Evidence, KernelProfile, Profile
 from gpadvisor.store import load_profile, load_profile_isolated
 from gpadvisor.store.collection import live_counters
-from tests.injection import LAUNCH_SAMPLES, Stand
 
 
 def _launches(profile: Profile) -> int:
@@ -206,7 +207,8 @@ def test_an_interrupt_that_nobody_handles_saves_the_samples_first(stand: Stand, 
 
 
 @pytest.mark.parametrize(
-    ("mode", "files", "launches"), [("fork", 1, 40), ("fork_quiet", 1, 40), ("fork_use", 2, 43), ("fork_exec", 2, 52)]
+    ("mode", "files", "launches"),
+    [("fork", 1, 40), ("fork_quiet", 1, 40), ("fork_use", 2, 43), ("fork_exec", 2, 52)],
 )
 def test_children_have_files_of_their_own(
     stand: Stand, tmp_path: Path, mode: str, files: int, launches: int
@@ -284,7 +286,9 @@ def test_an_error_of_reading_is_told_once(stand: Stand, tmp_path: Path) -> None:
 def test_a_library_of_another_layout_is_refused(stand: Stand, tmp_path: Path) -> None:
     done, _ = stand.run(tmp_path / "out", "plain", 1, FAKE_CUPTI="version=18")
     assert done.returncode == 0
-    assert re.fullmatch(r"gpadvisor: nothing is collected in process \d+: libcupti has version 18.*\n", done.stderr)
+    assert re.fullmatch(
+        r"gpadvisor: nothing is collected in process \d+: libcupti has version 18.*\n", done.stderr
+    )
 
 
 def test_a_machine_without_a_driver(stand: Stand, tmp_path: Path) -> None:
@@ -300,7 +304,8 @@ def test_a_machine_without_a_driver(stand: Stand, tmp_path: Path) -> None:
         pytest.skip("this machine has a driver")
     assert done.stdout == "1\n"
     assert re.fullmatch(
-        r"gpadvisor: nothing is collected in process \d+: this machine has no NVIDIA driver \(.*\)\n", done.stderr
+        r"gpadvisor: nothing is collected in process \d+: this machine has no NVIDIA driver \(.*\)\n",
+        done.stderr,
     )
     assert "no NVIDIA driver" in load_profile(tmp_path).problems[0].message
 
@@ -365,7 +370,10 @@ def _interpreters() -> list[str]:
         for name in (f"python3.{minor}",):
             try:
                 done = subprocess.run(
-                    [name, "-c", "import sys; print(sys.executable)"], capture_output=True, text=True, check=True
+                    [name, "-c", "import sys; print(sys.executable)"],
+                    capture_output=True,
+                    text=True,
+                    check=True,
                 )
             except (OSError, subprocess.CalledProcessError):
                 continue

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
-from gpadvisor.errors import ProfileError, ToolFailedError
+from gpadvisor.errors import ProfileError, ProfileFormatError, ToolFailedError
 from gpadvisor.profiler.cupti.application import Application
 from gpadvisor.profiler.cupti.build import build_library, cache_folder
 from gpadvisor.profiler.cupti.discovery import Cupti, find_cupti
@@ -76,8 +76,15 @@ def collect(
         seconds=seconds,
         launches=live.launches,
         samples=live.samples,
-        notes=collection_notes(output),
+        notes=_notes(output),
     )
+
+
+def _notes(output: Path) -> tuple[str, ...]:
+    try:
+        return collection_notes(output)
+    except ProfileFormatError as error:
+        return (str(error),)
 
 
 def collection_environment(

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""No leak, no race, no undefined step: the library, the stand-in and the hosts built with gcc's sanitizers."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from tests.injection import Stand, build_stand
+
+from gpadvisor.store import load_profile
+
+MODES = ("threads", "brief_threads", "destroyed", "unload", "fork_use", "runtime", "graph", "slowly")
+# Its shadow memory does not fit every layout of addresses.
+_PLAIN_ADDRESSES = ("setarch", "-R") if shutil.which("setarch") else ()
+
+
+@pytest.fixture(scope="module", params=["thread", "address,undefined"])
+def sanitized(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Stand]:
+    folder = tmp_path_factory.mktemp("sanitized")
+    return request.param, build_stand(
+        folder, flags=(f"-fsanitize={request.param}", "-fno-sanitize-recover=all")
+    )
+
+
+def _environment(kind: str) -> dict[str, str]:
+    return {
+        "TSAN_OPTIONS": "exitcode=66 halt_on_error=0 die_after_fork=0",
+        "ASAN_OPTIONS": "exitcode=66 detect_leaks=1",
+        "UBSAN_OPTIONS": "print_stacktrace=1",
+    }
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sampling", ["continuous", "serialized"])
+@pytest.mark.parametrize("mode", MODES)
+def test_nothing_is_found(sanitized: tuple[str, Stand], tmp_path: Path, mode: str, sampling: str) -> None:
+    kind, stand = sanitized
+    done, truth = stand.run(
+        tmp_path / "out",
+        mode,
+        20,
+        command=_PLAIN_ADDRESSES,
+        GPADVISOR_COLLECT_MODE=sampling,
+        FAKE_CUPTI="slow=200",
+        **_environment(kind),
+    )
+    if "unexpected memory mapping" in done.stderr:
+        pytest.skip("the thread sanitizer does not run under this kernel")
+    assert (done.returncode, done.stderr) == (0, "")
+    counted = sum(
+        kernel.total_samples + kernel.latency_samples for kernel in load_profile(tmp_path / "out").kernels
+    )
+    assert counted == truth.samples
+
+
+@pytest.mark.slow
+def test_a_leak_and_a_race_would_be_found(sanitized: tuple[str, Stand], tmp_path: Path) -> None:
+    """The sanitizers are on: the host's own deliberate faults end it."""
+    _, stand = sanitized
+    done, _ = stand.run(tmp_path / "out", "faulty", 1, command=_PLAIN_ADDRESSES, **_environment(sanitized[0]))
+    if "unexpected memory mapping" in done.stderr:
+        pytest.skip("the thread sanitizer does not run under this kernel")
+    assert done.returncode == 66
