@@ -190,7 +190,7 @@ def _float_literals(case: _Case) -> Iterator[Fix]:
         reason="the comparison has the same result in single precision"
         if exact
         else "changes rounding: the expression is then computed in single precision",
-        preferred=True,
+        preferred=exact,  # nothing is changed without asking that could change results
     )
 
 
@@ -217,7 +217,7 @@ def _unroll(case: _Case) -> Iterator[Fix]:
     head = None if case.finding.scope is None else case.finding.scope.line
     # The loop that the finding names, else the innermost one around its line.
     site = next((one for one in sites if one.first_line == head), sites[-1] if sites else None)
-    if site is None:
+    if site is None or not site.replacements:
         return
     trips = case.launch.trips.get(site.first_line, site.limit)
     times = trips if trips is not None and trips <= _COMPLETE else DEFAULT_UNROLL

@@ -11,25 +11,25 @@ from tree_sitter import Node
 
 from gpadvisor.source.edits import NUMBER, EditSite, Replacement, SiteKind
 from gpadvisor.source.edits_expressions import anchor, pragma_before
-from gpadvisor.source.edits_text import Part
+from gpadvisor.source.edits_text import LOOPS, Part
 from gpadvisor.source.edits_types import operator_of, text_of
 
-_UNROLL: Final = re.compile(rb"\s*unroll[ \t]+(?:\([ \t]*)?([0-9]{1,9})[ \t]*\)?[ \t]*(?:\r?\n)?")
+_UNROLL: Final = re.compile(rb"\s*unroll[ \t]+(?:\([ \t]*)?([0-9]{1,9})[ \t]*\)?[ \t]*\r?\n?")
+_UNROLLED: Final = frozenset({"for_statement", "while_statement"})
 _MAX_TRIPS: Final = 1 << 30
 
 
 def unrolls(part: Part) -> Iterator[EditSite]:
-    """Loops that a pragma can be put before, or whose pragma names a number."""
+    """All loops; those that no pragma can be put before have no replacement."""
     for node in part.nodes:
-        if node.type not in {"for_statement", "while_statement"} or part.in_macro(node):
+        if node.type not in LOOPS:
             continue
         parent = part.parents.get(node.id)
-        if parent is None or anchor(part, node) is None:
-            continue
-        pragma = pragma_before(parent, node)
+        pragma = None if parent is None else pragma_before(parent, node)
         number, replacement = (None, _insertion(part, node)) if pragma is None else _present(part, pragma)
-        if replacement is not None:
-            yield _site(part, node, number, replacement)
+        if node.type not in _UNROLLED or part.in_macro(node) or anchor(part, node) is None:
+            replacement = None
+        yield _site(part, node, number, () if replacement is None else (replacement,))
 
 
 def _insertion(part: Part, loop: Node) -> Replacement:
@@ -54,7 +54,7 @@ def _present(part: Part, pragma: Node) -> tuple[int | None, Replacement | None]:
     return int(found[1]), part.file.positions.replace(start, end, NUMBER)
 
 
-def _site(part: Part, loop: Node, number: int | None, replacement: Replacement) -> EditSite:
+def _site(part: Part, loop: Node, number: int | None, replacements: tuple[Replacement, ...]) -> EditSite:
     positions = part.file.positions
     return EditSite(
         kind=SiteKind.UNROLL,
@@ -68,7 +68,7 @@ def _site(part: Part, loop: Node, number: int | None, replacement: Replacement) 
         limit=_trips(part, loop),
         sure=True,
         exact=True,
-        replacements=(replacement,),
+        replacements=replacements,
     )
 
 

@@ -29,6 +29,11 @@ from gpadvisor.source.syntax import parse_cuda
 _LONE_RETURN: Final = re.compile(r"\r(?!\n)")
 _PYTHON_TEXT: Final = re.compile(rb'"""|\'\'\'|\\.|["\'#\n]', re.DOTALL)
 _JULIA_TEXT: Final = re.compile(rb'"""|#=|=#|\\.|["#\n]', re.DOTALL)
+_CUDA_TEXT: Final = re.compile(
+    rb"//(?:\\\r?\n|[^\n])*|/\*.*?(?P<comment>\*/|\Z)|R\"(?P<word>[^()\\\s]{0,16})\((?P<raw>)"
+    rb"|\"(?:\\.|[^\"\\\n])*\"?|(?<![0-9a-zA-Z_])'(?:\\.|[^'\\\n])*'?",
+    re.DOTALL,
+)
 _FINDERS: Final = (float_literals, reciprocals, unrolls, restricts, launch_bounds, inlining)
 
 _Range = tuple[int, int]
@@ -52,7 +57,7 @@ def edit_facts(path: str, text: str) -> EditFacts:
             no_trailing=no_trailing,
             no_above=no_above,
         )
-    tree = parse_cuda(path, data)
+    tree = None if _unclosed(data) else parse_cuda(path, data)
     if tree is None:
         return EditFacts()
     file = parsed_file(data, tree.root_node)
@@ -64,6 +69,21 @@ def edit_facts(path: str, text: str) -> EditFacts:
         no_trailing=no_trailing,
         no_above=no_above,
     )
+
+
+def _unclosed(data: bytes) -> bool:
+    """Whether a block comment or a raw string never ends, which the parser takes for something else."""
+    offset = 0
+    while (match := _CUDA_TEXT.search(data, offset)) is not None:
+        offset = match.end()
+        if match["comment"] == b"":
+            return True
+        if match["raw"] is not None:
+            end = data.find(b")" + match["word"] + b'"', offset)
+            if end < 0:
+                return True
+            offset = end + len(match["word"]) + 2
+    return False
 
 
 def _sites(file: ParsedFile) -> Iterator[EditSite]:

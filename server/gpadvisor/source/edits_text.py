@@ -207,6 +207,7 @@ def parsed_file(data: bytes, root: Node) -> ParsedFile:
     """Walk a tree once; generated files of millions of nodes are seen in part."""
     file = ParsedFile(data, Positions(data))
     functions: list[Node] = []
+    nested: set[int] = set()
     stack: list[tuple[Node, bool, bool]] = [(root, False, False)]
     for _ in range(_MAX_VISITED):
         if not stack:
@@ -215,12 +216,15 @@ def parsed_file(data: bytes, root: Node) -> ParsedFile:
         broken = broken or node.type == "ERROR"
         _note(file, node, inside=inside)
         if node.type == "function_definition" and not broken and len(functions) < _MAX_FUNCTIONS:
-            functions.append(node)
+            if not inside:
+                functions.append(node)
+            elif functions:  # the braces are not where they should be, or it is a local class
+                nested.add(functions[-1].id)
         body = node.child_by_field_name("body") if node.type == "function_definition" else None
         stack.extend((child, inside or child == body, broken) for child in reversed(node.children))
     file.types = file_types(data, file.outside)
     for node in functions:
-        part = _part(file, node)
+        part = None if node.id in nested else _part(file, node)
         if part is not None:
             file.parts.append(part)
     return file

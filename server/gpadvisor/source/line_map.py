@@ -66,17 +66,19 @@ def match_in_order(old: Sequence[str], new: Sequence[str], steps: int = _STEPS) 
     budget = _Budget(steps)
     pending: list[Span] = [(0, len(left), 0, len(right))]
     while pending:
-        span = _trimmed(left, right, pending.pop(), matched)
+        span = pending.pop()
         if span[0] == span[1] or span[2] == span[3]:
             continue
-        if not budget.spend(span[1] - span[0] + span[3] - span[2]):
-            _in_place(left, right, span, matched)
-            continue
-        anchors = _anchors(left, right, span)
+        affordable = budget.spend(span[1] - span[0] + span[3] - span[2])
+        anchors = _anchors(left, right, span) if affordable else []
         if anchors:
             pending += _between(span, anchors, matched)
-        elif not _aligned(left, right, span, matched, budget):
-            _in_place(left, right, span, matched)
+            continue
+        rest = _trimmed(left, right, span, matched)
+        if rest != span and affordable:
+            pending.append(rest)
+        elif not affordable or not _aligned(left, right, rest, matched, budget):
+            _in_place(left, right, rest, matched)
     return matched
 
 

@@ -82,6 +82,26 @@ class Built:
     kernels: Mapping[str, BuiltKernel]  # by mangled name without what differs from copy to copy
 
 
+def paired(before: Built, after: Built) -> list[tuple[BuiltKernel, BuiltKernel]]:
+    """The kernels of two builds that are one and the same, by name; a new const changes what is mangled."""
+    found = [(before.kernels[name], after.kernels[name]) for name in before.kernels if name in after.kernels]
+    old = _by_head(before, after)
+    new = _by_head(after, before)
+    found += [
+        (old[head][0], new[head][0]) for head in old if len(old[head]) == 1 and len(new.get(head, ())) == 1
+    ]
+    return found
+
+
+def _by_head(built: Built, other: Built) -> dict[str, list[BuiltKernel]]:
+    """Kernels that the other build has no namesake of, by name without parameters."""
+    found: dict[str, list[BuiltKernel]] = {}
+    for name, kernel in built.kernels.items():
+        if name not in other.kernels:
+            found.setdefault(kernel.demangled.partition("(")[0], []).append(kernel)
+    return found
+
+
 def places(function: Function, index: int) -> list[Place]:
     """The line of an instruction, and those that it was inlined at."""
     entry = function.lines[index]

@@ -11,7 +11,7 @@ from typing import Final
 from gpadvisor.ide.fixes import Change, Fix, KernelChange, PatternState, TextEdit, moved_line
 from gpadvisor.model.instruction import OpcodeClass
 from gpadvisor.source.edits import SiteKind
-from gpadvisor.workflow.fixing_built import Built, BuiltKernel, Place, places
+from gpadvisor.workflow.fixing_built import Built, BuiltKernel, Place, paired, places
 
 _BY_LINES: Final = frozenset({SiteKind.FLOAT_LITERALS.value, SiteKind.RECIPROCAL.value})
 """What these do is seen on the lines that they change."""
@@ -62,8 +62,8 @@ def concerns(side: Side) -> bool:
 
 def kernel_changes(fix: Fix, before: Side, after: Side, kernel: str | None) -> tuple[KernelChange, ...]:
     """What changed in each kernel, the finding's own and then the most changed first."""
-    names = before.built.kernels.keys() & after.built.kernels.keys()
-    found = [_change(fix, before, after, name) for name in sorted(names)[:_MAX_KERNELS]]
+    pairs = sorted(paired(before.built, after.built), key=lambda pair: pair[0].name)
+    found = [_change(fix, before, after, old, new) for old, new in pairs[:_MAX_KERNELS]]
     found.sort(key=lambda one: (one.unchanged, one.kernel != kernel, -_size(one), one.kernel))
     return tuple(found)
 
@@ -80,8 +80,7 @@ def where_changed(fix: Fix) -> str:
     return f"on line {min(before)}" if len(before) == 1 else f"on lines {min(before)} to {max(before)}"
 
 
-def _change(fix: Fix, before: Side, after: Side, name: str) -> KernelChange:
-    old, new = before.built.kernels[name], after.built.kernels[name]
+def _change(fix: Fix, before: Side, after: Side, old: BuiltKernel, new: BuiltKernel) -> KernelChange:
     gone, added = _opcodes(fix, before, after, old, new)
     return KernelChange(
         kernel=old.name,
@@ -127,22 +126,13 @@ def pattern_state(fix: Fix, before: Side, after: Side) -> PatternState:
     """Whether what the finding is about is still in the machine code."""
     if fix.change in _BY_LAUNCH:
         return PatternState.UNKNOWN
-    names = before.built.kernels.keys() & after.built.kernels.keys()
-    if all(before.built.kernels[name].code == after.built.kernels[name].code for name in names):
-        return PatternState.STAYS if _static(fix, before, names) else PatternState.UNKNOWN
+    pairs = paired(before.built, after.built)
     for count in (_rule_sites, _signs):
-        old = sum(count(fix, before, before.built.kernels[name]) for name in names)
-        new = sum(count(fix, after, after.built.kernels[name]) for name in names)
+        old = sum(count(fix, before, kernel) for kernel, _ in pairs)
+        new = sum(count(fix, after, kernel) for _, kernel in pairs)
         if old:
             return _state(old, new)
     return PatternState.UNKNOWN
-
-
-def _static(fix: Fix, side: Side, names: Collection[str]) -> bool:
-    """Whether the machine code can show the pattern of a fix at all."""
-    return any(
-        count(fix, side, side.built.kernels[name]) for name in names for count in (_rule_sites, _signs)
-    )
 
 
 def _state(old: int, new: int) -> PatternState:

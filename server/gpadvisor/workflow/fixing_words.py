@@ -25,10 +25,17 @@ def sentence(fix: Fix, arch: str, kernels: Sequence[KernelChange], pattern: Patt
     if not changed:
         return f"{head}: the machine code is the same; {_PATTERN[pattern]}"
     first = changed[0]
-    parts = [part for part in (_opcodes(first, where), *_resources(first)) if part]
+    parts = [part for part in (*_instructions(first, where), *_resources(first)) if part]
     more = f"; {len(changed) - 1} more kernels changed" if len(changed) > 2 else ""
     more = "; one more kernel changed" if len(changed) == 2 else more
     return f"{head}: {', '.join(parts)}{more}; {_PATTERN[pattern]}"
+
+
+def _instructions(kernel: KernelChange, where: str) -> list[str]:
+    """The opcodes that changed; where these are many, how many instructions there are."""
+    if len(kernel.gone) + len(kernel.added) <= 2 * _OPCODES:
+        return [_opcodes(kernel, where)]
+    return [_number("instructions", kernel.instructions), _opcodes(kernel, where)]
 
 
 def _opcodes(kernel: KernelChange, where: str) -> str:
