@@ -96,9 +96,9 @@ def build_stand(folder: Path, *, flags: Sequence[str] = ()) -> Stand:
     fake = folder / "libcuda.so.1"
     includes = [part for place in cupti.includes for part in ("-isystem", str(place))]
     common = ["gcc", "-std=c11", "-g", "-Wall", "-Wextra", "-Werror", *flags, *includes]
+    shared = [*common, "-fPIC", "-shared", "-fvisibility=hidden", "-Wl,-soname,libcuda.so.1"]
     commands = (
-        [*common, "-fPIC", "-shared", "-fvisibility=hidden", str(NATIVE / "fake_cuda.c"), "-o", str(fake)]
-        + ["-Wl,-soname,libcuda.so.1", "-pthread", "-ldl"],
+        [*shared, str(NATIVE / "fake_cuda.c"), "-o", str(fake), "-pthread", "-ldl"],
         [*common, "-rdynamic", str(NATIVE / "host.c"), "-o", str(folder / "host"), str(fake), "-pthread"],
     )
     for command in commands:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ctypes
 import sys
+from pathlib import Path
 
 
 class Launcher:
@@ -12,8 +13,7 @@ class Launcher:
         self.driver = ctypes.CDLL(folder + "/libcuda.so.1")
         context, module = ctypes.c_void_p(), ctypes.c_void_p()
         self.function = ctypes.c_void_p()
-        with open(image, "rb") as file:
-            data = file.read()
+        data = Path(image).read_bytes()
         assert self.driver.cuInit(0) == 0
         assert self.driver.cuCtxCreate(ctypes.byref(context), 0, 0) == 0
         assert self.driver.fake_load(ctypes.byref(module), data, ctypes.c_size_t(len(data))) == 0
@@ -24,7 +24,7 @@ class Launcher:
         return self.driver.cuLaunchKernel(self.function, 1, 1, 1, 32, 1, 1, 0, none, none, none)  # launch
 
 
-def übergang(launcher):
+def übergang(launcher):  # noqa: PLC2401 names of the user are not all ASCII
     return launcher.launch()  # call
 
 

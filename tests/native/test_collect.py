@@ -23,7 +23,7 @@ from gpadvisor.store import load_profile, write_snapshot
 @pytest.fixture
 def run(stand: Stand, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Collection]:
     """``collect`` with the stand-in in place of driver and CUPTI."""
-    monkeypatch.setenv("GPADVISOR_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("GPADVISOR_CACHE", str(stand.folder / "cache"))  # where the library is already
     monkeypatch.delenv("CUDA_INJECTION64_PATH", raising=False)
 
     def collected(way: str, count: int = 10, /, **more: object) -> Collection:
@@ -46,7 +46,7 @@ def _alive(stand: Stand) -> list[int]:
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             try:
-                if os.readlink(entry / "exe") == str(stand.host):
+                if (entry / "exe").readlink() == stand.host:
                     found.append(int(entry.name))
             except OSError:
                 continue
@@ -154,13 +154,14 @@ def test_a_collection_becomes_a_snapshot(run: Callable[..., Collection], tmp_pat
 def test_the_library_is_built_once_and_without_a_cache_for_the_run_only(
     run: Callable[..., Collection], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("GPADVISOR_CACHE", str(tmp_path / "cache"))
     run("plain")
     (built,) = (tmp_path / "cache").iterdir()
     stamp = built.stat().st_mtime_ns
-    os.rename(tmp_path / "out", tmp_path / "first")
+    (tmp_path / "out").rename(tmp_path / "first")
     run("plain")
     assert [entry.stat().st_mtime_ns for entry in (tmp_path / "cache").iterdir()] == [stamp]
-    os.rename(tmp_path / "out", tmp_path / "second")
+    (tmp_path / "out").rename(tmp_path / "second")
     monkeypatch.setenv("GPADVISOR_CACHE", "")
     assert run("plain").launches == 30
     assert not (tmp_path / "out" / "library").exists()
@@ -223,7 +224,7 @@ def test_ctrl_c_at_a_terminal_goes_to_the_application(stand: Stand, tmp_path: Pa
         stand.environment["GPADVISOR_CUPTI"],
         tmp_path / "out",
     ]
-    environment = {**os.environ, "GPADVISOR_CACHE": str(tmp_path / "cache")}
+    environment = {**os.environ, "GPADVISOR_CACHE": str(stand.folder / "cache")}
     environment.pop("CUDA_INJECTION64_PATH", None)
     process = subprocess.Popen(
         [sys.executable, "-c", _OWN_TERMINAL + _AT_A_TERMINAL, *map(str, arguments)],

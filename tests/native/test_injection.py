@@ -366,20 +366,15 @@ def _interpreters() -> list[str]:
     """This Python, and others where they are: the library reads frames of 3.9 to 3.13."""
     found = [sys.executable]
     for minor in range(9, 14):
-        done = None
-        for name in (f"python3.{minor}",):
-            try:
-                done = subprocess.run(
-                    [name, "-c", "import sys; print(sys.executable)"],
-                    capture_output=True,
-                    text=True,
-                    check=True,
-                )
-            except (OSError, subprocess.CalledProcessError):
-                continue
-        if done is not None:
-            found.append(done.stdout.strip())
-    for place in os.environ.get("GPADVISOR_TEST_PYTHONS", "").split(os.pathsep):
-        if place:
-            found.append(place)
+        try:
+            done = subprocess.run(
+                [f"python3.{minor}", "-c", "import sys; print(sys.executable)"],
+                capture_output=True,
+                text=True,
+                check=True,
+            )
+        except (OSError, subprocess.CalledProcessError):
+            continue
+        found.append(done.stdout.strip())
+    found += filter(None, os.environ.get("GPADVISOR_TEST_PYTHONS", "").split(os.pathsep))
     return found

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""No leak, no race, no undefined step: the library, the stand-in and the hosts built with gcc's sanitizers."""
+"""No leak, no race, no undefined step: library, stand-in and hosts built with gcc's sanitizers."""
 
 from __future__ import annotations
 
