@@ -92,8 +92,8 @@ def _candidates(text: str, key: str | None, flag: str) -> Iterator[TextEdit]:
     for number, line in enumerate(lines, 1):
         begun = begun or line.lstrip().startswith((key, f'"{key}"'))
         for match in re.finditer(r"\]", line) if begun else ():
-            # Behind a comma that is there already, and behind a last element without one.
-            for joint in (", ", " ", ""):
+            # Alone, behind a last element, or behind its comma.
+            for joint in ("", ", ", " "):
                 yield _insertion(number, match.start(), f"{joint}{word}")
             tries += 1
             if tries > _MAX_TRIES:
