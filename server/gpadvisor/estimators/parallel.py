@@ -14,6 +14,7 @@ from gpadvisor.estimators.matched import waiting_in_turn
 from gpadvisor.estimators.ranges import (
     NOTABLE,
     Range,
+    allow_for_model,
     apply_measured_bound,
     cut_by,
     ends_text,
@@ -22,6 +23,7 @@ from gpadvisor.estimators.ranges import (
     speedup,
 )
 from gpadvisor.model.advice import Estimate, Match, ParallelTarget
+from gpadvisor.model.profile import CONFIGURATION_SHARE, CONFIGURATIONS
 from gpadvisor.model.stalls import StallClass
 
 _NEVER_ISSUES: Final = 1e-12
@@ -69,7 +71,9 @@ def parallel(context: KernelContext, match: Match) -> Estimate:
     result = _range(context, match, target, terms.speedup)
     apply_measured_bound(result, match)
     _bound_by_spread(result, context, target)
+    _share_between_configurations(result, context)
     _apply_caps(result, context, match, target)
+    allow_for_model(result, context, gain=1.0)
     say_truncated(result, context)
     return result.ordered(paper, _text(target, terms))
 
@@ -133,6 +137,25 @@ def _bound_by_spread(result: Range, context: KernelContext, target: ParallelTarg
     said = cut_by(result, Cap(bound, reason), Cap(bound, reason))
     if said is not None:
         result.reasons.append(said)
+
+
+def _share_between_configurations(result: Range, context: KernelContext) -> None:
+    """Samples of launches that differ and cannot be told apart: the target is for one of their configurations.
+
+    Differs from GPA: its samples always belonged to one launch, since its kernels were serialized.
+    """
+    profile = context.profile
+    count = None if profile is None else profile.metric(CONFIGURATIONS)
+    share = None if profile is None else profile.metric(CONFIGURATION_SHARE)
+    if count is None or count <= 1 or share is None or result.expected <= 0:
+        return
+    share = min(max(share, 0.0), 1.0)
+    result.expected = 1 / (1 - share + share / result.expected)
+    result.low = min(result.low, 1.0)
+    result.reasons.append(
+        f"samples of {count:.0f} launch configurations that cannot be told apart: the change is for one of them,"
+        f" with {100 * share:.0f} % of the launches' time, and may be none for the others"
+    )
 
 
 def _apply_caps(result: Range, context: KernelContext, match: Match, target: ParallelTarget) -> None:

@@ -21,10 +21,11 @@ EXTERNAL: Final = 0xFFFF
 """Section index of samples in code that is not in the cubin, such as the driver's printf."""
 
 LAUNCHES: Final = "gpadvisor__launches"
-CONFIGURATIONS: Final = "gpadvisor__configurations"
-CONFIGURATION_SHARE: Final = "gpadvisor__configuration_share"
+CONFIGURATIONS: Final = "gpadvisor__configurations_max"
+CONFIGURATION_SHARE: Final = "gpadvisor__configuration_share_ratio"
 """Metrics of an entry that stands for all launches of a kernel: how many there are, how many configurations they
-have, and the share of their time (else of their number) that has the configuration of ``launch``."""
+have, and the share of their time (else of their number) that has the configuration of ``launch``. Their last
+words say how they are merged: the first adds up, the others do not."""
 
 
 class Evidence(Enum):
