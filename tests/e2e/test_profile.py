@@ -44,7 +44,7 @@ def _run(
 ) -> subprocess.CompletedProcess[str]:
     application = application or [str(program(folder / "app", "print('the application speaks')"))]
     return subprocess.run(
-        [*_GPADVISOR, "profile", *arguments, "--", *application],
+        [*_GPADVISOR, "profile", "--collector", "ncu", *arguments, "--", *application],
         cwd=folder,
         env={**os.environ, "GPADVISOR_NCU": str(ncu)},
         capture_output=True,
@@ -77,7 +77,7 @@ def test_a_refusal_of_the_counters_takes_the_next_step_and_says_so(tmp_path: Pat
 
 def test_no_ncu_is_one_sentence_with_the_next_step(tmp_path: Path) -> None:
     done = subprocess.run(
-        [*_GPADVISOR, "profile", "--", "true"],
+        [*_GPADVISOR, "profile", "--collector", "ncu", "--", "true"],
         cwd=tmp_path,
         env={"PATH": "/usr/bin:/bin", "HOME": str(tmp_path)},
         capture_output=True,
@@ -122,7 +122,10 @@ def test_ctrl_c_on_a_terminal_reaches_the_application_and_keeps_the_data(
     if pid == 0:
         os.chdir(tmp_path)
         os.environ["GPADVISOR_NCU"] = str(ncu)
-        os.execv(sys.executable, [*_GPADVISOR, "profile", "--no-advice", "--", str(application)])
+        os.execv(
+            sys.executable,
+            [*_GPADVISOR, "profile", "--collector", "ncu", "--no-advice", "--", str(application)],
+        )
     said = _read_until(terminal, b"ready")
     os.write(terminal, b"\x03")
     said += _read_until(terminal, b"samples by")

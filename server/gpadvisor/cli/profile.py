@@ -34,6 +34,19 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("application", nargs="+", metavar="APP", help="the application, behind --")
+    parser.add_argument(
+        "--collector",
+        choices=("auto", "ncu", "cupti"),
+        default="auto",
+        help="auto: CUPTI, which runs each kernel once, where it can be had and no single launches are asked "
+        "for; else Nsight Compute",
+    )
+    parser.add_argument(
+        "--mode",
+        choices=("continuous", "serialized"),
+        default="continuous",
+        help="CUPTI: kernels overlap as they would, or run one at a time so that samples belong to launches",
+    )
     parser.add_argument("--kernel", metavar="REGEX", help="profile only kernels whose function name matches")
     parser.add_argument(
         "--launch-skip", metavar="N", type=options.natural, default=0, help="of those kernels"
@@ -54,7 +67,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "--timeout", metavar="SECONDS", type=float, help="stop the application after that time"
     )
     parser.add_argument(
-        "--keep-report", metavar="FILE", type=Path, help="keep Nsight Compute's report here too"
+        "--keep-report", metavar="PATH", type=Path, help="keep the collector's own files here too"
     )
     parser.add_argument(
         "-o", "--output", metavar="FILE", type=Path, default=Path("profile.gpadvisor"), help="the snapshot"
@@ -77,12 +90,15 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 def run(arguments: argparse.Namespace) -> int:
     """Collect, write the snapshot, print the advice."""
-    from gpadvisor.workflow.profiling import ProfileRequest, profile_application
+    from gpadvisor.workflow.collecting import Collector, ProfileRequest
+    from gpadvisor.workflow.profiling import profile_application
     from gpadvisor.workflow.settings import find_settings
 
     request = ProfileRequest(
         application=tuple(arguments.application),
         output=arguments.output,
+        collector=Collector(arguments.collector),
+        serialized=arguments.mode == "serialized",
         kernel=arguments.kernel,
         launch_skip=arguments.launch_skip,
         launch_count=arguments.launch_count,

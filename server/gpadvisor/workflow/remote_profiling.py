@@ -10,7 +10,7 @@ from __future__ import annotations
 import shlex
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -24,7 +24,8 @@ from gpadvisor.profiler.ncu.command_line import command_line, expectation
 from gpadvisor.profiler.ncu.messages import Log
 from gpadvisor.profiler.ncu.options import NcuOptions
 from gpadvisor.profiler.ssh import Remote, connect
-from gpadvisor.workflow.profiling import ProfileRequest, Say, ncu_options, snapshot_of
+from gpadvisor.workflow.collecting import Collector, ProfileRequest, Say, snapshot_of
+from gpadvisor.workflow.collecting_ncu import ncu_options, without_counters
 from gpadvisor.workflow.settings import Settings
 
 _PROBE: Final = """\
@@ -177,7 +178,7 @@ def _by_ncu(
         ended = run.once(options)
     except CounterPermissionError as error:
         step, reason = Ladder.COUNTS, str(error)
-        options = replace(options, samples_only=False, counts_only=True, interval=None)
+        options = without_counters(options)
         say(f"{error}. Going on with {expectation(options)}")
         ended = run.once(options)
     with tempfile.TemporaryDirectory(prefix="gpadvisor-") as folder:
@@ -251,6 +252,8 @@ def _options(request: ProfileRequest) -> list[str]:
     """The options of ``gpadvisor profile`` that make the same request."""
     options: list[str] = []
     for name, value in (
+        ("--collector", None if request.collector is Collector.AUTO else request.collector.value),
+        ("--mode", "serialized" if request.serialized else None),
         ("--kernel", request.kernel),
         ("--launch-skip", request.launch_skip or None),
         ("--launch-count", request.launch_count),

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from gpadvisor.errors import UsageError
+from gpadvisor.profiler.application import Ending
 
 MIN_PERIOD: Final = 5
 MAX_PERIOD: Final = 31
@@ -20,15 +21,6 @@ class SamplingMode(Enum):
 
     CONTINUOUS = "continuous"  # kernels run as they would; samples belong to a kernel
     SERIALIZED = "serialized"  # one kernel at a time; samples belong to a launch
-
-
-class Ending(Enum):
-    """Why the application is no longer running."""
-
-    EXITED = "exited"  # by itself; its status says how
-    INTERRUPTED = "interrupted"  # Ctrl-C
-    CANCELLED = "cancelled"  # the caller asked to stop
-    TIMED_OUT = "timed out"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Collecting with Nsight Compute: PC samples, else executed counts."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from gpadvisor.profiler.doctor import Ladder
+from gpadvisor.profiler.ncu.abilities import Abilities, find_ncu
+from gpadvisor.profiler.ncu.collect import CounterPermissionError, NcuCollection, collect_by_ncu
+from gpadvisor.profiler.ncu.command_line import expectation
+from gpadvisor.profiler.ncu.options import NcuOptions
+from gpadvisor.workflow.collecting import Profiled, ProfileRequest, Say, profiled, snapshot_of
+from gpadvisor.workflow.settings import Settings
+
+PERIOD_OF_INTERVAL_0: Final = 5
+"""ncu counts its sampling interval from 2**5 cycles."""
+
+
+def collect_with_ncu(
+    request: ProfileRequest,
+    settings: Settings,
+    *,
+    say: Say,
+    progress: Say,
+    cancelled: Callable[[], bool] | None,
+    counts_only: bool = False,
+) -> Profiled:
+    """One run, or two where the first is refused the counters.
+
+    Raises:
+        ToolError: there is no ncu, or nothing was collected.
+    """
+    ncu = find_ncu()
+    options = replace(ncu_options(request), source_folders=(Path.cwd(),))
+    if counts_only:
+        options = without_counters(options)
+    with tempfile.TemporaryDirectory(prefix="gpadvisor-") as name:
+        folder = Path(name)
+        step, reason = Ladder.PC_SAMPLES, "the counters can be read"
+        if counts_only:
+            step, reason = Ladder.COUNTS, "the driver refuses performance counters to this user"
+        say(f"{ncu}: {expectation(options)}")
+        try:
+            found = _run(request, options, ncu, folder, progress, cancelled)
+        except CounterPermissionError as error:
+            step, reason = Ladder.COUNTS, str(error)
+            options = without_counters(options)
+            say(f"{error}. Going on with {expectation(options)}")
+            found = _run(request, options, ncu, folder, progress, cancelled)
+        profile, written = snapshot_of(found.report, request, settings, step, reason, progress)
+    return profiled(
+        request,
+        profile,
+        str(ncu),
+        step=step,
+        reason=reason,
+        ending=found.ending,
+        notes=(*found.notes, *written),
+    )
+
+
+def without_counters(options: NcuOptions) -> NcuOptions:
+    """The same launches, with executed counts in place of samples."""
+    return replace(options, samples_only=False, counts_only=True, interval=None)
+
+
+def ncu_options(request: ProfileRequest) -> NcuOptions:
+    """The request in Nsight Compute's terms.
+
+    Raises:
+        UsageError: a value is out of range.
+    """
+    return NcuOptions(
+        kernel=request.kernel,
+        launch_skip=request.launch_skip,
+        launch_count=request.launch_count,
+        interval=None if request.period is None else request.period - PERIOD_OF_INTERVAL_0,
+        samples_only=request.samples_only,
+    )
+
+
+def _run(
+    request: ProfileRequest,
+    options: NcuOptions,
+    ncu: Abilities,
+    folder: Path,
+    progress: Say,
+    cancelled: Callable[[], bool] | None,
+) -> NcuCollection:
+    return collect_by_ncu(
+        request.application,
+        folder,
+        options,
+        ncu=ncu,
+        timeout_seconds=request.timeout_seconds,
+        cancelled=cancelled,
+        progress=lambda beat: progress(
+            f"{'stopping' if beat.stopping else 'profiling'} {(beat.kernel or 'the application')[:40]}, "
+            f"launch {beat.launches}{'' if beat.passes is None else f', {beat.passes} passes each'}, "
+            f"{beat.seconds:.0f} s"
+        ),
+    )

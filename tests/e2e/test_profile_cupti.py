@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``gpadvisor profile`` with the injection library, over stand-ins for driver, CUPTI and Nsight Compute."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests import stand_in_ncu as stand_in
+from tests.injection import Stand, build_stand
+from tests.ncu_writer import without_samples, write_report
+from tests.sampled import sampled_launch
+from tests.stand_in_ncu import stand_in_ncu
+
+from gpadvisor.model.profile import Evidence
+from gpadvisor.store import load_profile
+
+_LAUNCHES = 10  # of each of the host program's kernels
+
+
+@pytest.fixture(scope="module")
+def stand(tmp_path_factory: pytest.TempPathFactory) -> Stand:
+    return build_stand(tmp_path_factory.mktemp("stand"))
+
+
+def _profile(
+    stand: Stand, folder: Path, *arguments: str, way: str = "plain", **environment: str
+) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [
+            *(sys.executable, "-m", "gpadvisor", "profile", *arguments, "--"),
+            *(str(stand.host), way, str(stand.image), str(_LAUNCHES)),
+        ],
+        cwd=folder,
+        env={
+            **{name: value for name, value in os.environ.items() if name != "CUDA_INJECTION64_PATH"},
+            **stand.environment,
+            "FAKE_TRUTH": str(folder / "truth"),
+            "GPADVISOR_CACHE": str(folder / "cache"),
+            **environment,
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("arguments", [(), ("--mode", "serialized"), ("--collector", "cupti")])
+def test_what_was_delivered_is_in_the_snapshot(
+    stand: Stand, tmp_path: Path, arguments: tuple[str, ...]
+) -> None:
+    done = _profile(stand, tmp_path, "--no-advice", *arguments)
+    assert done.returncode == 0, done.stderr
+    profile = load_profile(tmp_path / "profile.gpadvisor")
+    # CUPTI counts a latency sample under two names, so that the delivered number has it twice.
+    counted = sum(kernel.total_samples + kernel.latency_samples for kernel in profile.kernels)
+    assert counted == stand.truth(tmp_path / "truth").samples > 0
+    assert {kernel.evidence for kernel in profile.kernels} == {Evidence.MEASURED}
+    assert profile.collector == "cupti"
+
+
+def test_an_application_that_is_killed_leaves_a_snapshot(stand: Stand, tmp_path: Path) -> None:
+    done = _profile(stand, tmp_path, "--no-advice", way="killed")
+    assert done.returncode == 0, done.stderr
+    assert "ended with status -9" in done.stderr
+    assert load_profile(tmp_path / "profile.gpadvisor").kernels
+
+
+def test_a_refusal_runs_the_application_again_for_counts(stand: Stand, tmp_path: Path) -> None:
+    counted = tmp_path / "counted.ncu-rep"
+    counted.write_bytes(write_report([without_samples(sampled_launch("thermal_stencil"))]))
+    ncu = stand_in_ncu(tmp_path / "ncu", report=counted, refuses_counters=stand_in.PERMISSION)
+    done = _profile(stand, tmp_path, GPADVISOR_NCU=str(ncu), FAKE_CUPTI="enable=35")
+    assert done.returncode == 0, done.stderr
+    assert "runs once more" in done.stderr
+    assert "NVreg_RestrictProfilingToAdminUsers" in done.stderr
+    assert load_profile(tmp_path / "profile.gpadvisor").kernels[0].evidence is Evidence.COUNTED
+
+
+def test_a_refusal_without_ncu_keeps_the_launches_and_says_why(stand: Stand, tmp_path: Path) -> None:
+    done = _profile(stand, tmp_path, FAKE_CUPTI="enable=35")
+    assert done.returncode == 0, done.stderr
+    assert "ERR_NVGPUCTRPERM" in done.stderr
+    profile = load_profile(tmp_path / "profile.gpadvisor")
+    assert {kernel.evidence for kernel in profile.kernels} == {Evidence.STATIC}
+    assert all(kernel.launch.duration_ns for kernel in profile.kernels)
+    assert "machine code alone" in " ".join(done.stdout.split())
+
+
+def test_options_of_the_other_collector_are_refused(stand: Stand, tmp_path: Path) -> None:
+    done = _profile(stand, tmp_path, "--collector", "cupti", "--kernel", "alpha")
+    assert done.returncode == 2
+    assert "--kernel is for --collector ncu" in done.stderr
