@@ -92,15 +92,11 @@ def _short(error: Exception) -> str:
 def _converter() -> Converter:
     converter = Converter(forbid_extra_keys=True, detailed_validation=False)
     for kind in (int, str, bool):
-        converter.register_structure_hook_func(_is(kind), _checked(kind))
-    converter.register_structure_hook_func(_is(float), _number)
+        converter.register_structure_hook(kind, _checked(kind))
+    converter.register_structure_hook(float, _number)
     converter.register_unstructure_hook(float, _finite)
     converter.register_structure_hook_factory(_is_tuple, lambda wanted: _tuple_hook(converter, wanted))
     return converter
-
-
-def _is(kind: type) -> Callable[[Any], bool]:
-    return lambda wanted: wanted is kind
 
 
 def _checked(kind: type) -> Callable[[Any, Any], Any]:

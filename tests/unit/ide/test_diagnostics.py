@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Findings and notes as diagnostics: words, places, tags, how many, and what becomes of edited ones."""
+
+from __future__ import annotations
+
+from tests.editor_values import FILE, SOURCE, analysis, file_analysis, finding, kernel, placed
+
+from gpadvisor.ide.diagnostics import Shown, diagnostics
+from gpadvisor.ide.options import Options, Severity, Stale
+from gpadvisor.ide.values import BaselineKind, EditorAnalysis, Place, ToolNote
+from gpadvisor.model.profile import Evidence
+
+EDITED = SOURCE.replace("scaled(in[j])", "twice(in[j])")
+
+
+def _shown(value: EditorAnalysis, text: str = SOURCE, options: Options | None = None) -> tuple[Shown, ...]:
+    file = placed(value, text)
+    return diagnostics(value, file, {FILE: file}, options or Options(), text)
+
+
+def test_a_finding_says_rule_share_range_change_and_evidence() -> None:
+    one = _shown(analysis())[0]
+    assert one.message == (
+        "Code Reordering: Value used too soon. 58 % of the samples of gather<1> wait for LDG.E on this line. "
+        "Move the load at gather.cu:6 up. [measured, fresh, A100]"
+    )
+    assert (one.line, one.start, one.end, one.severity) == (7, 4, 25, Severity.WARNING)
+    assert [(entry.place.line, entry.message) for entry in one.related] == [
+        (6, "LDG.E loads it here"),
+        (3, "FFMA waits here for LDG.E"),
+    ]
+
+
+def test_lines_inside_of_sentences_move_too() -> None:
+    one = _shown(analysis(), "// new\n" + SOURCE)[0]
+    assert "the load at gather.cu:7 up" in one.message
+    assert one.line == 8
+    assert [entry.place.line for entry in one.related] == [7, 3]
+
+
+def test_an_edited_line_says_so_and_is_faded() -> None:
+    one = _shown(analysis(), EDITED)[0]
+    assert one.message.endswith("[measured, edited since the profile, A100]")
+    assert one.faded
+    assert one.severity is Severity.INFORMATION
+    assert not _shown(analysis(), EDITED, Options(stale=Stale.REMAP))[0].faded
+    assert _shown(analysis(), EDITED, Options(stale=Stale.HIDE)) == ()
+
+
+def test_a_deleted_line_keeps_its_finding_where_it_stood() -> None:
+    gone = SOURCE.replace("    acc += scaled(in[j]);\n", "")
+    assert [one.line for one in _shown(analysis(), gone)] == [7]
+    assert _shown(analysis(), gone, Options(stale=Stale.HIDE)) == ()
+
+
+def test_evidence_and_freshness_are_tags() -> None:
+    static = file_analysis(findings=(finding(evidence=Evidence.STATIC, speedup=None),))
+    one = _shown(analysis(files=(static,)))[0]
+    assert one.message.endswith("[static, A100]")
+    edited = _shown(analysis(files=(static,)), EDITED)[0]
+    assert edited.message.endswith("[static, edited since it was compiled, A100]")
+    hashed = file_analysis(baseline_kind=BaselineKind.HASHED)
+    assert _shown(analysis(files=(hashed,)))[0].message.endswith("[measured, unverified, A100]")
+
+
+def test_advice_stands_on_the_leading_line_only() -> None:
+    file = file_analysis(findings=(finding(leads=False),))
+    assert "Move the load" not in _shown(analysis(files=(file,)))[0].message
+
+
+def test_suppressed_findings_are_not_shown() -> None:
+    file = file_analysis(findings=(finding(suppressed="known"),))
+    assert _shown(analysis(files=(file,))) == ()
+
+
+def test_of_too_many_the_best_are_shown_and_the_others_counted() -> None:
+    findings = tuple(finding(line, samples=line) for line in range(1, 10))
+    shown = _shown(analysis(files=(file_analysis(findings=findings),)), options=Options(max_per_file=3))
+    assert [one.line for one in shown] == [7, 8, 9]
+    assert sum("6 findings of less weight in this file not shown" in one.message for one in shown) == 1
+
+
+def test_notes_stand_on_their_lines() -> None:
+    note = ToolNote(code="GPA905", message="a.cu:9 ignores GPA102", place=Place(file=FILE, line=9))
+    elsewhere = ToolNote(code="GPA901", message="no lines", place=None)
+    shown = _shown(analysis(problems=(note, elsewhere)), "// new\n" + SOURCE)
+    assert [(one.code, one.line, one.start) for one in shown] == [("GPA202", 8, 4), ("GPA905", 10, 2)]
+
+
+def test_pages_of_rules_are_linked() -> None:
+    one = _shown(analysis(), options=Options(rule_page="https://rules/{code}-{slug}.md"))[0]
+    assert one.page == "https://rules/GPA202-code-reordering.md"
+
+
+def test_one_switch_turns_them_off() -> None:
+    assert _shown(analysis(), options=Options(diagnostics=False)) == ()
+
+
+def test_names_of_foreign_files_stay_on_one_line() -> None:
+    hostile = kernel(device="A\n100\u202e")
+    assert "\n" not in _shown(analysis(hostile))[0].message

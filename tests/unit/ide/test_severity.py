@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How loudly findings are shown: a warning only where a gain is likely, measured, and of this very text."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+
+import pytest
+from tests.editor_values import SOURCE, analysis, estimate, file_analysis, finding, placed
+
+from gpadvisor.ide.options import Options, Severity
+from gpadvisor.ide.placing import PlacedFinding, place
+from gpadvisor.ide.severity import note_severity, severity
+from gpadvisor.ide.values import BaselineKind, Finding, ToolNote
+from gpadvisor.model.profile import Evidence
+
+EDITED = SOURCE.replace("scaled(in[j])", "twice(in[j])")
+
+
+def _placed(value: Finding, text: str = SOURCE, kind: BaselineKind = BaselineKind.EMBEDDED) -> PlacedFinding:
+    return place(file_analysis(findings=(value,), baseline_kind=kind), text).findings[0]
+
+
+def test_measured_fresh_and_likely_is_a_warning() -> None:
+    assert severity(_placed(finding()), Options()) is Severity.WARNING
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        _placed(finding(speedup=estimate(1.04, 1.2, 1.4))),
+        _placed(finding(speedup=None)),
+        _placed(finding(), EDITED),
+        _placed(finding(), SOURCE, BaselineKind.HASHED),
+        _placed(finding(evidence=Evidence.COUNTED, speedup=None)),
+        _placed(finding(speedup=estimate(float("nan"), 1.2, 1.4))),
+    ],
+    ids=["unlikely", "no estimate", "edited", "unverified", "counted", "not a number"],
+)
+def test_everything_else_is_information(value: PlacedFinding) -> None:
+    assert severity(value, Options()) is Severity.INFORMATION
+
+
+@pytest.mark.parametrize("evidence", [Evidence.STATIC, Evidence.MODELLED])
+def test_what_nobody_measured_is_a_hint(evidence: Evidence) -> None:
+    assert severity(_placed(finding(evidence=evidence)), Options()) is Severity.HINT
+
+
+def test_a_rule_has_its_own_severity() -> None:
+    options = Options(severity=MappingProxyType({"GPA202": Severity.HINT, "GPA905": Severity.OFF}))
+    assert severity(_placed(finding()), options) is Severity.HINT
+    assert severity(_placed(finding(code="GPA102")), options) is Severity.WARNING
+    assert note_severity(ToolNote(code="GPA905", message="", place=None), options) is Severity.OFF
+
+
+def test_what_the_source_sets_aside_is_off() -> None:
+    options = Options(severity=MappingProxyType({"GPA202": Severity.WARNING}))
+    assert severity(_placed(finding(suppressed="known")), options) is Severity.OFF
+
+
+def test_the_threshold_is_a_setting() -> None:
+    assert severity(_placed(finding()), Options(warning_low=1.2)) is Severity.INFORMATION
+
+
+def test_stale_notes_are_hints_and_others_information() -> None:
+    assert note_severity(ToolNote(code="GPA902", message="", place=None), Options()) is Severity.HINT
+    assert note_severity(ToolNote(code="GPA901", message="", place=None), Options()) is Severity.INFORMATION
+
+
+def test_there_is_no_error() -> None:
+    assert not any(entry.value == "error" for entry in Severity)
+    assert placed(analysis()).findings
