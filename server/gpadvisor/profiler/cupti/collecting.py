@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import Final
 
 from gpadvisor.errors import ProfileError, ProfileFormatError, ToolFailedError
+from gpadvisor.profiler.application import Ending
 from gpadvisor.profiler.cupti.application import Application
 from gpadvisor.profiler.cupti.build import build_library, cache_folder
 from gpadvisor.profiler.cupti.discovery import Cupti, find_cupti
-from gpadvisor.profiler.cupti.options import Collection, CollectOptions, Ending, Heartbeat
+from gpadvisor.profiler.cupti.options import Collection, CollectOptions, Heartbeat
 from gpadvisor.store.collection import Live, collection_notes, live_counters
 
 _POLL_SECONDS: Final = 0.05
