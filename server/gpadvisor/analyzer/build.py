@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from gpadvisor.analyzer.dominators import DominatorTree, immediate_dominators, reverse_postorder
-from gpadvisor.analyzer.flow import Flow, Graph, build_graph, control_transfers
+from gpadvisor.analyzer.flow import Flow, Graph, JumpTables, build_graph, control_transfers
 from gpadvisor.analyzer.loops import LoopNest, find_loops
 from gpadvisor.analyzer.partition import Part, split_section
 from gpadvisor.analyzer.places import loop_location
@@ -75,6 +75,7 @@ class _ProgramBuilder:
                     tuple(lines[part.start : part.end]),
                     own,
                     self._problems,
+                    section.indirect_targets,
                 )
             )
 
@@ -115,6 +116,7 @@ def build_function(
     lines: tuple[LineEntry | None, ...],
     flows: dict[int, Flow],
     problems: list[Problem],
+    tables: JumpTables | None = None,
 ) -> Function:
     """Blocks, dominators and loops of one function; what is uncertain is added to ``problems``.
 
@@ -126,8 +128,9 @@ def build_function(
         lines: per instruction.
         flows: control transfers by instruction index.
         problems: collects what is uncertain.
+        tables: where indirect branches go, as far as the cubin tells.
     """
-    graph = build_graph(instructions, flows)
+    graph = build_graph(instructions, flows, tables)
     successors = [[int(target) for target, _ in block.successors] for block in graph.blocks]
     predecessors = [[int(source) for source in block.predecessors] for block in graph.blocks]
     order = reverse_postorder(successors)
@@ -180,8 +183,8 @@ def _uncertainties(name: str, graph: Graph, nest: LoopNest) -> list[Problem]:
     problems = []
     if graph.guessed_branches:
         message = (
-            f"{name} has {graph.guessed_branches} indirect branches whose targets the disassembly does not "
-            "list; they are taken to lead to every block that nothing else leads to"
+            f"{name} has {graph.guessed_branches} indirect branches whose targets the cubin does not "
+            "record; they are taken to lead to every block that nothing else leads to"
         )
         problems.append(Problem(ProblemCode.INDIRECT_BRANCH, message))
     irreducible = sum(not loop.reducible for loop in nest.loops)

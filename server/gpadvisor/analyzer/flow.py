@@ -45,6 +45,8 @@ _FLOW_OF_OPCODE: Final[Mapping[str, Flow]] = {
 }
 
 Edge = tuple[int, EdgeKind]
+JumpTables = Mapping[int, Sequence[int]]
+"""Targets of indirect branches by the offset of the branch, all in bytes from the start of the section."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,15 +83,18 @@ def may_fall_through(instruction: Instruction, flow: Flow | None) -> bool:
     return flow not in {Flow.INDIRECT, Flow.LEAVE} or instruction.guard is not None
 
 
-def build_graph(instructions: Sequence[Instruction], flows: Mapping[int, Flow]) -> Graph:
+def build_graph(
+    instructions: Sequence[Instruction], flows: Mapping[int, Flow], tables: JumpTables | None = None
+) -> Graph:
     """Split a function into basic blocks and join them.
 
     Args:
         instructions: of one function, in address order.
         flows: what ``control_transfers`` says about them.
+        tables: where indirect branches go, as far as the cubin tells.
     """
     edges, leaders = _direct_edges(instructions, flows)
-    guessed = _add_indirect_edges(instructions, flows, edges, leaders)
+    guessed = _add_indirect_edges(instructions, flows, edges, leaders, tables or {})
     starts = np.array(sorted(leaders), dtype=np.int64)
     ends = np.append(starts[1:], len(instructions)).astype(np.int64)
     block_of = np.repeat(np.arange(len(starts), dtype=np.int32), ends - starts)
@@ -175,6 +180,7 @@ def _add_indirect_edges(
     flows: Mapping[int, Flow],
     edges: dict[int, list[Edge]],
     leaders: set[int],
+    tables: JumpTables,
 ) -> int:
     """Join indirect branches to their targets; returns how many were joined by guess."""
     branches = [index for index, flow in flows.items() if flow is Flow.INDIRECT]
@@ -182,7 +188,7 @@ def _add_indirect_edges(
         return 0
     guessed = []
     for index in branches:
-        listed = _listed_targets(instructions, index)
+        listed = _listed_targets(instructions, index, tables)
         if listed:
             edges[index].extend((target, EdgeKind.INDIRECT) for target in listed)
             leaders.update(listed)
@@ -199,13 +205,14 @@ def _add_indirect_edges(
     return len(guessed)
 
 
-def _listed_targets(instructions: Sequence[Instruction], index: int) -> list[int]:
-    """Targets that the disassembler lists behind an indirect branch, where it prints offsets."""
-    _, found, text = instructions[index].operands.partition("BRANCH_TARGETS")
-    if not found:
-        return []
+def _listed_targets(instructions: Sequence[Instruction], index: int, tables: JumpTables) -> list[int]:
+    """Targets that the cubin records, else those that the disassembler lists where it prints offsets."""
+    offsets = tables.get(instructions[index].pc, ())
+    if not offsets:
+        _, _, text = instructions[index].operands.partition("BRANCH_TARGETS")
+        offsets = [int(place, 16) for place in _LISTED_TARGETS.findall(text)]
     base = instructions[0].pc
-    places = {(int(place, 16) - base) // INSTRUCTION_BYTES for place in _LISTED_TARGETS.findall(text)}
+    places = {(offset - base) // INSTRUCTION_BYTES for offset in offsets if offset % INSTRUCTION_BYTES == 0}
     return sorted(place for place in places if 0 <= place < len(instructions))
 
 

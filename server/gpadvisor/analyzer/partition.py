@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from gpadvisor.analyzer.flow import Flow, may_fall_through
+from gpadvisor.analyzer.flow import Flow, JumpTables, may_fall_through
 from gpadvisor.cubin import CodeSection
 from gpadvisor.model.ids import INSTRUCTION_BYTES
 from gpadvisor.model.instruction import Instruction, OpcodeClass
@@ -45,7 +45,7 @@ def split_section(
             starts[start] = symbol.name, _kind(symbol.name, is_entry=symbol.is_entry)
     if 0 not in starts:
         starts[0] = section.name, FunctionKind.KERNEL if not starts else FunctionKind.DEVICE
-    for start in _without_symbol(instructions, flows, starts):
+    for start in _without_symbol(instructions, flows, starts, section.indirect_targets):
         starts[start] = f"{section.name}+{start * INSTRUCTION_BYTES:#x}", FunctionKind.DEVICE
     ordered = sorted(starts)
     return tuple(
@@ -57,6 +57,7 @@ def _without_symbol(
     instructions: Sequence[Instruction],
     flows: dict[int, Flow],
     starts: Mapping[int, tuple[str, FunctionKind]],
+    tables: JumpTables,
 ) -> set[int]:
     """Starts of functions that only calls tell of; calls that never return become branches in ``flows``.
 
@@ -75,7 +76,7 @@ def _without_symbol(
         if (
             starts[owner][1] is FunctionKind.KERNEL
             and not may_fall_through(instructions[start - 1], flows.get(start - 1))
-            and _returns(instructions, flows, start)
+            and _returns(instructions, flows, start, tables)
         ):
             found.add(start)
         elif bisect_right(ordered, index) == bisect_right(ordered, start):
@@ -83,7 +84,9 @@ def _without_symbol(
     return found
 
 
-def _returns(instructions: Sequence[Instruction], flows: Mapping[int, Flow], start: int) -> bool:
+def _returns(
+    instructions: Sequence[Instruction], flows: Mapping[int, Flow], start: int, tables: JumpTables
+) -> bool:
     """Whether a RET can be reached without passing a call's target."""
     seen: set[int] = set()
     pending = [start]
@@ -97,6 +100,8 @@ def _returns(instructions: Sequence[Instruction], flows: Mapping[int, Flow], sta
                 return True
             if flow is Flow.BRANCH and instruction.target is not None:
                 pending.append(instruction.target // INSTRUCTION_BYTES)
+            elif flow is Flow.INDIRECT:
+                pending.extend(offset // INSTRUCTION_BYTES for offset in tables.get(instruction.pc, ()))
             if not may_fall_through(instruction, flow):
                 break
             index += 1

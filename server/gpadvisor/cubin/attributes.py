@@ -16,6 +16,7 @@ REQNTID: Final = 0x10
 FRAME_SIZE: Final = 0x11
 MIN_STACK_SIZE: Final = 0x12
 REGCOUNT: Final = 0x2F
+INDIRECT_BRANCH_TARGETS: Final = 0x34
 NUM_BARRIERS: Final = 0x4C
 
 _FORMAT_NONE: Final = 1
@@ -83,6 +84,25 @@ def min_blocks_by_kernel(ptx: bytes) -> dict[str, int]:
         else:
             entry = name or None  # a brace begins the body
     return found
+
+
+def indirect_targets(own: bytes) -> dict[int, tuple[int, ...]]:
+    """Where each indirect branch of a function can go: section offsets, by the section offset of the branch.
+
+    A record holds (offset, reserved, count, targets...) after one another; what does not fit its record is
+    left out.
+    """
+    found: dict[int, set[int]] = {}
+    for code, words in attributes(own):
+        at = 0
+        while code == INDIRECT_BRANCH_TARGETS and at + 3 <= len(words):
+            branch, _, count = words[at : at + 3]
+            at += 3
+            if at + count > len(words):
+                break
+            found.setdefault(branch, set()).update(words[at : at + count])
+            at += count
+    return {branch: tuple(sorted(targets)) for branch, targets in found.items() if targets}
 
 
 def kernel_facts(

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from gpadvisor.model.ids import INSTRUCTION_BYTES
 from gpadvisor.model.problem import Problem
@@ -31,6 +31,7 @@ class CodeSection:
     code: bytes
     load_address: int  # device address of its first byte; 0 in a cubin that was never loaded
     symbols: tuple[CodeSymbol, ...]  # sorted by offset
+    indirect_targets: Mapping[int, tuple[int, ...]] = field(default_factory=dict)  # of BRX, by its offset
 
     @property
     def instruction_count(self) -> int:

@@ -10,7 +10,13 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Final
 
-from gpadvisor.cubin.attributes import ModuleFacts, kernel_facts, min_blocks_by_kernel, module_facts
+from gpadvisor.cubin.attributes import (
+    ModuleFacts,
+    indirect_targets,
+    kernel_facts,
+    min_blocks_by_kernel,
+    module_facts,
+)
 from gpadvisor.cubin.elf import STT_FUNC, STT_SECTION, ElfHeader, ElfImage, SectionHeader, Symbol
 from gpadvisor.cubin.image import CodeSection, CodeSymbol, Cubin, LineTable
 from gpadvisor.errors import CubinError
@@ -19,6 +25,7 @@ from gpadvisor.model.problem import Problem, ProblemCode
 from gpadvisor.model.program import KernelFacts
 
 _TEXT: Final = ".text."
+_INFO: Final = ".nv.info."
 _OTHER_ENTRY: Final = 0x10  # STO_CUDA_ENTRY
 _ABI_CUDA_12: Final = 7
 _ABI_CUDA_13: Final = 8
@@ -174,7 +181,15 @@ def _code_section(
             )
         )
     placed.sort(key=lambda s: (s.offset, s.elf_index))
-    return CodeSection(name=name, index=index, code=code, load_address=load_address, symbols=tuple(placed))
+    records = elf.find(f"{_INFO}{name}")
+    return CodeSection(
+        name=name,
+        index=index,
+        code=code,
+        load_address=load_address,
+        symbols=tuple(placed),
+        indirect_targets=MappingProxyType(indirect_targets(elf.contents(records)) if records else {}),
+    )
 
 
 def _facts(elf: ElfImage, sections: Iterable[CodeSection]) -> Mapping[str, KernelFacts]:
@@ -190,7 +205,7 @@ def _facts(elf: ElfImage, sections: Iterable[CodeSection]) -> Mapping[str, Kerne
         for symbol in section.symbols:
             if not symbol.is_entry:
                 continue
-            own = by_name.get(f".nv.info.{symbol.name}")
+            own = by_name.get(f"{_INFO}{symbol.name}")
             memory = by_name.get(f".nv.shared.{symbol.name}")
             facts[symbol.name] = kernel_facts(
                 elf.contents(own) if own is not None else b"",

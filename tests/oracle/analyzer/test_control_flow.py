@@ -12,10 +12,14 @@ from tests.oracle.operands.corpus import compile_cubin, own_sources, tool
 
 from gpadvisor.analyzer import build_program
 from gpadvisor.cubin import read_cubin
+from gpadvisor.model.instruction import OpcodeClass
+from gpadvisor.model.problem import ProblemCode
 from gpadvisor.model.program import EdgeKind, Program
 from gpadvisor.toolchain import disassemble
 
 SOURCES = frozenset({"control", "loops", "warp"})
+SWITCHES = Path(__file__).with_name("switch.cu")
+MIN_SWITCHES = 2
 
 _CLUSTER = re.compile(r'^subgraph "cluster_(.*)" \{')
 _NODE = re.compile(r'^"(.*)"$')
@@ -102,3 +106,65 @@ def test_jumps_are_those_that_nvdisasm_draws(arch: str, tmp_path: Path) -> None:
         assert ours == theirs, (source.stem, sorted(ours - theirs), sorted(theirs - ours))
         seen += len(ours)
     assert seen > 50
+
+
+_LABEL = re.compile(r"^(\.L_x_\d+):")
+_SECTION = re.compile(r"^\s*\.section\s+\.text\.([^,\s]+)")
+_OFFSET = re.compile(r"/\*([0-9a-f]{4,})\*/")
+_BRANCH_TARGETS = re.compile(r"BRANCH_TARGETS ([^\"]+)")
+
+
+def listed(cubin: Path) -> dict[tuple[str, int], set[int]]:
+    """Targets that nvdisasm prints behind each indirect branch, as section offsets."""
+    nvdisasm = tool("nvdisasm")
+    assert nvdisasm is not None
+    text = subprocess.run([nvdisasm, "-c", cubin], capture_output=True, text=True, check=True).stdout
+    section, waiting = "", []
+    labels: dict[str, int] = {}
+    branches: dict[tuple[str, int], list[str]] = {}
+    for line in text.splitlines():
+        if match := _SECTION.match(line):
+            section = match[1]
+        elif match := _LABEL.match(line):
+            waiting.append(match[1])
+        elif match := _OFFSET.search(line):
+            place = int(match[1], 16)
+            labels.update(dict.fromkeys(waiting, place))
+            waiting = []
+            if names := _BRANCH_TARGETS.search(line):
+                branches[section, place] = names[1].split(",")
+    return {branch: {labels[name] for name in names} for branch, names in branches.items()}
+
+
+@pytest.mark.toolkit
+@pytest.mark.nvdisasm
+@pytest.mark.parametrize("arch", ["sm_75", "sm_90", "sm_120"])
+def test_indirect_branches_lead_where_nvdisasm_says(arch: str, tmp_path: Path) -> None:
+    path = compile_cubin(SWITCHES, arch, tmp_path)
+    data = path.read_bytes()
+    program = build_program(read_cubin(data), disassemble(data).listing)
+    theirs = listed(path)
+    assert len(theirs) >= MIN_SWITCHES
+    assert max(map(len, theirs.values())) > 2
+    assert not [one for one in program.problems if one.code is ProblemCode.INDIRECT_BRANCH]
+    ours = {
+        (function.section, int(function.instructions[block.end - 1].pc)): {
+            int(function.instructions[function.blocks[target].start].pc)
+            for target, kind in block.successors
+            if kind is EdgeKind.INDIRECT
+        }
+        for function in program.functions
+        for block in function.blocks
+        if function.instructions[block.end - 1].info.opclass is OpcodeClass.INDIRECT_BRANCH
+    }
+    assert ours == theirs
+    sections = {function.name: function.section for function in program.functions}
+    calls = {
+        (function.section, int(function.instructions[call.index].pc))
+        for function in program.functions
+        for call in function.calls
+    }
+    drawn_jumps = {(sections[name], place, target) for name, place, target in jumps(drawn(path))}
+    assert {one for one in jumps(built(program)) if one[:2] not in calls} == {
+        one for one in drawn_jumps if one[:2] not in calls
+    }

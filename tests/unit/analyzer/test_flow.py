@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from tests.assembly import assemble, function_of
 
+from gpadvisor.analyzer.flow import build_graph, control_transfers
 from gpadvisor.model.problem import Problem, ProblemCode
 from gpadvisor.model.program import EdgeKind, Function
 
@@ -86,6 +87,15 @@ def test_listed_targets_of_an_indirect_branch_are_taken() -> None:
     function = function_of(code, problems=problems)
     assert {edge[1] for edge in edges(function) if edge[2] == "indirect"} == {1, 2}
     assert problems == []
+
+
+def test_recorded_targets_of_an_indirect_branch_are_taken() -> None:
+    code = assemble("NOP\nBRX R2, -0x10\nMOV R0, R1\nEXIT\nMOV R0, R2\nEXIT\nMOV R0, R3\nEXIT")
+    tables = {0x10: (0x20, 0x60, 0x64, 0x7000)}  # one that is no instruction, one behind the function
+    graph = build_graph(code, control_transfers(code), tables)
+    branch = graph.blocks[int(graph.block_of[1])]
+    assert {graph.blocks[target].start for target, _ in branch.successors} == {2, 6}
+    assert graph.guessed_branches == 0
 
 
 def test_a_branch_out_of_the_function_leaves_it() -> None:

@@ -249,3 +249,25 @@ def test_entry_bit_is_what_counts() -> None:
 )
 def test_names_become_readable(name: str, readable: str) -> None:
     assert demangle(name) == readable
+
+
+def _branch_targets(*words: int) -> bytes:
+    payload = struct.pack(f"<{len(words)}I", *words)
+    return struct.pack("<BBH", 4, 0x34, len(payload)) + payload
+
+
+@pytest.mark.parametrize(
+    ("records", "expected"),
+    [
+        (_branch_targets(0x20, 0, 2, 0x40, 0x30), {0x20: (0x30, 0x40)}),
+        (_branch_targets(0x20, 0, 1, 0x40, 0x50, 0, 1, 0x60), {0x20: (0x40,), 0x50: (0x60,)}),
+        (_branch_targets(0x20, 0, 1, 0x40) + _branch_targets(0x20, 0, 1, 0x30), {0x20: (0x30, 0x40)}),
+        (_branch_targets(0x20, 0, 0xFFFFFFFF, 0x40), {}),
+        (_branch_targets(0x20, 0, 0), {}),
+        (_branch_targets(0x20), {}),
+        (_branch_targets(0x20, 0, 1, 0x40)[:-1], {}),
+    ],
+)
+def test_targets_of_indirect_branches(records: bytes, expected: dict[int, tuple[int, ...]]) -> None:
+    image = elf([*KERNEL, Part(".nv.info.k", records)])
+    assert dict(read_cubin(image).sections[0].indirect_targets) == expected
