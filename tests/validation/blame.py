@@ -279,6 +279,20 @@ WAYS: dict[str, Way] = {
 }
 
 
+def scored_uses(case: Case, blamed: Blame) -> list[Use]:
+    """Uses with two or more candidate producers before pruning.
+
+    At a barrier every instruction on the way to it is one, whatever the blamer names.
+    """
+    edges = candidates(case, blamed)
+    return [
+        use
+        for use in case.truth
+        if case.stall_class(use) is StallClass.SYNCHRONIZATION
+        or len({edge.def_index for edge in edges.get(use[:2], ()) if fits(case, use, edge)}) >= 2
+    ]
+
+
 def evaluate(names: Sequence[str], archs: Sequence[str], setting: Setting) -> dict[str, Scores]:
     """Score every way on some kernels."""
     found = {way: Scores() for way in WAYS}
@@ -289,12 +303,7 @@ def evaluate(names: Sequence[str], archs: Sequence[str], setting: Setting) -> di
             for which in ("before", "after"):
                 case = case_of(name, which, arch, setting)
                 blamed = blame(case.program, case.simulation.profile, case.table, DEFAULT_RULES)
-                edges = candidates(case, blamed)
-                scored = [
-                    use
-                    for use in case.truth
-                    if len({e.def_index for e in edges.get(use[:2], ()) if fits(case, use, e)}) >= 2
-                ]
+                scored = scored_uses(case, blamed)
                 for way, answer in WAYS.items():
                     score(case, answer(case, blamed), scored, found[way])
     return found

@@ -2,7 +2,8 @@
 """Synchronization stalls: the barrier, and what the slow side did before it (GPA section IV, Fig. 5).
 
 A warp waits at a barrier for the warps that are not there yet. What those are doing is in the profile: the
-samples taken between the previous barrier and this one. The wait goes to the causes of those samples.
+samples taken between the previous barrier and this one. The wait goes to the causes of those samples, of the
+late ones above all.
 
 Differs from GPA: the paper attributes such stalls to the barrier alone, its code to the instruction before by
 address. Neither says what to change.
@@ -18,12 +19,13 @@ from gpadvisor.blamer.in_flight import nearest
 from gpadvisor.blamer.sources import UNATTRIBUTED, Found, Source, UseResult
 from gpadvisor.model.blame import DependencyClass, DependencyKind, Role
 from gpadvisor.model.instruction import OpcodeClass
+from gpadvisor.model.program import Function
 
 BARRIERS: Final = frozenset({OpcodeClass.BARRIER, OpcodeClass.CLUSTER_BARRIER})
 _GROUP_OPCODES: Final = frozenset({"WARPGROUP", "WARPGROUPSET"})
-_MAX_SHOWN: Final = 8
+_MAX_SHOWN: Final = 16
 _MIN_SHARE: Final = 0.05
-"""A cause with less than this share of the slow side's samples is not named."""
+"""A cause with less than this share of the slow side's time is not named."""
 
 Spent = Mapping[int, Sequence[tuple[int, int]]]
 """By sampled instruction: what its samples are due to, and how many they are."""
@@ -52,44 +54,81 @@ def synchronization_stall(
     barrier = barrier_of(graph, use, warpgroup=warpgroup)
     if barrier is None:
         return UseResult((), {reason: UNATTRIBUTED})
-    slow = slow_side(graph, barrier, spent, named_only=barrier == use)
+    slow = slow_side(graph, barrier, spent)
+    if not slow and barrier != use:
+        slow = {barrier: 1.0}
     edges = [Edge(definition, use, DependencyKind.SYNCHRONIZATION, ()) for definition in slow]
     if not edges:
         return UseResult((), {reason: UNATTRIBUTED})
     graph.measure(edges)
     for edge in edges:
         edge.alive = True
-    # Time is shared out as it was spent: the samples of each cause stand for Eq. 1's weight.
-    sources = tuple(
-        Source(edge, DependencyClass.SYNCHRONIZATION, 1, float(slow[edge.definition])) for edge in edges
-    )
+    # Time is shared out as it was spent: the weight of each cause stands for Eq. 1's.
+    sources = tuple(Source(edge, DependencyClass.SYNCHRONIZATION, 1, slow[edge.definition]) for edge in edges)
     return UseResult(tuple(edges), {reason: Found(sources)})
 
 
-def slow_side(graph: FunctionGraph, barrier: int, spent: Spent, *, named_only: bool) -> dict[int, int]:
-    """What warps spent their time on between the previous barrier and this one: cause and samples.
+def slow_side(graph: FunctionGraph, barrier: int, spent: Spent) -> dict[int, float]:
+    """What the warps that come late spend their time on, between the previous barrier and this one.
 
-    What is spread too thinly to be named stands under the barrier itself, unless ``named_only``: then the
-    heaviest causes stand for all.
+    The samples of all warps tell what happens there. The later it happens, the more warps wait for it: each
+    moment counts by how much of the way lies behind it. Where only some warps go, they take that much longer
+    than the others: such samples count by how many warps pass them by.
+
+    Returns:
+        Cause and weight; without what is spread too thinly to be named.
     """
 
     def is_barrier(index: int) -> bool:
         return index != barrier and graph.instructions[index].info.opclass in BARRIERS
 
     _, passed = backwards(graph, barrier, take=lambda _: False, stop=is_barrier, limit=1, blocks=2048)
-    total: dict[int, int] = {}
-    for start, end in passed:
-        for index in range(start, end):
-            for cause, samples in spent.get(index, ()):
-                total[cause] = total.get(cause, 0) + samples
+    always = _dominators(graph.function, int(graph.function.block_of[barrier]))
+    way = [
+        (cause, samples * passing_by)
+        for start, end in _in_time(graph, barrier, passed)
+        if (passing_by := _passing_by(graph, start, always))
+        for index in range(start, end)
+        for cause, samples in spent.get(index, ())
+    ]
+    behind = 0.0
+    total: dict[int, float] = {}
+    for cause, weight in way:
+        total[cause] = total.get(cause, 0.0) + weight * (behind + weight / 2)
+        behind += weight
     total.pop(barrier, None)
     everything = sum(total.values())
     heaviest = sorted(total.items(), key=lambda item: (-item[1], item[0]))[:_MAX_SHOWN]
-    named = {cause: samples for cause, samples in heaviest if samples >= _MIN_SHARE * everything}
-    if named_only:
-        return named or dict(heaviest)
-    rest = everything - sum(named.values())
-    return {**named, barrier: rest} if rest or not named else named
+    return {cause: weight for cause, weight in heaviest if weight >= _MIN_SHARE * everything}
+
+
+def _dominators(function: Function, block: int) -> frozenset[int]:
+    """The blocks that are always passed on the way to one, itself included."""
+    found = set()
+    at: int | None = block
+    while at is not None and at not in found:
+        found.add(at)
+        at = function.idom[at]
+    return frozenset(found)
+
+
+def _in_time(graph: FunctionGraph, barrier: int, passed: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Parts of the way to a barrier, those farthest from it first."""
+    parts = [part for part in passed if part[0] < part[1]]
+    left = graph.paths.longest([start for start, _ in parts], barrier)
+    return sorted(parts, key=lambda part: (-(left[part[0]] or 0), part[0]))
+
+
+def _passing_by(graph: FunctionGraph, start: int, always: Collection[int]) -> float:
+    """How many warps come to where a part of the way branches off, for each that takes it; at least 1."""
+    function = graph.function
+    at: int | None = int(function.block_of[start])
+    while at is not None and at not in always:
+        at = function.idom[at]
+    own = int(graph.issues[start])
+    if at is None or not own:
+        return 1.0
+    return max(1.0, int(graph.issues[function.blocks[at].start]) / own)
 
 
 def by_address(

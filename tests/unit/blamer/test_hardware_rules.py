@@ -213,6 +213,40 @@ def test_what_happens_before_the_previous_barrier_does_not_count() -> None:
     assert blamed(blame_text(text, samples), "barrier") == {3: ("synchronization", 50)}
 
 
+def test_what_comes_late_before_a_barrier_counts_more() -> None:
+    text = """
+        LDG.E R0, [R2.64] | W0
+        FADD R4, R0, R5 | ?0
+        LDG.E R1, [R6.64] | W0
+        FADD R7, R1, R5 | ?0
+        BAR.SYNC.DEFER_BLOCKING 0x0
+        EXIT
+        """
+    samples = {(1, "long_scoreboard"): 100, (3, "long_scoreboard"): 100, (5, "barrier"): 400}
+    # On average a quarter of the others have come while the first load is waited for, three quarters later.
+    assert blamed(blame_text(text, samples), "barrier") == {
+        0: ("synchronization", 100),
+        2: ("synchronization", 300),
+    }
+
+
+def test_what_only_some_warps_do_before_a_barrier_takes_them_longer() -> None:
+    text = """
+        MUFU.RCP R8, R9 | W1
+        FADD R4, R8, R5 | ?1
+        @P0 BRA join
+        LDG.E R0, [R2.64] | W0
+        FADD R4, R0, R5 | ?0
+        join: BAR.SYNC.DEFER_BLOCKING 0x0
+        EXIT
+        """
+    samples = {(1, "short_scoreboard"): 100, (4, "long_scoreboard"): 50, (6, "barrier"): 400}
+    everybody = blame_text(text, samples, counts=dict.fromkeys(range(7), 80))
+    few = blame_text(text, samples, counts=dict.fromkeys(range(7), 80) | {3: 20, 4: 20})
+    assert blamed(everybody, "barrier")[3][1] == 222
+    assert blamed(few, "barrier")[3][1] == 356
+
+
 def test_thinly_spread_time_stands_under_the_barrier() -> None:
     lines = [f"FADD R{at}, R60, R61" for at in range(40)]
     text = "\n".join([*lines, "BAR.SYNC.DEFER_BLOCKING 0x0", "EXIT"])
