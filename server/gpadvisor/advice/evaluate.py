@@ -41,23 +41,12 @@ def evaluate(context: KernelContext, optimizers: Sequence[Optimizer]) -> Evaluat
         if isinstance(answer, Rejection):
             rejections.append(answer)
             continue
-        if _leaves_no_warp(answer):
-            rejections.append(
-                Rejection(code=optimizer.code, reason="the better launch leaves SMs without a warp")
-            )
-            continue
         finding = _finding(context, optimizer, answer)
         if finding is None:
             rejections.append(Rejection(code=optimizer.code, reason="it matches no sample of this kernel"))
         else:
             findings.append(finding)
     return tuple(findings), tuple(rejections)
-
-
-def _leaves_no_warp(match: Match) -> bool:
-    """Whether a target launch has schedulers with nothing to issue from, for which Eq. 8 says nothing."""
-    target = match.parallel
-    return target is not None and min(target.warps_now, target.warps_new) <= 0
 
 
 def _finding(context: KernelContext, optimizer: Optimizer, match: Match) -> Finding | None:

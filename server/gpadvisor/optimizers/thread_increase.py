@@ -85,6 +85,12 @@ def _match(context: KernelContext) -> Match | Rejection:
         return Rejection(code=_CODE, reason=_not_limited(context, now, best))
     if best.warps < now.warps * _WORTHWHILE:  # only the idle lanes are gained
         best = _shape(context, profile, registers, -(-now.threads // 32) * 32)
+    if best.warps < 1:  # an SM without a warp has no issue rate
+        return Rejection(
+            code=_CODE,
+            reason=f"full warps would be {best.blocks} blocks of {best.threads} threads, which do not reach "
+            f"all {profile.device.sms} SMs",
+        )
     ratio = issue_ratio(context)
     if ratio is None:
         return Rejection(code=_CODE, reason="the profile does not count issued samples")

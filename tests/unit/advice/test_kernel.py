@@ -12,14 +12,12 @@ from tests import hand_made as made
 from gpadvisor.advice import advise, advise_kernel, without_suppressed
 from gpadvisor.estimators import latency_hiding, stall_elimination
 from gpadvisor.estimators.context import KernelContext, Optimizer
-from gpadvisor.estimators.parallel import parallel
 from gpadvisor.model.advice import (
     Adjustment,
     Category,
     Estimate,
     KernelAdvice,
     Match,
-    ParallelTarget,
     Rejection,
     ScopeKind,
     StaticSite,
@@ -346,13 +344,3 @@ def test_kernels_are_ranked_by_gpu_time() -> None:
     whole = advise([small, large], path="a.ncu-rep", sha256="0" * 64)
     assert [kernel.time_share for kernel in whole.kernels] == [0.8, 0.2]
     assert (whole.collector, whole.launches) == (None, ())
-
-
-def test_a_launch_that_leaves_schedulers_without_warps_is_no_target() -> None:
-    target = ParallelTarget(
-        warps_now=0.5, warps_new=0.0, issue_ratio=0.1, factor=1.0, factor_reason="", blocks_now=21,
-        blocks_new=1, threads_now=1, threads_new=32, limiter=None, busy_sms_now=10, busy_sms_new=1,
-    )  # fmt: skip
-    found = advice(optimizer("GPA302", match(parallel=target), Category.PARALLEL, parallel))
-    assert found.suggestions == ()
-    assert [entry.reason for entry in found.rejected] == ["the better launch leaves SMs without a warp"]

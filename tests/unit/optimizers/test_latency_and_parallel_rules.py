@@ -255,5 +255,24 @@ def test_a_small_grid_is_not_the_blocks_fault() -> None:
     )
 
 
+def test_full_warps_that_would_leave_sms_without_one_are_no_target() -> None:
+    rows = [Row("long_scoreboard", "use", 980, 900, "load", GLOBAL), Row("selected", "use", 20)]
+    # 80 SMs with one block of half a warp each.
+    reason = _reason(thread_increase, _launch(rows, grid=80, block=16, registers=24))
+    assert reason == "full warps would be 40 blocks of 32 threads, which do not reach all 80 SMs"
+
+
+@pytest.mark.parametrize("rule", [block_increase, thread_increase])
+@pytest.mark.parametrize("grid", [1, 79, 80, 81, 159, 161, 1000])
+@pytest.mark.parametrize("block", [1, 16, 31, 33, 65, 250, 672, 1000, 1024])
+def test_every_target_launch_has_warps(rule: Any, grid: int, block: int) -> None:
+    context = _launch(ROWS, grid=grid, block=block, registers=64)
+    found = rule.OPTIMIZER.match(context)
+    if isinstance(found, Match):
+        assert found.parallel is not None
+        assert min(found.parallel.warps_now, found.parallel.warps_new) > 0
+        assert rule.OPTIMIZER.estimate(context, found).paper >= 0
+
+
 def test_full_occupancy_has_nothing_to_gain() -> None:
     assert "all of them" in _reason(thread_increase, _launch(ROWS, block=256, registers=32))
