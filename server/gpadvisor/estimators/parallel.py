@@ -140,7 +140,7 @@ def _bound_by_spread(result: Range, context: KernelContext, target: ParallelTarg
 
 
 def _share_between_configurations(result: Range, context: KernelContext) -> None:
-    """Samples of launches that differ and cannot be told apart: the target is for one of their configurations.
+    """Samples of launches that differ and cannot be told apart: the target is for one configuration.
 
     Differs from GPA: its samples always belonged to one launch, since its kernels were serialized.
     """
@@ -153,8 +153,8 @@ def _share_between_configurations(result: Range, context: KernelContext) -> None
     result.expected = 1 / (1 - share + share / result.expected)
     result.low = min(result.low, 1.0)
     result.reasons.append(
-        f"samples of {count:.0f} launch configurations that cannot be told apart: the change is for one of them,"
-        f" with {100 * share:.0f} % of the launches' time, and may be none for the others"
+        f"samples of {count:.0f} launch configurations that cannot be told apart: the change is for one of"
+        f" them, with {100 * share:.0f} % of the launches' time, and may be none for the others"
     )
 
 

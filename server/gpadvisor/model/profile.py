@@ -23,9 +23,9 @@ EXTERNAL: Final = 0xFFFF
 LAUNCHES: Final = "gpadvisor__launches"
 CONFIGURATIONS: Final = "gpadvisor__configurations_max"
 CONFIGURATION_SHARE: Final = "gpadvisor__configuration_share_ratio"
-"""Metrics of an entry that stands for all launches of a kernel: how many there are, how many configurations they
-have, and the share of their time (else of their number) that has the configuration of ``launch``. Their last
-words say how they are merged: the first adds up, the others do not."""
+"""Metrics of an entry that stands for all launches of a kernel: how many there are, how many configurations
+they have, and the share of their time (else of their number) that has the configuration of ``launch``. Their
+last words say how they are merged: the first adds up, the others do not."""
 
 
 class Evidence(Enum):
