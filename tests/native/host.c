@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "fake_cuda.h"
@@ -152,6 +153,44 @@ static void be_faulty(void) {
     (void)lost;
 }
 
+/* For bench/injection.py: nanoseconds per launch at some depth of calls, and per system call, in turns. */
+static uint64_t now_ns(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
+}
+
+__attribute__((noinline)) static uint64_t timed_launches(CUfunction function, unsigned depth) {
+    if (depth) {
+        uint64_t time = timed_launches(function, depth - 1);
+        return time + (time == 1); /* something to do after the call, so that each frame stays */
+    }
+    uint64_t begun = now_ns();
+    launch_some(function, 1000, 100, 128);
+    return now_ns() - begun;
+}
+
+static void *measure(void *function) {
+    cuCtxSetCurrent(shared_context);
+    uint64_t launches = 0, calls = 0;
+    for (unsigned round = 0; round < count; round++) {
+        launches += timed_launches(function, 20);
+        uint64_t begun = now_ns();
+        for (int i = 0; i < 1000; i++) (void)getppid();
+        calls += now_ns() - begun;
+    }
+    printf("%.1f %.1f\n", (double)launches / (1000.0 * count), (double)calls / (1000.0 * count));
+    return NULL;
+}
+
+static void run_measure(long threads) {
+    pthread_t others[16];
+    shared_module = begin(&shared_context, 0);
+    CUfunction alpha = function_of(shared_module, "alpha");
+    for (long i = 0; i < threads; i++) check(!pthread_create(&others[i], NULL, measure, alpha), "thread");
+    for (long i = 0; i < threads; i++) pthread_join(others[i], NULL);
+}
+
 static void run_for_ever(CUmodule module) {
     puts("ready");
     fflush(stdout);
@@ -194,6 +233,7 @@ int main(int argc, char **argv) {
     if (argc > 3) count = (unsigned)strtoul(argv[3], NULL, 10);
     if (strcmp(argv[1], "threads") == 0) run_threads();
     else if (strcmp(argv[1], "brief_threads") == 0) run_brief_threads();
+    else if (strncmp(argv[1], "measure", 7) == 0) run_measure(argv[1][7] - '0'); /* measure1 to measure9 */
     else run_one(argv[1], argv[2]);
     free(image);
     return strcmp(argv[1], "status7") == 0 ? 7 : 0;
