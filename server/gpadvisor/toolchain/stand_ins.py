@@ -16,6 +16,8 @@ from gpadvisor.errors import SourceError
 
 MAX_MIRRORED: Final = 50_000
 """Entries of a mirrored folder; larger ones hold more than one project."""
+MAX_BESIDE: Final = 2_000
+"""Entries beside the mirrored folder that includes may go to by ``../``."""
 _PATH_OPTIONS: Final = ("--include-path", "--system-include", "--pre-include")
 _SKIPPED: Final = frozenset({".git", ".hg", ".svn", "node_modules", "__pycache__", ".venv"})
 
@@ -61,11 +63,16 @@ def write_stand_in(source: Path, text: str, folder: Path) -> Path:
 
 
 def mirror(root: Path, folder: Path, changed: Path, text: str) -> Overlay:
-    """Links to everything below a folder, and one file with another text.
+    """Links to everything below a folder and to what is beside it, and one file with another text.
 
     Raises:
         SourceError: the folder is too large, or the changed file is not below it.
     """
+    folder.mkdir(parents=True, exist_ok=True)
+    beside = sorted(place for place in root.parent.iterdir() if place != root)[:MAX_BESIDE]
+    for place in beside if root != root.parent else ():
+        (folder / place.name).symlink_to(place)
+    folder /= root.name or "root"
     seen = 0
     for place, names, files in os.walk(root):
         names[:] = sorted(name for name in names if name not in _SKIPPED)
@@ -77,7 +84,8 @@ def mirror(root: Path, folder: Path, changed: Path, text: str) -> Overlay:
             )
         here = folder / Path(place).relative_to(root)
         here.mkdir(parents=True, exist_ok=True)
-        for name in files:
+        # What a linked folder holds is seen as it is.
+        for name in (*files, *(name for name in names if (Path(place) / name).is_symlink())):
             if Path(place) / name != changed:
                 (here / name).symlink_to(Path(place) / name)
     target = folder / changed.relative_to(root)

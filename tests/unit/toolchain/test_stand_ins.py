@@ -27,14 +27,20 @@ def test_a_mirror_holds_links_and_the_changed_file(tmp_path: Path) -> None:
     (root / ".git").mkdir()
     (root / ".git" / "config").write_text("x")
     (root / "src" / "a.cu").write_text("a")
+    (root / "linked").symlink_to(root / "src")
     (root / "src" / "deep" / "b.cuh").write_text("b")
+    (tmp_path / "beside").mkdir()
+    (tmp_path / "beside" / "c.h").write_text("c")
     folder = tmp_path / "mirror"
     folder.mkdir()
     overlay = mirror(root, folder, root / "src" / "deep" / "b.cuh", "changed")
+    folder /= "project"
+    assert (folder / ".." / "beside" / "c.h").read_text() == "c"
     assert (folder / "src" / "a.cu").is_symlink()
     assert (folder / "src" / "a.cu").read_text() == "a"
     assert (folder / "src" / "deep" / "b.cuh").read_text() == "changed"
     assert (root / "src" / "deep" / "b.cuh").read_text() == "b"
+    assert (folder / "linked" / "a.cu").read_text() == "a"
     assert not (folder / ".git").exists()
     assert overlay.seen(root / "src" / "a.cu") == folder / "src" / "a.cu"
     assert overlay.seen(Path("/elsewhere/a.h")) == Path("/elsewhere/a.h")
