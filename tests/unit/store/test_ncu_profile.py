@@ -24,6 +24,7 @@ from gpadvisor.model.problem import ProblemCode
 from gpadvisor.model.profile import EXTERNAL, Evidence, KernelProfile
 from gpadvisor.model.stalls import StallClass
 from gpadvisor.store import load_bytes
+from gpadvisor.store.ncu import wire
 
 CUBIN = tiny_cubin({"first": [("helper", 64)], "second": [("helper", 96)]})
 SPEC = LaunchSpec(
@@ -287,3 +288,34 @@ def test_a_newer_file_format_is_named() -> None:
     assert load_bytes(bytes(data)).kernels[0].total_samples == 401
     with pytest.raises(ProfileFormatError, match="version 9 of the file format"):
         load_bytes(bytes(data[:-20]))
+
+
+def _block_ends(data: bytes) -> list[int]:
+    """Where the blocks of a report end."""
+    ends, at = [], 4 + 4 + int.from_bytes(data[4:8], "little")
+    while at < len(data):
+        size = int.from_bytes(data[at : at + 4], "little")
+        header = wire.parse(data[at + 4 : at + 4 + size])
+        at += 4 + size + (wire.integer(header, 5) or 0)
+        ends.append(at)
+    return ends
+
+
+def test_a_report_cut_behind_the_machine_code_of_a_launch_says_so() -> None:
+    other = tiny_cubin({"third": []})
+    data = write_report([SPEC, LaunchSpec(kernel="third", cubin=other)])
+    assert load_bytes(data).problems == ()
+    told = {
+        len(profile.kernels): [problem.message for problem in profile.problems]
+        for profile in (load_bytes(data[:end]) for end in _block_ends(data)[:-1])
+    }
+    assert "machine code that no launch in it refers to" in told[1][0]
+
+
+def test_a_report_without_its_session_says_so() -> None:
+    data = write_report([SPEC])
+    first, *_ = _block_ends(data)
+    head = 8 + int.from_bytes(data[4:8], "little")
+    (problem,) = load_bytes(data[:head] + data[first:]).problems
+    assert problem.code is ProblemCode.INCONSISTENT_REPORT
+    assert "does not describe the machine" in problem.message

@@ -340,7 +340,32 @@ def _report_problems(report: Report) -> tuple[Problem, ...]:
                 f"{report.range_results} results of range replay belong to no single kernel and are left out",
             )
         )
+    ending = _cut_between_blocks(report)
+    if ending is not None:
+        problems.append(Problem(ProblemCode.INCONSISTENT_REPORT, ending))
     return tuple(problems)
+
+
+def _cut_between_blocks(report: Report) -> str | None:
+    """What tells of a file that ends early at the end of a block, where its bytes still parse.
+
+    The format counts its launches nowhere. But a module is written before the first launch that refers to it,
+    and the description of the session behind the first launch; behind a launch without either, nothing tells.
+    """
+    if not report.results or report.range_results:
+        return None
+    session = report.session
+    if report.left_over:
+        return (
+            f"the report ends with {report.left_over} modules of machine code that no launch in it refers to:"
+            " it may be cut short; compare the number of launches, or copy the report again"
+        )
+    if not (session.versions or session.devices or session.target):
+        return (
+            "the report does not describe the machine it was collected on, which ncu writes behind the first "
+            "launch: it may be cut short; copy it again"
+        )
+    return None
 
 
 def _sources(report: Report) -> dict[str, SourceText]:

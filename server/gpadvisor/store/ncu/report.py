@@ -71,6 +71,7 @@ class Report:
     sources: tuple[Source, ...]
     results: tuple[Result, ...]
     range_results: int  # results of range replay, which belong to no kernel
+    left_over: int = 0  # modules behind the last launch that no launch refers to
 
 
 def parse_report(data: bytes) -> Report:
@@ -88,6 +89,7 @@ class _Parser:
         self.sources: list[Source] = []
         self.results: list[Result] = []
         self.ranges = 0
+        self.waiting: list[Source] = []  # first seen since the last launch
 
     def read(self, data: bytes) -> Report:
         for block in container.blocks(data):
@@ -97,6 +99,7 @@ class _Parser:
             sources=tuple(self.sources),
             results=tuple(self.results),
             range_results=self.ranges,
+            left_over=sum(source.cubin is not None for source in self.waiting),
         )
 
     def block(self, block: container.Block) -> None:
@@ -113,6 +116,7 @@ class _Parser:
             self.source(wire.integer(process, 1), encoded)
         for encoded in block.results:
             self.results.append(self.result(encoded))
+            self.waiting = []
 
     def source(self, process: int | None, encoded: bytes) -> None:
         fields = wire.parse(encoded)
@@ -124,6 +128,7 @@ class _Parser:
             known = Source(reference)
             self.current[(process, reference)] = known
             self.sources.append(known)
+            self.waiting.append(known)
         known.cubin = cubin or known.cubin
         revision = wire.integer(fields, 6)
         if revision is not None:
