@@ -14,6 +14,8 @@ export function registerFixReports(session: Session, logs: Logs): vscode.Disposa
     logs.client.info(`${said.title}: ${said.outcome}: ${said.text}`);
     switch (said.outcome) {
       case "gone":
+      case "fewer":
+      case "unknown":
         void offerSass(vscode.window.showInformationMessage(text, SASS), said.uri, said.line);
         return;
       case "remains":

@@ -9,9 +9,10 @@ import logging
 from collections import OrderedDict
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from gpadvisor.errors import GpadvisorError
+from gpadvisor.ide.fixes import LaunchFacts
 from gpadvisor.ide.ledger import ledger
 from gpadvisor.ide.values import EditorAnalysis, LedgerEntry
 from gpadvisor.lsp.codec import from_json
@@ -29,6 +30,7 @@ log: Final = logging.getLogger("gpadvisor.lsp")
 
 SOURCES: Final = (".cu",)
 HEADERS: Final = (".cuh", ".h", ".hpp", ".hh", ".inl")
+Result: TypeAlias = tuple[EditorAnalysis, dict[str, LaunchFacts]]
 _REMEMBERED: Final = 32
 _SETTLE_SECONDS: Final = 0.3
 _SETTLE_ROUNDS: Final = 200
@@ -41,7 +43,7 @@ class Analyses:
         self._session = session
         self._jobs: dict[str, asyncio.Task[None]] = {}
         self._states: dict[str, SourceState] = {}  # of sources as they were analysed
-        self._remembered: OrderedDict[str, EditorAnalysis] = OrderedDict()
+        self._remembered: OrderedDict[str, Result] = OrderedDict()
         self._profiles: dict[str, ProfileFile] = {}
         self._one_profile = asyncio.Semaphore(1)  # leaves a worker to what the user is waiting for
         self._scans: dict[str, asyncio.Task[None]] = {}
@@ -83,25 +85,31 @@ class Analyses:
         shown = workspace.entries.get(f"source:{path}")
         if shown is not None and shown.content == state.digest and not asked:
             return
-        analysis = None if asked else self._remembered.get(state.digest)
-        if analysis is None:
+        known = None if asked else self._remembered.get(state.digest)
+        if known is None:
             data = await self._run(
                 "source",
                 {"path": path, "root": str(folder.path), **wanted},
                 f"analysing {Path(path).name}",
                 settings,
             )
-            analysis = await asyncio.to_thread(from_json, data, EditorAnalysis)
-            self._remember(state.digest, analysis)
+            known = await asyncio.to_thread(_read, data)
+            self._remember(state.digest, known)
+        analysis, launches = known
         named = frozenset(resolved(file.local) for file in analysis.files if file.local is not None)
         self._states[path] = SourceState(digest=state.digest, files=state.files | named)
         entry = Entry(
-            key=f"source:{path}", analysis=analysis, is_profile=False, age=0.0, content=state.digest
+            key=f"source:{path}",
+            analysis=analysis,
+            is_profile=False,
+            age=0.0,
+            content=state.digest,
+            launches=launches,
         )
         session.show(workspace.put(entry))
 
-    def _remember(self, digest: str, analysis: EditorAnalysis) -> None:
-        self._remembered[digest] = analysis
+    def _remember(self, digest: str, result: Result) -> None:
+        self._remembered[digest] = result
         while len(self._remembered) > _REMEMBERED:
             self._remembered.popitem(last=False)
 
@@ -151,7 +159,7 @@ class Analyses:
             if launch is not None:
                 arguments["launch"] = launch
             data = await self._run("profile", arguments, f"reading {Path(path).name}", folder.settings)
-            analysis = await asyncio.to_thread(from_json, data, EditorAnalysis)
+            analysis, launches = await asyncio.to_thread(_read, data)
         key = f"profile:{path}"
         entry = Entry(
             key=key,
@@ -159,6 +167,7 @@ class Analyses:
             is_profile=True,
             age=seen.modified_ns / 1e9,
             content=analysis.sha256,
+            launches=launches,
             history=() if launch is not None else self._history(key, analysis, seen.modified_ns / 1e9),
         )
         session.show(workspace.put(entry))
@@ -232,6 +241,12 @@ class Analyses:
 def _analysis_settings(settings: EditorSettings) -> dict[str, Any]:
     """What of the editor's settings decides an analysis."""
     return {"arch": settings.analysis_arch, "flags": list(settings.analysis_flags)}
+
+
+def _read(data: dict[str, Any]) -> Result:
+    """A worker's answer; takes a while for a large analysis, so not in the event loop."""
+    launches = from_json(data["launches"], dict[str, LaunchFacts])
+    return from_json(data["analysis"], EditorAnalysis), launches
 
 
 async def _settled(path: str) -> ProfileFile | None:

@@ -9,12 +9,18 @@ from pathlib import Path
 from typing import Any, Final
 
 from gpadvisor.errors import ToolError
-from gpadvisor.lsp.codec import to_json
+from gpadvisor.ide.fixes import Fix, LaunchFacts
+from gpadvisor.ide.values import Finding
+from gpadvisor.lsp.codec import from_json, to_json
 from gpadvisor.lsp.worker import Job
 from gpadvisor.toolchain.discovery import find_tools
 from gpadvisor.toolchain.nvrtc import find_nvrtc
+from gpadvisor.workflow.analysis import Analysis
 from gpadvisor.workflow.cache import Cache, cache_folder
 from gpadvisor.workflow.editor import analyse_for_editor, sass_for_editor
+from gpadvisor.workflow.fixing import check_fix, find_disable, find_fixes
+from gpadvisor.workflow.fixing_flags import write_flag
+from gpadvisor.workflow.fixing_launches import launch_facts
 from gpadvisor.workflow.request import Request
 from gpadvisor.workflow.settings import Settings, find_settings
 
@@ -35,7 +41,46 @@ def _warm(_arguments: dict[str, Any], _said: Said) -> object:
 def _analyse(arguments: dict[str, Any], said: Said) -> object:
     path = Path(arguments["path"])
     request = _request(arguments, path)
-    return to_json(analyse_for_editor(path, request, said, _cache()))
+    launches: dict[str, LaunchFacts] = {}
+
+    def keep(analysis: Analysis) -> None:
+        launches.update(launch_facts(analysis.kernels))
+
+    shown = analyse_for_editor(path, request, said, _cache(), keep)
+    return {"analysis": to_json(shown), "launches": to_json(launches)}
+
+
+def _find_fixes(arguments: dict[str, Any], _said: Said) -> object:
+    path, text = Path(arguments["path"]), str(arguments["text"])
+    request = _request(arguments, path)
+    roots = [Path(root) for root in arguments["roots"]]
+    findings = from_json(arguments["findings"], tuple[Finding, ...])
+    launches = from_json(arguments["launches"], dict[str, LaunchFacts])
+    fixes = list(find_fixes(path, text, findings, request=request, launches=launches, roots=roots))
+    for line, codes, finding in arguments["disable"]:
+        disable = find_disable(path, text, line, codes, request=request, roots=roots, finding=finding)
+        fixes += [] if disable is None else [disable]
+    return to_json(fixes)
+
+
+def _check_fix(arguments: dict[str, Any], said: Said) -> object:
+    path = Path(arguments["path"])
+    return to_json(
+        check_fix(
+            path,
+            str(arguments["text"]),
+            from_json(arguments["fix"], Fix),
+            request=_request(arguments, path),
+            progress=said,
+            cache=_cache(),
+            kernel=arguments["kernel"],
+            units=[Path(unit) for unit in arguments["units"]],
+        )
+    )
+
+
+def _write_flag(arguments: dict[str, Any], _said: Said) -> object:
+    return str(write_flag(Path(arguments["path"]), Path(arguments["root"]), str(arguments["flag"])))
 
 
 def _sass(arguments: dict[str, Any], said: Said) -> object:
@@ -83,5 +128,8 @@ JOBS: Final[dict[str, Job]] = {
     "source": _analyse,
     "profile": _analyse,
     "sass": _sass,
+    "fixes": _find_fixes,
+    "check": _check_fix,
+    "flag": _write_flag,
     "doctor": _doctor,
 }

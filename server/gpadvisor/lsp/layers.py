@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from gpadvisor.ide.fixes import LaunchFacts
 from gpadvisor.ide.placing import PlacedFile
 from gpadvisor.ide.values import EditorAnalysis, FileAnalysis, Freshness, LedgerEntry
 
@@ -19,6 +20,7 @@ class Entry:
     is_profile: bool
     age: float  # when it was taken, for the order; larger is newer
     content: str = ""  # digest of everything that it depends on
+    launches: Mapping[str, LaunchFacts] = field(default_factory=dict)  # by mangled name
     history: tuple[LedgerEntry, ...] = ()  # what predictions of earlier profiles came to
 
 

@@ -75,7 +75,7 @@ class FixCheckedParams:
     line: int
     code: str
     title: str  # of the quick fix
-    outcome: Literal["gone", "remains", "notCompiled", "cancelled"]
+    outcome: Literal["gone", "fewer", "remains", "unknown", "notCompiled", "cancelled"]
     text: str  # "F2F x2 and DFMA gone, 1 FFMA added, registers unchanged"
 
 
@@ -188,6 +188,7 @@ PROFILE: Final = "gpadvisor.server.profile"
 SELECT_KERNEL: Final = "gpadvisor.server.selectKernel"
 EXPLAIN_COMMAND: Final = "gpadvisor.server.explain"
 TOGGLE_ANNOTATIONS: Final = "gpadvisor.server.toggleAnnotations"
+APPLY_FIX: Final = "gpadvisor.server.applyFix"
 CHECK_FIX: Final = "gpadvisor.server.checkFix"
 DOCTOR: Final = "gpadvisor.server.doctor"
 CANCEL: Final = "gpadvisor.server.cancel"
@@ -220,6 +221,11 @@ COMMANDS: Final = (
         id=TOGGLE_ANNOTATIONS,
         arguments="nothing",
         does="switch hints, lenses and heat off and on for the session",
+    ),
+    Command(
+        id=APPLY_FIX,
+        arguments="uri, fix id (sent by quick fixes)",
+        does="make a quick fix that asks first, or that changes a settings file; then check it",
     ),
     Command(
         id=CHECK_FIX,

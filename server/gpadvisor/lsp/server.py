@@ -32,6 +32,7 @@ from gpadvisor.lsp.features import (
     inlay_hints,
     lifecycle,
 )
+from gpadvisor.lsp.fixes import Fixes
 from gpadvisor.lsp.profile_runner import ProfileRunner
 from gpadvisor.lsp.session import Session
 
@@ -76,6 +77,7 @@ class Server(LanguageServer):
         )
         self.session = Session(self)
         self.profile_runner = ProfileRunner(self.session)
+        self.fixes = Fixes(self.session)
         for feature in FEATURES:
             feature.register(self)
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -45,16 +45,25 @@ from gpadvisor.workflow.request import Progress, Request
 from gpadvisor.workflow.sources import find_sources
 
 
-def analyse_for_editor(path: Path, request: Request, progress: Progress, cache: Cache) -> EditorAnalysis:
+def analyse_for_editor(
+    path: Path,
+    request: Request,
+    progress: Progress,
+    cache: Cache,
+    also: Callable[[Analysis], None] | None = None,
+) -> EditorAnalysis:
     """Everything that an editor shows of a report, a snapshot, a cubin or a source.
 
-    All kernels are in the answer; the request's launch chooses among the launches of its kernel.
+    All kernels are in the answer; the request's launch chooses among the launches of its kernel. ``also``
+    gets the analysis that the answer was made from.
 
     Raises:
         GpadvisorError: the input, a tool or a setting is at fault.
     """
     request = replace(request, all_kernels=True)
     advised = advise_file(path, request, progress, cache, also_parsed=_kernel_files)
+    if also is not None:
+        also(advised.analysis)
     progress("putting findings on their lines")
     places = make_places(advised.sources, request.root)
     facts = {places.name(file): known for file, known in advised.facts.items()}

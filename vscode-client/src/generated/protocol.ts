@@ -14,6 +14,7 @@ export const PROFILE = "gpadvisor.server.profile";
 export const SELECT_KERNEL = "gpadvisor.server.selectKernel";
 export const EXPLAIN_COMMAND = "gpadvisor.server.explain";
 export const TOGGLE_ANNOTATIONS = "gpadvisor.server.toggleAnnotations";
+export const APPLY_FIX = "gpadvisor.server.applyFix";
 export const CHECK_FIX = "gpadvisor.server.checkFix";
 export const DOCTOR = "gpadvisor.server.doctor";
 export const CANCEL = "gpadvisor.server.cancel";
@@ -68,7 +69,7 @@ export interface FixCheckedParams {
   readonly line: number;
   readonly code: string;
   readonly title: string;
-  readonly outcome: "gone" | "remains" | "notCompiled" | "cancelled";
+  readonly outcome: "gone" | "fewer" | "remains" | "unknown" | "notCompiled" | "cancelled";
   readonly text: string;
 }
 

@@ -3,34 +3,63 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import logging
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from lsprotocol import types as lsp
 
+from gpadvisor.errors import GpadvisorError
 from gpadvisor.lsp import protocol
 from gpadvisor.lsp.convert import overlaps
-from gpadvisor.lsp.workspace import file_path
+from gpadvisor.lsp.workspace import View, file_path
 
 if TYPE_CHECKING:
     from gpadvisor.lsp.server import Server
+
+log: Final = logging.getLogger("gpadvisor.lsp")
+Action: TypeAlias = lsp.CodeAction | lsp.Command
+_KINDS: Final = (lsp.CodeActionKind.QuickFix, lsp.CodeActionKind.RefactorRewrite)
 
 
 def register(server: Server) -> None:
     """Register the handler."""
     session = server.session
-    kinds = [lsp.CodeActionKind.QuickFix, lsp.CodeActionKind.RefactorRewrite]
 
-    @server.feature(lsp.TEXT_DOCUMENT_CODE_ACTION, lsp.CodeActionOptions(code_action_kinds=kinds))
-    async def on_actions(params: lsp.CodeActionParams) -> list[lsp.CodeAction | lsp.Command] | None:
+    @server.feature(lsp.TEXT_DOCUMENT_CODE_ACTION, lsp.CodeActionOptions(code_action_kinds=list(_KINDS)))
+    async def on_actions(params: lsp.CodeActionParams) -> list[Action] | None:
         path = file_path(params.text_document.uri)
         view = None if path is None else await session.publisher.view(path)
         if view is None:
             return None
         found = overlaps(session.publisher.diagnostics(view), params.range)
-        return [_explain(server, one) for one in found]
+        if not found:
+            return None
+        actions = [
+            *await _fixes(server, view, params.range, found),
+            *(_explain(server, one) for one in _by_code(found)),
+        ]
+        return [one for one in actions if _wanted(one, params.context.only)]
 
 
-def _explain(server: Server, found: lsp.Diagnostic) -> lsp.CodeAction | lsp.Command:
+async def _fixes(
+    server: Server, view: View, wanted: lsp.Range, found: Sequence[lsp.Diagnostic]
+) -> list[Action]:
+    try:
+        offers = await server.fixes.find(view, wanted.start.line + 1, wanted.end.line + 1)
+    except GpadvisorError as error:
+        log.warning("no fixes: %s", error)
+        return []
+    actions = []
+    for offer in offers:
+        own = [
+            one for one in found if one.code == offer.fix.code and one.range.start.line == offer.fix.line - 1
+        ]
+        actions.append(server.fixes.action(view, offer, own))
+    return actions
+
+
+def _explain(server: Server, found: lsp.Diagnostic) -> Action:
     name = protocol.CLIENT_EXPLAIN if server.session.client.own else protocol.EXPLAIN_COMMAND
     command = lsp.Command(title=f"{found.code}: Explain", command=name, arguments=[found.code])
     if not server.session.client.action_literals:
@@ -38,3 +67,17 @@ def _explain(server: Server, found: lsp.Diagnostic) -> lsp.CodeAction | lsp.Comm
     return lsp.CodeAction(
         title=command.title, kind=lsp.CodeActionKind.QuickFix, diagnostics=[found], command=command
     )
+
+
+def _by_code(found: Sequence[lsp.Diagnostic]) -> list[lsp.Diagnostic]:
+    """One for each rule that has a page."""
+    return list({one.code: one for one in reversed(found) if not str(one.code).startswith("GPA9")}.values())
+
+
+def _wanted(action: Action, only: Sequence[str] | None) -> bool:
+    """Whether an action is of a kind that was asked for: ``refactor`` means ``refactor.rewrite``, too."""
+    if not only or isinstance(action, lsp.Command):
+        return True
+    kind = str(getattr(action.kind, "value", action.kind))
+    wanted = [str(getattr(one, "value", one)) for one in only]
+    return any(not one or kind == one or kind.startswith(f"{one}.") for one in wanted)

@@ -64,6 +64,14 @@ def register(server: Server) -> None:
         session.publisher.everything()
         return not session.workspace.annotations_off
 
+    @server.command(protocol.APPLY_FIX)
+    async def apply_fix(*words: Any) -> bool:
+        return await answered(server.fixes.apply(_word(words, 1, "the id of a fix")))
+
+    @server.command(protocol.CHECK_FIX)
+    async def check_fix(*words: Any) -> str:
+        return await answered(server.fixes.check(_word(words, 1, "the id of a fix")))
+
     @server.command(protocol.DOCTOR)
     async def doctor(*_words: Any) -> str:
         return str(await answered(session.workers.run("doctor", {}, timeout_seconds=120)))

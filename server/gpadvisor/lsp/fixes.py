@@ -1,0 +1,307 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Quick fixes: found in a worker, offered as code actions, asked about, applied, and checked by a compile."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from lsprotocol import types as lsp
+from pygls.exceptions import JsonRpcException
+
+from gpadvisor.errors import GpadvisorError, UsageError
+from gpadvisor.ide.fixes import Fix, FixCheck, PatternState, TextEdit
+from gpadvisor.ide.placing import PlacedFinding, place_now
+from gpadvisor.ide.values import Finding, Freshness
+from gpadvisor.lsp import protocol
+from gpadvisor.lsp.analyses import SOURCES
+from gpadvisor.lsp.codec import from_json, to_json
+from gpadvisor.lsp.layers import PlacedLayer
+from gpadvisor.lsp.progress import with_progress
+from gpadvisor.lsp.protocol import FIX_CHECKED, FixCheckedParams
+from gpadvisor.lsp.texts import Text
+from gpadvisor.lsp.wire import to_wire
+from gpadvisor.lsp.workspace import View, read_text, resolved
+
+if TYPE_CHECKING:
+    from gpadvisor.lsp.session import Session
+
+log: Final = logging.getLogger("gpadvisor.lsp")
+_KEPT: Final = 200
+_FIND_SECONDS: Final = 30.0
+_ASKS: Final = "gpadvisor-asks"
+_APPLY: Final = "Apply"
+_OUTCOMES: Final = {
+    PatternState.GONE: "gone",
+    PatternState.FEWER: "fewer",
+    PatternState.STAYS: "remains",
+    PatternState.UNKNOWN: "unknown",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Offer:
+    """A fix with the text that it is for."""
+
+    fix: Fix
+    path: str
+    text: Text
+    kernel: str | None  # mangled, of the finding
+    version: int | None
+
+
+class Fixes:
+    """Fixes that were offered lately, by their ids."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._offers: OrderedDict[str, Offer] = OrderedDict()
+
+    async def find(self, view: View, first_line: int, last_line: int) -> list[Offer]:
+        """The fixes for findings on lines from 1; none for lines that were edited since the profile."""
+        session = self._session
+        if not session.workspace.may_read(view.path):
+            return []
+        found = [
+            (layer, one)
+            for layer in view.layers
+            for one in layer.file.findings
+            if first_line <= one.line <= last_line and one.finding.suppressed is None
+        ]
+        if not found:
+            return []
+        arguments = {
+            **self._arguments(view.path),
+            "text": view.text.source,
+            "findings": to_json([_today(layer, one) for layer, one in found if _sure(one)]),
+            "launches": to_json(
+                {at: facts for layer, _ in found for at, facts in layer.entry.launches.items()}
+            ),
+            "disable": [[one.line, [one.finding.code], one.finding.id] for _, one in _first_of_each(found)],
+            "roots": self._roots(view.path),
+        }
+        data = await session.workers.run("fixes", arguments, timeout_seconds=_FIND_SECONDS, quick=True)
+        kernels = {one.finding.id: one.finding.kernel for _, one in found}
+        offers = [
+            Offer(
+                fix=fix,
+                path=view.path,
+                text=view.text,
+                kernel=None if fix.finding is None else kernels.get(fix.finding),
+                version=view.version,
+            )
+            for fix in from_json(data, list[Fix])
+        ]
+        for offer in offers:
+            self._offers[offer.fix.id] = offer
+            self._offers.move_to_end(offer.fix.id)
+        while len(self._offers) > _KEPT:
+            self._offers.popitem(last=False)
+        return offers
+
+    def action(
+        self, view: View, offer: Offer, diagnostics: list[lsp.Diagnostic]
+    ) -> lsp.CodeAction | lsp.Command:
+        """A code action; one that asks first does so through the client's own preview, or through us."""
+        client, fix = self._session.client, offer.fix
+        direct = (
+            bool(fix.edits) and fix.flag is None and (client.annotated_edits or not fix.needs_confirmation)
+        )
+        name = protocol.CHECK_FIX if direct else protocol.APPLY_FIX
+        command = lsp.Command(title=fix.title, command=name, arguments=[view.uri, fix.id])
+        if not client.action_literals:
+            return replace_command(command, protocol.APPLY_FIX)
+        return lsp.CodeAction(
+            title=fix.title,
+            kind=lsp.CodeActionKind(fix.kind.value),
+            diagnostics=diagnostics or None,
+            is_preferred=True if fix.preferred and client.preferred_actions else None,
+            edit=self._edit(offer) if direct else None,
+            command=command if fix.checkable or not direct else None,
+        )
+
+    async def apply(self, fix_id: str) -> bool:
+        """Ask, make the change through the client, check it; whether it was made.
+
+        Raises:
+            UsageError: the text has changed since the fix was offered, or the client changes no texts.
+        """
+        session, offer = self._session, self._offer(fix_id)
+        fix = offer.fix
+        if fix.needs_confirmation and not await self._agreed(fix):
+            return False
+        if fix.flag is not None:
+            return await self._apply_flag(offer)
+        document = session.workspace.documents.get(offer.path)
+        if document is None or document.text.source != offer.text.source:
+            raise UsageError("the text has changed since the fix was offered; ask for fixes again")
+        if not session.client.applies_edits:
+            raise UsageError("this editor lets no server change a text; edit the line by hand")
+        params = lsp.ApplyWorkspaceEditParams(edit=self._edit(offer, ask=False), label=fix.title)
+        done = await session.server.workspace_apply_edit_async(params)
+        if done.applied and fix.checkable:
+            session.later(self._checked_quietly(fix_id))
+        return bool(done.applied)
+
+    async def check(self, fix_id: str) -> str:
+        """Compile with and without a fix that was just made, and tell what changed.
+
+        Raises:
+            GpadvisorError: the text does not compile without the fix, or a tool is missing.
+        """
+        session, offer = self._session, self._offer(fix_id)
+        settings = session.workspace.folder_of(offer.path).settings
+        arguments = {
+            **self._arguments(offer.path),
+            "text": offer.text.source,
+            "fix": to_json(offer.fix),
+            "kernel": offer.kernel,
+            "units": [path for path in session.analyses.users_of(offer.path) if path.endswith(SOURCES)],
+        }
+        try:
+            data = await with_progress(
+                session.server if session.client.progress else None,
+                f"GPA: checking {offer.fix.code}",
+                lambda said: session.workers.run(
+                    "check", arguments, timeout_seconds=settings.analysis_timeout_seconds, progress=said
+                ),
+            )
+        except asyncio.CancelledError:
+            self._tell(offer, "cancelled", "the check was stopped")
+            raise
+        except GpadvisorError as error:
+            self._tell(offer, "notCompiled", str(error))
+            raise
+        checked = from_json(data, FixCheck)
+        self._tell(offer, _OUTCOMES[checked.pattern] if checked.compiles else "notCompiled", checked.message)
+        return checked.details
+
+    async def _checked_quietly(self, fix_id: str) -> None:
+        try:
+            await self.check(fix_id)
+        except GpadvisorError as error:
+            log.info("a fix could not be checked: %s", error)
+
+    def _tell(self, offer: Offer, outcome: Any, text: str) -> None:
+        session, fix = self._session, offer.fix
+        if not session.client.own:
+            bad = outcome in {"remains", "notCompiled"}
+            kind = lsp.MessageType.Warning if bad else lsp.MessageType.Info
+            session.server.window_show_message(lsp.ShowMessageParams(type=kind, message=f"GPAdvisor: {text}"))
+            return
+        params = FixCheckedParams(
+            uri=session.workspace.uri_of(offer.path),
+            line=max(fix.line - 1, 0),
+            code=fix.code,
+            title=fix.title,
+            outcome=outcome,
+            text=text.removeprefix(f"{fix.code}: "),
+        )
+        session.server.protocol.notify(FIX_CHECKED, to_wire(params))
+
+    async def _agreed(self, fix: Fix) -> bool:
+        params = lsp.ShowMessageRequestParams(
+            type=lsp.MessageType.Warning,
+            message=f"{fix.title}: {fix.reason or 'it may change results'}",
+            actions=[lsp.MessageActionItem(title=_APPLY), lsp.MessageActionItem(title="Cancel")],
+        )
+        try:
+            picked = await self._session.server.window_show_message_request_async(params)
+        except JsonRpcException as error:
+            raise UsageError(f"{fix.title} has to be agreed to, and this editor cannot ask") from error
+        return picked is not None and picked.title == _APPLY
+
+    async def _apply_flag(self, offer: Offer) -> bool:
+        """A flag goes into our settings file; what to change in the build is said."""
+        session, fix = self._session, offer.fix
+        if fix.edits and fix.flag is not None:
+            arguments = {**self._arguments(offer.path), "flag": fix.flag}
+            await session.workers.run("flag", arguments, timeout_seconds=_FIND_SECONDS, quick=True)
+            session.analyses.source(offer.path)
+        said = (fix.build_line or fix.title).replace("`", "")
+        session.server.window_show_message(
+            lsp.ShowMessageParams(type=lsp.MessageType.Info, message=f"GPAdvisor: {said}")
+        )
+        return bool(fix.edits)
+
+    def _offer(self, fix_id: str) -> Offer:
+        offer = self._offers.get(fix_id)
+        if offer is None:
+            raise UsageError("this fix was offered too long ago; ask for fixes again")
+        return offer
+
+    def _arguments(self, path: str) -> dict[str, Any]:
+        folder = self._session.workspace.folder_of(path)
+        settings = folder.settings
+        arch, flags = settings.analysis_arch, list(settings.analysis_flags)
+        return {"path": path, "root": str(folder.path), "arch": arch, "flags": flags}
+
+    def _roots(self, path: str) -> list[str]:
+        folders = [str(folder.path) for folder in self._session.workspace.folders.values()]
+        return folders or [str(Path(path).parent)]
+
+    def _edit(self, offer: Offer, *, ask: bool = True) -> lsp.WorkspaceEdit:
+        """The edit in the client's units; versioned and annotated as far as the client knows."""
+        session, fix = self._session, offer.fix
+        path = resolved(fix.file)
+        text = offer.text if path == offer.path else Text(read_text(path) or "")
+        edits = [self._text_edit(edit, text) for edit in fix.edits]
+        uri = session.workspace.uri_of(path)
+        if not session.client.versioned_edits:
+            return lsp.WorkspaceEdit(changes={uri: edits})
+        version = offer.version if path == offer.path else None
+        document = lsp.OptionalVersionedTextDocumentIdentifier(uri=uri, version=version)
+        if not (ask and fix.needs_confirmation and session.client.annotated_edits):
+            return lsp.WorkspaceEdit(document_changes=[lsp.TextDocumentEdit(document, edits)])
+        annotated = [
+            lsp.AnnotatedTextEdit(range=edit.range, new_text=edit.new_text, annotation_id=_ASKS)
+            for edit in edits
+        ]
+        annotation = lsp.ChangeAnnotation(label=fix.title, needs_confirmation=True, description=fix.reason)
+        return lsp.WorkspaceEdit(
+            document_changes=[lsp.TextDocumentEdit(document, annotated)],
+            change_annotations={_ASKS: annotation},
+        )
+
+    def _text_edit(self, edit: TextEdit, text: Text) -> lsp.TextEdit:
+        encoding = self._session.workspace.encoding
+        start = text.units(edit.start_line - 1, edit.start_column, encoding)
+        end = text.units(edit.end_line - 1, edit.end_column, encoding)
+        return lsp.TextEdit(
+            range=lsp.Range(
+                start=lsp.Position(edit.start_line - 1, start), end=lsp.Position(edit.end_line - 1, end)
+            ),
+            new_text=edit.new_text,
+        )
+
+
+def replace_command(command: lsp.Command, name: str) -> lsp.Command:
+    """The same command by another name."""
+    return lsp.Command(title=command.title, command=name, arguments=command.arguments)
+
+
+def _sure(placed: PlacedFinding) -> bool:
+    """Whether the text on the line is what the finding is about."""
+    return placed.freshness is not Freshness.EDITED
+
+
+def _today(layer: PlacedLayer, placed: PlacedFinding) -> Finding:
+    """A finding with the lines of today's text."""
+    finding = placed.finding
+    scope = finding.scope
+    if scope is not None:
+        scope = place_now(scope, {**layer.files, layer.file.path: layer.file})
+    return replace(finding, line=placed.line, scope=scope)
+
+
+def _first_of_each(
+    found: Sequence[tuple[PlacedLayer, PlacedFinding]],
+) -> list[tuple[PlacedLayer, PlacedFinding]]:
+    """One for each line and code."""
+    kept = {(one.line, one.finding.code): (layer, one) for layer, one in reversed(found)}
+    return list(kept.values())

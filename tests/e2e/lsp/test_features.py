@@ -1,0 +1,427 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every feature of the language server, as an editor uses it, on a real report of one of our kernels."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from lsprotocol import types as lsp
+from pygls.exceptions import JsonRpcException
+from tests.kernels import KERNELS
+from tests.lsp_client import Editor, editor, plain
+from tests.lsp_projects import make_project, report_of
+
+pytestmark = [pytest.mark.toolkit, pytest.mark.nvdisasm, pytest.mark.asyncio]
+
+KERNEL = "thermal_stencil"
+NAME = "kernel.cu"
+
+
+def measured(found: list[lsp.Diagnostic]) -> bool:
+    return any("[measured" in one.message for one in found)
+
+
+def static(found: list[lsp.Diagnostic]) -> bool:
+    return any("[static" in one.message for one in found)
+
+
+def line_of(text: str, words: str) -> int:
+    return next(at for at, line in enumerate(text.splitlines()) if words in line)
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    return make_project(tmp_path / "project", KERNEL, report=report_of(KERNEL))
+
+
+@pytest.fixture
+def plain_project(tmp_path: Path) -> Path:
+    return make_project(tmp_path / "project", KERNEL)
+
+
+async def test_diagnostics_of_a_profile(project: Path) -> None:
+    async with editor(project) as one:
+        one.open(NAME)
+        found = await one.shown(NAME, measured)
+        assert not static(found), "the profile has judged these lines"
+        by_code = {each.code: each for each in found}
+        wanted = by_code[KERNELS[KERNEL].plants]
+        planted = range(KERNELS[KERNEL].planted_line("def") - 3, KERNELS[KERNEL].planted_line("use") + 3)
+        lines = [each.range.start.line for each in found if each.code == KERNELS[KERNEL].plants]
+        assert any(line in planted for line in lines)
+        assert wanted.source == "gpadvisor"
+        assert wanted.severity is lsp.DiagnosticSeverity.Warning
+        assert all(each.severity is not lsp.DiagnosticSeverity.Error for each in found)
+        assert wanted.related_information
+        assert {each.location.uri for each in wanted.related_information} == {one.uri(NAME)}
+        assert "samples of thermal_stencil" in wanted.message
+        assert "Estimated speedup" in wanted.message
+        assert wanted.data is not None
+        assert wanted.code_description is not None
+        page = Path(wanted.code_description.href.removeprefix("file://"))
+        assert page.read_text(encoding="utf-8").startswith(f"# {wanted.code}")
+        versions = [each.version for each in one.published if each.uri == one.uri(NAME)]
+        assert set(versions) == {1}
+
+
+async def test_static_findings_without_a_profile(plain_project: Path) -> None:
+    async with editor(plain_project) as one:
+        one.open(NAME)
+        found = await one.shown(NAME, static)
+        assert {each.severity for each in found if each.code == "GPA102"} == {lsp.DiagnosticSeverity.Hint}
+        assert not any("speedup" in each.message for each in found), "nothing was measured"
+        (first, *_) = await one.lenses(NAME)
+        assert "static, no profile" in first.command.title
+
+
+async def test_lens_hints_hover(project: Path) -> None:
+    async with editor(project) as one:
+        one.open(NAME)
+        found = await one.shown(NAME, measured)
+        lenses = await one.lenses(NAME)
+        head = line_of(one.texts[NAME], "__global__")
+        assert 1 <= len(lenses) <= 3
+        assert {lens.range.start.line for lens in lenses} == {head}
+        assert "of GPU time" in lenses[0].command.title
+        hints = await one.hints(NAME)
+        hot = {hint.position.line: hint for hint in hints}
+        place = next(each.range.start.line for each in found if each.code == "GPA102")
+        label = "".join(part.value for part in hot[place].label)
+        assert "%" in label
+        assert hot[place].position.character == len(one.texts[NAME].splitlines()[place])
+        said = await one.hover(NAME, place)
+        assert said is not None
+        assert "GPA102" in said
+        assert "| stall | samples | waits for |" in said
+        assert len(said.splitlines()) <= 25
+        assert await one.hover(NAME, 0) is None, "nothing where there is nothing"
+
+
+async def test_hints_jump_to_the_cause(project: Path) -> None:
+    async with editor(project) as one:
+        one.open(NAME)
+        await one.shown(NAME, measured)
+        parts = [part for hint in await one.hints(NAME) for part in hint.label if part.location]
+        assert parts
+        assert {part.location.uri for part in parts} == {one.uri(NAME)}
+        assert all(part.tooltip for part in parts)
+
+
+async def test_heat_and_status(project: Path) -> None:
+    async with editor(project) as one:
+        one.open(NAME)
+        found = await one.shown(NAME, measured)
+        said = await one.status("idle")
+        assert said["profile"].endswith("run.ncu-rep")
+        assert said["evidence"] == "measured"
+        assert said["device"] == "Test GPU"
+        assert said["findings"] == len(found)
+        assert said["staleShare"] == 0
+        heat = plain(one.own["gpadvisor/heat"][-1])
+        assert heat["uri"] == one.uri(NAME)
+        assert heat["version"] == 1
+        lines = {entry["line"]: entry for entry in heat["lines"]}
+        hottest = max(lines.values(), key=lambda entry: entry["share"])
+        assert hottest["level"] == max(entry["level"] for entry in lines.values())
+        assert 0 < hottest["share"] <= 1
+        assert not any(entry["stale"] for entry in lines.values())
+
+
+async def test_edited_lines_dim_and_others_keep_their_numbers(project: Path) -> None:
+    async with editor(project, settings={"run": "manual"}) as one:
+        one.open(NAME)
+        before = await one.shown(NAME, measured)
+        # Three new lines above move everything.
+        one.edit(NAME, "// one\n// two\n\n", lsp.Range(lsp.Position(0, 0), lsp.Position(0, 0)))
+        wanted = [each.range.start.line + 3 for each in before]
+        moved = await one.shown(NAME, lambda found: [each.range.start.line for each in found] == wanted)
+        assert [each.message for each in moved] == [each.message for each in before]
+        assert one.published[-1].version == 2
+        # An edit on one line dims that line's findings alone.
+        place = next(each.range.start.line for each in moved if each.code == "GPA102")
+        one.edit(NAME, "  /* edited */ 1 + ", lsp.Range(lsp.Position(place, 0), lsp.Position(place, 0)))
+        dimmed = await one.shown(NAME, lambda found: any("edited since" in each.message for each in found))
+        assert len(dimmed) == len(moved), "nothing is wiped"
+        gray = [each for each in dimmed if lsp.DiagnosticTag.Unnecessary in (each.tags or ())]
+        assert {each.range.start.line for each in gray} == {place}
+        assert all(each.severity is not lsp.DiagnosticSeverity.Warning for each in gray)
+        heat = plain(one.own["gpadvisor/heat"][-1])
+        await one.until(lambda: any(entry["stale"] for entry in plain(one.own["gpadvisor/heat"][-1])["lines"]))
+        heat = plain(one.own["gpadvisor/heat"][-1])
+        assert [entry["line"] for entry in heat["lines"] if entry["stale"]] == [place]
+        assert (await one.status("idle"))["staleShare"] > 0
+
+
+async def test_save_analyses_again(plain_project: Path) -> None:
+    async with editor(plain_project, settings={"debounceMilliseconds": 0}) as one:
+        one.open(NAME)
+        await one.shown(NAME, static)
+        one.edit(NAME, KERNELS[KERNEL].source("after").read_text(encoding="utf-8"))
+        one.save(NAME)
+        found = await one.shown(NAME, lambda all_: not any(each.code == "GPA102" for each in all_))
+        assert not any(each.code == "GPA102" for each in found), "the pattern is gone from the machine code"
+
+
+async def test_equal_content_is_not_analysed_twice(plain_project: Path) -> None:
+    async with editor(plain_project, settings={"debounceMilliseconds": 0}) as one:
+        one.open(NAME)
+        await one.shown(NAME, static)
+        await one.status("idle")
+        count = len(one.own["gpadvisor/status"])
+        one.save(NAME)
+        await asyncio.sleep(1)
+        states = [plain(each)["state"] for each in one.own["gpadvisor/status"][count:]]
+        assert "busy" not in states[1:]
+        before = one.texts[NAME]
+        one.edit(NAME, before + "// more\n")
+        one.save(NAME)
+        await one.until(lambda: plain(one.own["gpadvisor/status"][-1])["state"] == "idle")
+        information = await one.ask("gpadvisor/debugInformation")
+        assert "kernel.cu" in information["markdown"]
+
+
+async def test_a_new_profile_swaps_in_beside_its_prediction(project: Path) -> None:
+    async with editor(project) as one:
+        one.open(NAME)
+        await one.shown(NAME, measured)
+        watched = [each for each in one.registered if each.method == lsp.WORKSPACE_DID_CHANGE_WATCHED_FILES]
+        assert watched
+        (project / "run.ncu-rep").write_bytes(report_of(KERNEL, duration_ns=4e5, scale=2))
+        event = lsp.FileEvent(uri=one.uri("run.ncu-rep"), type=lsp.FileChangeType.Changed)
+        one.client.workspace_did_change_watched_files(lsp.DidChangeWatchedFilesParams([event]))
+        statuses = one.own["gpadvisor/status"]
+        await one.until(lambda: "promised" in plain(statuses[-1])["detail"])
+        detail = plain(statuses[-1])["detail"]
+        assert "1/2.50x" in detail
+
+
+async def test_a_removed_profile_takes_its_findings_along(project: Path) -> None:
+    async with editor(project) as one:
+        one.open(NAME)
+        await one.shown(NAME, measured)
+        (project / "run.ncu-rep").unlink()
+        event = lsp.FileEvent(uri=one.uri("run.ncu-rep"), type=lsp.FileChangeType.Deleted)
+        one.client.workspace_did_change_watched_files(lsp.DidChangeWatchedFilesParams([event]))
+        found = await one.shown(NAME, lambda all_: static(all_) and not measured(all_))
+        assert found
+
+
+async def test_headers_get_diagnostics_without_being_open(tmp_path: Path) -> None:
+    project = make_project(tmp_path / "project", "lattice_energy", report=report_of("lattice_energy", source=False))
+    (header,) = (path.name for path in project.glob("*.cuh"))
+    async with editor(project) as one:
+        one.open(NAME)
+        await one.until(lambda: bool(one.diagnostics(header)) or bool(one.diagnostics(NAME)))
+        await one.status("idle")
+        text = (project / header).read_text(encoding="utf-8")
+        for each in one.diagnostics(header):
+            assert each.range.start.line < len(text.splitlines())
+            assert each.severity is not None
+
+
+async def test_machine_code_beside_the_source(project: Path) -> None:
+    async with editor(project) as one:
+        one.open(NAME)
+        await one.shown(NAME, measured)
+        result = await one.ask("gpadvisor/sass", {"uri": one.uri(NAME)})
+        assert result["message"] is None
+        assert result["arch"] == "sm_80"
+        rows = result["rows"]
+        assert sum(row["samples"] for row in rows) > 0
+        assert {row["uri"] for row in rows if row["uri"]} == {one.uri(NAME)}
+        assert any(row["text"].startswith("F2F") for row in rows)
+        last = len(one.texts[NAME].splitlines())
+        assert all(0 <= row["line"] < last for row in rows if row["line"] is not None)
+        blamed = [row for row in rows if row["waitsFor"] is not None]
+        assert blamed
+        assert all(rows[row["waitsFor"]]["address"] < row["address"] or True for row in blamed)
+        assert result["functions"][0]["row"] == 0
+
+
+async def test_kernels_to_pick_from(project: Path) -> None:
+    async with editor(project) as one:
+        one.open(NAME)
+        await one.shown(NAME, measured)
+        (choice,) = (await one.ask("gpadvisor/kernels", {"uri": one.uri(NAME)}))["choices"]
+        assert choice["name"].startswith("thermal_stencil")
+        assert choice["chosen"] is True
+        picked = await one.execute("gpadvisor.server.selectKernel", one.uri(NAME), choice["kernel"])
+        assert picked == choice["name"]
+        with pytest.raises(JsonRpcException, match="pick anew"):
+            await one.execute("gpadvisor.server.selectKernel", one.uri(NAME), "_Z4nonev")
+
+
+async def test_fix_is_offered_applied_and_checked(plain_project: Path) -> None:
+    async with editor(plain_project, settings={"debounceMilliseconds": 0}) as one:
+        one.open(NAME)
+        found = await one.shown(NAME, static)
+        place = next(each for each in found if each.code == "GPA102")
+        actions = await one.actions(NAME, place.range)
+        titles = [action.title for action in actions]
+        fix = next(action for action in actions if "float literals" in action.title)
+        assert any("Disable for this line" in title for title in titles)
+        assert any("Explain" in title for title in titles)
+        (change,) = fix.edit.document_changes
+        assert change.text_document.version == 1
+        annotations = fix.edit.change_annotations
+        assert all(each.needs_confirmation for each in annotations.values()), "it changes rounding"
+        for edit in sorted(change.edits, key=lambda each: (-each.range.start.line, -each.range.start.character)):
+            one.edit(NAME, edit.new_text, edit.range)
+        details = await one.execute(fix.command.command, *fix.command.arguments)
+        assert "F2F" in details
+        said = plain(one.own["gpadvisor/fixChecked"][-1])
+        assert said["outcome"] in {"gone", "fewer"}
+        assert said["code"] == "GPA102"
+
+
+async def test_disable_for_this_line(plain_project: Path) -> None:
+    async with editor(plain_project, settings={"debounceMilliseconds": 0}) as one:
+        one.open(NAME)
+        found = await one.shown(NAME, static)
+        place = next(each for each in found if each.code == "GPA102")
+        actions = await one.actions(NAME, place.range)
+        (disable,) = (each for each in actions if each.title == "GPA102: Disable for this line")
+        (change,) = disable.edit.document_changes
+        (edit,) = change.edits
+        assert "gpadvisor: ignore" in edit.new_text
+        lines = one.texts[NAME].splitlines(keepends=True)
+        line = edit.range.start.line
+        text = lines[line]
+        column, end = edit.range.start.character, edit.range.end.character
+        lines[line] = text[:column] + edit.new_text + text[end:]
+        one.edit(NAME, "".join(lines))
+        one.save(NAME)
+        at = place.range.start.line
+        await one.shown(
+            NAME,
+            lambda all_: static(all_) and not any(each.code == "GPA102" and each.range.start.line == at for each in all_),
+        )
+
+
+async def test_actions_honour_the_wanted_kinds(plain_project: Path) -> None:
+    async with editor(plain_project) as one:
+        one.open(NAME)
+        found = await one.shown(NAME, static)
+        context = lsp.CodeActionContext(diagnostics=[], only=[lsp.CodeActionKind.Source])
+        params = lsp.CodeActionParams(one.document(NAME), found[0].range, context)
+        assert not await one.client.text_document_code_action_async(params)
+
+
+async def test_commands_say_what_is_wrong(project: Path) -> None:
+    async with editor(project) as one:
+        with pytest.raises(JsonRpcException, match=r"open a \.cu file"):
+            await one.execute("gpadvisor.server.analyzeFile", one.uri("run.ncu-rep"))
+        with pytest.raises(JsonRpcException, match="needs the URI"):
+            await one.execute("gpadvisor.server.analyzeFile")
+        with pytest.raises(JsonRpcException, match="no file"):
+            await one.execute("gpadvisor.server.importProfile", str(project / "none.ncu-rep"))
+        with pytest.raises(JsonRpcException, match=r"profile\.command is not set"):
+            await one.execute("gpadvisor.server.profile", one.uri(NAME))
+        with pytest.raises(JsonRpcException, match="no rule is called"):
+            await one.execute("gpadvisor.server.explain", "GPA999")
+        assert (await one.execute("gpadvisor.server.explain", "GPA102")).startswith("# GPA102")
+        assert (await one.ask("gpadvisor/explain", {"code": "GPA102"}))["markdown"].startswith("# GPA102")
+        assert "gpadvisor" in await one.execute("gpadvisor.server.doctor")
+
+
+async def test_import_from_elsewhere(plain_project: Path, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "far.ncu-rep").write_bytes(report_of(KERNEL))
+    async with editor(plain_project) as one:
+        one.open(NAME)
+        await one.shown(NAME, static)
+        await one.execute("gpadvisor.server.importProfile", (tmp_path / "elsewhere" / "far.ncu-rep").as_uri())
+        await one.shown(NAME, measured)
+
+
+async def test_the_master_switch(project: Path) -> None:
+    async with editor(project) as one:
+        one.open(NAME)
+        await one.shown(NAME, measured)
+        assert await one.lenses(NAME)
+        assert await one.execute("gpadvisor.server.toggleAnnotations") is False
+        assert not await one.lenses(NAME)
+        assert not await one.hints(NAME)
+        await one.until(lambda: not plain(one.own["gpadvisor/heat"][-1])["lines"])
+        assert measured(one.diagnostics(NAME))
+        assert await one.execute("gpadvisor.server.toggleAnnotations") is True
+        assert await one.lenses(NAME)
+
+
+@pytest.mark.parametrize(
+    ("settings", "gone"),
+    [
+        ({"severity": {"GPA102": "off"}}, "GPA102"),
+        ({"severity": {"strength-reduction": "off"}}, "GPA102"),
+        ({"rules": {"ignore": ["GPA2"]}}, "GPA202"),
+        ({"rules.select": ["GPA1"]}, "GPA202"),
+    ],
+)
+async def test_rules_can_be_switched_off(project: Path, settings: dict[str, object], gone: str) -> None:
+    async with editor(project, settings=settings) as one:
+        one.open(NAME)
+        found = await one.shown(NAME, measured)
+        assert gone not in {each.code for each in found}
+
+
+async def test_a_changed_setting_takes_effect(project: Path) -> None:
+    async with editor(project) as one:
+        one.open(NAME)
+        await one.shown(NAME, measured)
+        one.client.set_configuration({"gpadvisor": {"severity": {"GPA102": "hint"}}})
+        one.client.workspace_did_change_configuration(lsp.DidChangeConfigurationParams(settings=None))
+        found = await one.shown(
+            NAME,
+            lambda all_: all(each.severity is lsp.DiagnosticSeverity.Hint for each in all_ if each.code == "GPA102"),
+        )
+        assert any(each.code == "GPA102" for each in found)
+
+
+async def test_wrong_settings_cost_themselves_alone(project: Path) -> None:
+    async with editor(project, settings={"report": {"maxPerFile": -1}, "stale": "wipe"}) as one:
+        one.open(NAME)
+        await one.shown(NAME, measured)
+        texts = [each.message for each in one.client.messages]
+        assert any("report.maxPerFile" in text for text in texts)
+        assert any("gpadvisor.stale" in text for text in texts)
+
+
+async def test_documents_that_are_no_files(project: Path) -> None:
+    async with editor(project) as one:
+        item = lsp.TextDocumentItem(uri="untitled:Untitled-1", language_id="cuda-cpp", version=1, text="x")
+        one.client.text_document_did_open(lsp.DidOpenTextDocumentParams(item))
+        document = lsp.TextDocumentIdentifier(item.uri)
+        assert await one.client.text_document_hover_async(lsp.HoverParams(document, lsp.Position(0, 0))) is None
+        one.open(NAME)
+        await one.shown(NAME, measured)
+        assert {each.uri for each in one.published} == {one.uri(NAME)}
+
+
+async def test_two_folders_have_their_own_settings(tmp_path: Path) -> None:
+    first = make_project(tmp_path / "first", KERNEL, report=report_of(KERNEL))
+    second = make_project(tmp_path / "second", KERNEL, report=report_of(KERNEL))
+    async with editor(first, folders=[first, second]) as one:
+        answers = {first.as_uri(): {"rules": {"ignore": ["GPA102"]}}, second.as_uri(): {}}
+        one.client.get_configuration = lambda **where: answers[where["scope_uri"]]  # type: ignore[method-assign]
+        one.client.workspace_did_change_configuration(lsp.DidChangeConfigurationParams(settings=None))
+        other = Editor.uri.__get__(type("At", (), {"folder": second})())
+        one.open(NAME)
+        item = lsp.TextDocumentItem(other(NAME), "cuda-cpp", 1, (second / NAME).read_text())
+        one.client.text_document_did_open(lsp.DidOpenTextDocumentParams(item))
+        await one.until(lambda: measured(list(one.client.diagnostics.get(other(NAME), ()))))
+        await one.shown(NAME, lambda all_: measured(all_) and "GPA102" not in {each.code for each in all_})
+        assert "GPA102" in {each.code for each in one.client.diagnostics[other(NAME)]}
+
+
+async def test_closing_keeps_findings_in_the_text_on_disk(project: Path) -> None:
+    async with editor(project, settings={"run": "manual"}) as one:
+        one.open(NAME)
+        before = await one.shown(NAME, measured)
+        one.edit(NAME, "\n\n", lsp.Range(lsp.Position(0, 0), lsp.Position(0, 0)))
+        first = before[0].range.start.line
+        await one.shown(NAME, lambda found: bool(found) and found[0].range.start.line == first + 2)
+        one.close(NAME)
+        await one.shown(NAME, lambda found: bool(found) and found[0].range.start.line == first)
+        assert one.published[-1].version is None
