@@ -129,22 +129,28 @@ def _distinct(v: Values, lanes: int, shift: int, width: int) -> int:
 
 
 @compiled
-def _sectors(p: Packed, v: Values, r: Results, w: int, i: int, lanes: int) -> float:
-    """Sectors of a global access: as told, by address, or those of neighbouring lanes."""
+def _sectors(p: Packed, v: Values, r: Results, w: int, i: int, lanes: int) -> tuple[float, int]:
+    """Sectors of a global access and its passes through L1: as told, by address, or of neighbouring lanes.
+
+    A pass is for one line of 128 bytes, however few of its sectors are wanted.
+    """
     width = p.fact[i, WIDTH]
     ideal = float(max(1, -(-_population(lanes) * width // _SECTOR)))
     told = float(p.rate[i, SECTORS])
     if told >= 0.0:
         found = told
+        passes = int((found + 3.0) / 4.0)
     elif _address(p, v, w, i, lanes):
         found = float(_distinct(v, lanes, 5, width))
         # Lanes that share an address need fewer than neighbours do.
         ideal = min(ideal, found)
+        passes = 1 if found == 1.0 else _distinct(v, lanes, 7, width)
     else:
-        return ideal
+        return ideal, max(1, int((ideal + 3.0) / 4.0))
     r.sectors[0, i] += found
     r.sectors[1, i] += ideal
-    return found
+    r.sectors[4, i] += passes
+    return found, max(1, passes)
 
 
 @seldom
@@ -215,8 +221,8 @@ def global_access(
     p: Packed, m: Machine, v: Values, r: Results, w: int, i: int, lanes: int, now: int
 ) -> tuple[int, int, int]:
     """Start, end of reading the operands, and return of an access to local or global memory."""
-    sectors = _sectors(p, v, r, w, i, lanes)
-    passes = max(1, int((sectors + 3.0) / 4.0)) * m.whole[WAVEFRONT]
+    sectors, lines = _sectors(p, v, r, w, i, lanes)
+    passes = max(lines, m.whole[WAVEFRONT])
     start = max(now + 1, m.number[LSU_FREE])
     m.number[LSU_FREE] = start + passes
     kind = p.fact[i, ACCESS]
@@ -245,7 +251,7 @@ def shared_access(
     p: Packed, m: Machine, v: Values, r: Results, w: int, i: int, lanes: int, now: int
 ) -> tuple[int, int, int]:
     """The same for shared memory, whose results return in order."""
-    passes = _wavefronts(p, v, r, w, i, lanes) * m.whole[WAVEFRONT]
+    passes = max(_wavefronts(p, v, r, w, i, lanes), m.whole[WAVEFRONT])
     start = max(now + 1, m.number[LSU_FREE])
     m.number[LSU_FREE] = start + passes
     done = start + passes - 1 + cycles(m, p.fact[i, LATENCY], p.fact[i, LATENCY + 1])

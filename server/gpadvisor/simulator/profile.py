@@ -315,6 +315,7 @@ class _Outcome:
             "memory_l2_theoretical_sectors_global_ideal",
             "memory_l1_wavefronts_shared",
             "memory_l1_wavefronts_shared_ideal",
+            "memory_l1_tag_requests_global",
         )
         executed = self.results.executed.sum(axis=0)
         scale = np.divide(

@@ -134,7 +134,7 @@ class Results(NamedTuple):
     undecided: NDArray[np.int64]  # [n] times a rule decided a branch
     sectors: NDArray[
         np.float64
-    ]  # [4, n] sectors, the fewest possible, shared wavefronts, the fewest possible
+    ]  # [5, n] sectors, the fewest possible, shared wavefronts, the fewest possible, lines of L1
     sample: NDArray[np.int32]  # [MAX_SAMPLES, 6]
     barrier: NDArray[np.int32]  # [MAX_BARRIERS, 2] by event: where the last warp arrived, and which it was
     late: NDArray[np.int32]  # [MAX_LATE, 3] sample, a warp that had not arrived then, what held it up
@@ -194,7 +194,7 @@ def empty_results(lowered: Lowered) -> Results:
         executed=np.zeros((2, n), dtype=np.int64),
         threads=np.zeros((2, n), dtype=np.int64),
         undecided=np.zeros(n, dtype=np.int64),
-        sectors=np.zeros((4, n)),
+        sectors=np.zeros((5, n)),
         sample=np.full((MAX_SAMPLES, 6), -1, dtype=np.int32),
         barrier=np.full((MAX_BARRIERS, 2), -1, dtype=np.int32),
         late=np.empty((MAX_LATE, 3), dtype=np.int32),

@@ -57,7 +57,9 @@ class Timing:
     tensor_interval: int
     uniform_interval: int
     shuffle_interval: int
-    wavefront_cycles: int  # of the load/store unit, shared by the SM
+    wavefront_cycles: (
+        int  # that the SM's load/store unit takes for any request; a line or wavefront takes one
+    )
     lg_queue: int  # entries per scheduler
     mio_queue: int
     tex_queue: int
