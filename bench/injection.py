@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """``python -m bench.injection``: what the injection library adds to a launch, beside a system call.
 
-The driver is the tests' stand-in, whose launch does nothing but call back, so that all that is seen is ours. Each
-process times launches at a depth of 20 calls and ``getppid`` in turns; ratios are of the two in one process.
+The driver is the tests' stand-in, whose launch does nothing but call back, so that all that is seen is ours.
+Each process times launches at a depth of 20 calls and ``getppid`` in turns; ratios are of the two in one process.
 """
 
 from __future__ import annotations

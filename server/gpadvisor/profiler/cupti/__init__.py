@@ -15,6 +15,7 @@ from gpadvisor.profiler.application import Ending
 from gpadvisor.profiler.cupti.build import InjectionLibrary, build_library, cache_folder
 from gpadvisor.profiler.cupti.collecting import collect
 from gpadvisor.profiler.cupti.discovery import Cupti, find_cupti
+from gpadvisor.profiler.cupti.in_process import ProcessSession
 from gpadvisor.profiler.cupti.options import Collection, CollectOptions, Heartbeat, SamplingMode
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "Ending",
     "Heartbeat",
     "InjectionLibrary",
+    "ProcessSession",
     "SamplingMode",
     "build_library",
     "cache_folder",

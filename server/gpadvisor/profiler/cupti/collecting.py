@@ -103,22 +103,21 @@ def collection_environment(
             f"{_INJECTION} already names {other}: another profiler is to be injected, and CUDA takes one;"
             " remove the variable and repeat"
         )
-    environment |= {
-        _INJECTION: str(library),
+    return {**environment, _INJECTION: str(library), **collection_variables(output, options, cupti)}
+
+
+def collection_variables(output: Path, options: CollectOptions, cupti: Cupti) -> dict[str, str]:
+    """What the library reads of the environment when it begins."""
+    variables = {
         "GPADVISOR_COLLECT_DIR": str(output),
         "GPADVISOR_COLLECT_MODE": options.mode.value,
+        "GPADVISOR_COLLECT_PERIOD": str(options.period or 0),
+        "GPADVISOR_COLLECT_BUFFER": str(options.hardware_buffer_bytes or 0),
         "GPADVISOR_COLLECT_STACKS": "1" if options.call_stacks else "0",
         "GPADVISOR_COLLECT_TIMES": "1" if options.kernel_times else "0",
     }
-    for name, value in (
-        ("GPADVISOR_COLLECT_PERIOD", options.period),
-        ("GPADVISOR_COLLECT_BUFFER", options.hardware_buffer_bytes),
-        ("GPADVISOR_CUPTI", options.cupti_library or cupti.library),
-    ):
-        environment.pop(name, None)
-        if value is not None:
-            environment[name] = str(value)
-    return environment
+    library = options.cupti_library or cupti.library
+    return variables if library is None else {**variables, "GPADVISOR_CUPTI": str(library)}
 
 
 def _make(output: Path) -> None:

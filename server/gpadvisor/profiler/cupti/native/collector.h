@@ -22,12 +22,14 @@ extern struct gpa_options gpa_options;
 /* notes.c: something that the reader of the profile should know; each stage, code and context once. */
 void gpa_note(enum gpa_stage stage, int code, uint32_t context, const char *text);
 void gpa_note_result(enum gpa_stage stage, CUptiResult result, uint32_t context);
-void gpa_notes_after_fork(void);
+void gpa_notes_forget(void);
 /* One sentence for the user, on standard error. */
 void gpa_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* modules.c */
 void gpa_module_loaded(uint32_t context, uint32_t module, const void *image, size_t bytes);
+/* In another directory: the modules of earlier collections, whose images lie in the one before. */
+void gpa_modules_again(const char *before);
 
 /* activity.c */
 bool gpa_activity_start(void);
@@ -41,5 +43,6 @@ void gpa_sampling_drain_context(CUcontext context);          /* never waits */
 void gpa_sampling_drain_all(void);
 void gpa_sampling_finish(void);
 void gpa_sampling_after_fork(void);
+void gpa_sampling_again(void); /* another collection: every device is described anew */
 
 #endif

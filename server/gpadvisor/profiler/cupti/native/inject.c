@@ -26,7 +26,7 @@ struct gpa_options gpa_options;
 
 enum phase { ASIDE, COLLECTING, FORKED, FINISHED };
 static _Atomic int phase = ASIDE;
-static _Atomic bool started, late, opening;
+static _Atomic bool started, late, opening, finishing;
 static CUpti_SubscriberHandle subscriber;
 
 static pthread_t service_thread;
@@ -364,7 +364,6 @@ static void stop_service(void) {
 /* --- endings --- */
 
 static void finish(void) {
-    static _Atomic bool finishing;
     if (atomic_load(&phase) == FORKED) {
         gpa_recorder_finish();
         return;
@@ -407,9 +406,22 @@ static void in_child(void) {
     atomic_store(&opening, false);
     outer_correlation = 0;
     gpa_recorder_abandon();
-    gpa_notes_after_fork();
+    gpa_notes_forget();
     gpa_sampling_after_fork();
-    gpa_stacks_after_fork();
+    gpa_stacks_forget();
+}
+
+static bool begin_collecting(void) {
+    if (gpa_options.stacks) gpa_stacks_prepare();
+    atomic_store(&phase, COLLECTING);
+    if (!subscribe()) {
+        atomic_store(&phase, ASIDE);
+        gpa_recorder_finish();
+        return false;
+    }
+    if (gpa_options.times) gpa_activity_start();
+    start_service();
+    return true;
 }
 
 static bool start(void) {
@@ -427,19 +439,26 @@ static bool start(void) {
         gpa_recorder_finish();
         return false;
     }
-    if (gpa_options.stacks) gpa_stacks_prepare();
-    atomic_store(&phase, COLLECTING);
-    if (!subscribe()) {
-        atomic_store(&phase, ASIDE);
-        gpa_recorder_finish();
-        return false;
-    }
-    if (gpa_options.times) gpa_activity_start();
-    start_service();
+    if (!begin_collecting()) return false;
     pthread_atfork(NULL, NULL, in_child);
     atexit(finish);
     catch_signals();
     return true;
+}
+
+/* A further collection in a process that has ended one with gpadvisor_stop. */
+static bool start_again(void) {
+    const char *before = gpa_options.directory;
+    if (!read_options()) return false;
+    gpa_notes_forget();
+    gpa_stacks_forget();
+    gpa_sampling_again();
+    if (!gpa_recorder_reopen(gpa_options.directory)) return false;
+    record_process(false);
+    gpa_modules_again(before);
+    atomic_store(&finishing, false);
+    atomic_store(&service_stops, false);
+    return begin_collecting();
 }
 
 /* Called by the driver from cuInit; its result is not used for anything but good manners. */
@@ -452,18 +471,20 @@ EXPORT int InitializeInjection(void) {
 /* For a process that began without: modules loaded earlier stay unseen. 1: collecting. */
 EXPORT int gpadvisor_start(void);
 EXPORT int gpadvisor_start(void) {
-    if (atomic_exchange(&started, true)) return atomic_load(&phase) == COLLECTING;
+    bool first = !atomic_exchange(&started, true);
+    if (!first && atomic_load(&phase) != FINISHED) return 0;
     atomic_store(&late, true);
-    if (!start()) return 0;
+    if (!(first ? start() : start_again())) return 0;
     CUcontext current = NULL;
     if (gpa_driver.cuCtxGetCurrent(&current) == CUDA_SUCCESS && current) gpa_sampling_context(current, 0);
     return 1;
 }
 
-/* End the collection before the process does. */
+/* End the collection before the process does. Another profiler may come after it. */
 EXPORT void gpadvisor_stop(void);
 EXPORT void gpadvisor_stop(void) {
     if (atomic_load(&phase) != COLLECTING) return;
     finish();
+    gpa_activity_stop();
     gpa_cupti.cuptiUnsubscribe(subscriber);
 }

@@ -14,9 +14,7 @@
 #include "sha256.h"
 
 struct known {
-    uint64_t crc;
-    size_t bytes;
-    uint8_t digest[32];
+    struct gpa_module record;
     struct known *next;
 };
 
@@ -58,18 +56,30 @@ static bool store_image(const uint8_t digest[32], const void *image, size_t byte
 
 static const struct known *find_known(uint64_t crc, size_t bytes) {
     for (const struct known *at = atomic_load(&known_images); at; at = at->next)
-        if (at->crc == crc && at->bytes == bytes) return at;
+        if (at->record.crc == crc && at->record.size == bytes) return at;
     return NULL;
 }
 
-static void remember(uint64_t crc, size_t bytes, const uint8_t digest[32]) {
+static void remember(const struct gpa_module *record) {
     struct known *fresh = malloc(sizeof *fresh);
     if (!fresh) return;
-    fresh->crc = crc;
-    fresh->bytes = bytes;
-    memcpy(fresh->digest, digest, 32);
+    fresh->record = *record;
     fresh->next = atomic_load(&known_images);
     while (!atomic_compare_exchange_weak(&known_images, &fresh->next, fresh)) {}
+}
+
+void gpa_modules_again(const char *before) {
+    char from[4400], to[4400], folder[4200];
+    snprintf(folder, sizeof folder, "%.4000s/cubins", gpa_options.directory);
+    if (mkdir(folder, 0777) && errno != EEXIST) return;
+    for (const struct known *at = atomic_load(&known_images); at; at = at->next) {
+        char hex[65];
+        for (int i = 0; i < 32; i++) snprintf(hex + 2 * i, 3, "%02x", at->record.sha256[i]);
+        snprintf(from, sizeof from, "%.4000s/cubins/%s.cubin", before, hex);
+        snprintf(to, sizeof to, "%s/%s.cubin", folder, hex);
+        if (link(from, to) && errno != EEXIST) gpa_note(GPA_STAGE_MODULE, errno, 0, strerror(errno));
+        gpa_record(GPA_MODULE, &at->record, sizeof at->record, NULL, 0);
+    }
 }
 
 void gpa_module_loaded(uint32_t context, uint32_t module, const void *image, size_t bytes) {
@@ -83,13 +93,12 @@ void gpa_module_loaded(uint32_t context, uint32_t module, const void *image, siz
     struct gpa_module record = {.context = context, .module = module, .crc = params.cubinCrc, .size = bytes};
     const struct known *known = params.cubinCrc ? find_known(params.cubinCrc, bytes) : NULL;
     if (known) {
-        memcpy(record.sha256, known->digest, 32);
+        memcpy(record.sha256, known->record.sha256, 32);
     } else {
         gpa_sha256(image, bytes, record.sha256);
         if (!store_image(record.sha256, image, bytes))
             gpa_note(GPA_STAGE_MODULE, errno, context, strerror(errno));
-        else if (params.cubinCrc)
-            remember(params.cubinCrc, bytes, record.sha256);
     }
+    if (params.cubinCrc) remember(&record);
     gpa_record(GPA_MODULE, &record, sizeof record, NULL, 0);
 }

@@ -31,7 +31,7 @@ void gpa_note_result(enum gpa_stage stage, CUptiResult result, uint32_t context)
     gpa_note(stage, (int)result, context, gpa_result_text(result));
 }
 
-void gpa_notes_after_fork(void) {
+void gpa_notes_forget(void) {
     for (int i = 0; i < SLOTS; i++) atomic_store(&noted[i], 0);
 }
 

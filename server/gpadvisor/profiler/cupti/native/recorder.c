@@ -172,6 +172,19 @@ bool gpa_recorder_open(const char *directory) {
     return true;
 }
 
+bool gpa_recorder_reopen(const char *directory) {
+    static int previous = -1;
+    if (previous >= 0) close(previous);
+    previous = atomic_exchange(&state.file, -1);
+    atomic_store(&state.header, NULL);
+    atomic_fetch_add(&state.generation, 1);
+    for (int i = 0; i < IDLE_SLOTS; i++) {
+        struct segment *segment = atomic_exchange(&state.idle[i], NULL);
+        if (segment) drop_segment(segment);
+    }
+    return gpa_recorder_open(directory);
+}
+
 void gpa_recorder_abandon(void) {
     int file = atomic_exchange(&state.file, -1);
     if (file >= 0) close(file);

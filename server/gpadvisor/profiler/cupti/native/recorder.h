@@ -13,6 +13,9 @@ enum gpa_counter { GPA_COUNT_LAUNCHES, GPA_COUNT_SAMPLES, GPA_COUNT_KERNELS, GPA
 
 /* Open a file of this process in `directory`; errno says why not. Once per process, and again after a fork. */
 bool gpa_recorder_open(const char *directory);
+/* Begin anew in another directory: later records of every thread go there. Threads that are just writing to the old
+ * file are not disturbed, so that its mappings stay and its descriptor lives until the next time. */
+bool gpa_recorder_reopen(const char *directory);
 /* Forget the parent's file in the child of a fork; async-signal-safe. */
 void gpa_recorder_abandon(void);
 bool gpa_recorder_is_open(void);

@@ -345,5 +345,9 @@ void gpa_sampling_finish(void) {
 void gpa_sampling_after_fork(void) {
     /* CUPTI is of no use in the child: the contexts are the parent's, and malloc's lock may be held. */
     inherited = atomic_exchange(&contexts, NULL);
+    gpa_sampling_again();
+}
+
+void gpa_sampling_again(void) {
     for (int i = 0; i < MAX_DEVICES; i++) atomic_store(&device_known[i], false);
 }

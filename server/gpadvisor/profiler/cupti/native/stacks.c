@@ -108,6 +108,6 @@ void gpa_stacks_name_addresses(void) {
     }
 }
 
-void gpa_stacks_after_fork(void) {
+void gpa_stacks_forget(void) {
     for (size_t i = 0; i < PENDING; i++) atomic_store(&named[i], 0);
 }

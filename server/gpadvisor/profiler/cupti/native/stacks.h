@@ -11,7 +11,7 @@ void gpa_stacks_prepare(void);
 uint64_t gpa_stack_here(void);
 /* Name the native addresses met since the last call; takes the loader's lock, so never on the launch path. */
 void gpa_stacks_name_addresses(void);
-void gpa_stacks_after_fork(void);
+void gpa_stacks_forget(void); /* in another file, every address is named again */
 
 /* Python's frames of this thread, innermost first; returns their number. */
 uint32_t gpa_python_frames(uint64_t *ids, uint32_t room);
