@@ -2,7 +2,8 @@
 """``python -m bench.injection``: what the injection library adds to a launch, beside a system call.
 
 The driver is the tests' stand-in, whose launch does nothing but call back, so that all that is seen is ours.
-Each process times launches at a depth of 20 calls and ``getppid`` in turns; ratios are of the two in one process.
+Each process times launches at a depth of 20 calls and ``getppid`` in turns; ratios are of the two in one
+process.
 """
 
 from __future__ import annotations
@@ -50,9 +51,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as place:
         stand = build_stand(Path(place), flags=("-O2",))
         processors = len(os.sched_getaffinity(0))
-        print(
-            f"A launch in units of a system call (getppid); {processors} processors, medians of {ROUNDS} runs.\n"
-        )
+        print(f"A launch in units of getppid; {processors} processors, {ROUNDS} runs, medians.\n")
         print("| threads | " + " | ".join(WAYS) + " |")
         print("|---|" + "---|" * len(WAYS))
         for threads in (1, 2, 4):
