@@ -28,7 +28,7 @@ from tests.simulations import fixture_config, program_of
 from gpadvisor import machine
 from gpadvisor.blamer import GPA2021, blame
 from gpadvisor.blamer.rules import DEFAULT_RULES, PAPER, BlameRules
-from gpadvisor.model.blame import Blame, DependencyEdge, PruneRule
+from gpadvisor.model.blame import Blame, DependencyEdge, DependencyKind, PruneRule
 from gpadvisor.model.ids import Pc
 from gpadvisor.model.machine import MachineModel
 from gpadvisor.model.program import Function, Program
@@ -43,6 +43,8 @@ Use = tuple[int, int, int]  # function, instruction index, reason
 Shares = Mapping[int, float]  # by instruction index of the def
 Sets = Mapping[frozenset[int], float]  # samples by the instructions that held the warp alike
 
+_LOOKED_FOR = {DependencyKind.STALL_COUNT, DependencyKind.SYNCHRONIZATION}
+"""Edges that only exist where a rule wants them."""
 _SCOREBOARD = {StallClass.MEMORY, StallClass.EXECUTION}
 
 
@@ -282,14 +284,22 @@ WAYS: dict[str, Way] = {
 def scored_uses(case: Case, blamed: Blame) -> list[Use]:
     """Uses with two or more candidate producers before pruning.
 
-    At a barrier every instruction on the way to it is one, whatever the blamer names.
+    They do not depend on what the blamer names: at a barrier every instruction on the way to it is a
+    candidate, and the bearer of a stall count, looked for where no register explains a stall, is not counted.
     """
     edges = candidates(case, blamed)
+
+    def producers(use: Use) -> set[int]:
+        return {
+            edge.def_index
+            for edge in edges.get(use[:2], ())
+            if edge.kind not in _LOOKED_FOR and fits(case, use, edge)
+        }
+
     return [
         use
         for use in case.truth
-        if case.stall_class(use) is StallClass.SYNCHRONIZATION
-        or len({edge.def_index for edge in edges.get(use[:2], ()) if fits(case, use, edge)}) >= 2
+        if case.stall_class(use) is StallClass.SYNCHRONIZATION or len(producers(use)) >= 2
     ]
 
 

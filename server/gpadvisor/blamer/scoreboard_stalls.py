@@ -9,21 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Final
 
 from gpadvisor.analyzer.scoreboards import Link, waits_for
 from gpadvisor.blamer.classify import Scoreboard, dependency_class, scoreboard_of, stalls_as
 from gpadvisor.blamer.completion import waiting_weights
+from gpadvisor.blamer.fixed_latency import MAX_STALL_CYCLES, fixed_latency_stall
 from gpadvisor.blamer.graph import Candidates, Edge, FunctionGraph
 from gpadvisor.blamer.pruning import barrier_rule, dominator_rule, latency_rule, path_rules, reason_rule
 from gpadvisor.blamer.rules import Budget
 from gpadvisor.blamer.sources import UNATTRIBUTED, Found, Source, UseResult
 from gpadvisor.blamer.survivors import PathRules
-from gpadvisor.model.blame import DependencyClass, DependencyKind, PruneRule
-from gpadvisor.model.instruction import OpcodeClass
+from gpadvisor.model.blame import PruneRule
 from gpadvisor.model.stalls import StallClass, StallReason
-
-_MAX_STALL_CYCLES: Final = 15
 
 
 def by_hardware(
@@ -41,7 +38,7 @@ def by_hardware(
     found: dict[int, Found] = {}
     for index, reason in reasons.items():
         if reason.stall_class is StallClass.FIXED_LATENCY:
-            found[index] = _fixed_latency(graph, use, edges)
+            found[index] = fixed_latency_stall(graph, use, edges)
         elif reason.stall_class in {StallClass.MEMORY, StallClass.EXECUTION}:
             found[index] = _scoreboard(graph, use, edges, reason, unsampled_issues)
     observed = {reason.stall_class for reason in reasons.values()}
@@ -108,7 +105,7 @@ def _still_running(graph: FunctionGraph, edges: Sequence[Edge]) -> list[Edge]:
     for edge in edges:
         bound = graph.bound_cycles(edge.definition)
         reach = edge.distance
-        if bound is None or reach is None or reach * _MAX_STALL_CYCLES <= bound:
+        if bound is None or reach is None or reach * MAX_STALL_CYCLES <= bound:
             left.append(edge)
             continue
         cycles = graph.cycles.shortest([edge.definition], edge.use)[edge.definition]
@@ -144,68 +141,6 @@ def _without_wait(graph: FunctionGraph, edges: Candidates, wanted: Scoreboard) -
         else:
             left.append(edge)
     return left
-
-
-def _fixed_latency(graph: FunctionGraph, use: int, edges: Candidates) -> Found:
-    """A stall count was being waited out: for a producer whose latency was still running, or for none.
-
-    Differs from GPA: the stall count of the instruction before the use is the ground truth; where no register
-    explains it, that instruction is blamed with class SCHEDULE instead of the use.
-    """
-    before = graph.before(use)
-    if not before:
-        return UNATTRIBUTED
-    running = _running(graph, use, edges, before)
-    if not running:
-        known = edges.definitions
-        for one in dict.fromkeys(_behind_nops(graph, one) for one in before):
-            if one == use:
-                continue
-            if one in known:
-                running.append(edges.edge(one))
-            else:
-                running.append(Edge(one, use, DependencyKind.STALL_COUNT, ()))
-                edges.add(running[-1])
-    if not running:
-        return UNATTRIBUTED
-    for edge in running:
-        edge.alive = True
-    graph.measure(running)
-    return Found(tuple(Source(edge, _fixed_class(graph, edge), edge.distance) for edge in running))
-
-
-def _behind_nops(graph: FunctionGraph, index: int) -> int:
-    """The instruction that NOPs make room for: compilers pad slow FP64 and tensor pipes with them."""
-    start = graph.function.blocks[int(graph.function.block_of[index])].start
-    at = index
-    while at > start and graph.instructions[at].info.opclass is OpcodeClass.NOP:
-        at -= 1
-    return at
-
-
-def _fixed_class(graph: FunctionGraph, edge: Edge) -> DependencyClass:
-    source = graph.instructions[edge.definition]
-    if edge.links or source.info.variable_latency:  # its result comes by scoreboard, not by stall count
-        return DependencyClass.SCHEDULE
-    return dependency_class(source, edge.kind)
-
-
-def _running(graph: FunctionGraph, use: int, edges: Candidates, before: Sequence[int]) -> list[Edge]:
-    """Edges of defs for whose results the stall count right before the use was still needed."""
-    last = max(max(graph.instructions[one].control.stall_cycles, 1) for one in before)
-    fixed = graph.fixed_cycles
-    needed = {definition: cycles for definition in edges.read if (cycles := fixed[definition])}
-    # The compiler's stall count is all that is known of the others.
-    running = [edges.edge(one) for one in sorted(edges.read.intersection(before)) if fixed[one] == 0]
-    if needed:
-        taken = graph.cycles.shortest(needed, use, limit=max(needed.values()) + _MAX_STALL_CYCLES)
-        # Without the last stall count the use would have issued this early, one cycle after the last.
-        running.extend(
-            edges.edge(definition)
-            for definition in sorted(needed)
-            if (cycles := taken[definition]) is not None and cycles - last + 1 < needed[definition]
-        )
-    return running
 
 
 def _explain(graph: FunctionGraph, use: int, observed: set[StallClass], edges: Sequence[Edge]) -> None:

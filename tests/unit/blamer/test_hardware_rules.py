@@ -143,6 +143,37 @@ def test_wait_without_a_producer_goes_to_the_stall_count_before() -> None:
     assert edge_of(result, 0, 1).kind is DependencyKind.STALL_COUNT
 
 
+def test_of_several_running_results_the_last_one_is_waited_for() -> None:
+    text = "FADD R0, R1, R2 | S2\nFADD R3, R1, R2 | S4\nFMUL R4, R0, R3"
+    result = blame_text(text, {(2, "wait"): 9})
+    assert blamed(result, "wait") == {1: ("arithmetic", 9)}
+    assert edge_of(result, 0, 2).pruned_by is PruneRule.LATENCY
+
+
+def test_a_memory_access_gets_a_result_later_than_the_pipe_that_made_it() -> None:
+    text = "ISETP.GE.AND P0, PT, R0, R1, PT | S6\nMOV R7, R8 | S8\n{use}\nEXIT"
+    late = blame_text(text.format(use="@P0 LDG.E R4, [R2.64]"), {(2, "wait"): 9})
+    assert blamed(late, "wait") == {0: ("arithmetic", 9)}
+    soon = blame_text(text.format(use="@P0 MOV R4, R5"), {(2, "wait"): 9})
+    assert blamed(soon, "wait") == {1: ("schedule", 9)}
+
+
+def test_each_way_into_a_loop_has_its_own_stall_count() -> None:
+    text = """
+        MOV R0, R1 | S5
+        top: FADD R2, R0, R2 | S4
+        IADD3 R0, R0, R5, R6 | S1
+        ISETP.GE.AND P0, PT, R2, R7, PT | S13
+        @P0 BRA top | S5
+        EXIT
+        """
+    counts = {0: 10, 1: 90, 2: 90, 3: 90, 4: 90, 5: 10}
+    assert blamed(blame_text(text, {(1, "wait"): 100}, counts=counts), "wait") == {
+        0: ("arithmetic", 10),
+        4: ("schedule", 90),
+    }
+
+
 def test_nops_wait_for_the_slow_instruction_before_them() -> None:
     text = "DFMA R2, R4, R6, R8 | S15\nNOP | S15\nNOP | S15\nDFMA R10, R12, R14, R16\nEXIT"
     result = blame_text(text, {(2, "wait"): 9, (3, "wait"): 4}, arch="sm_90")

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sources of wait stalls: a stall count is waited out for the result that comes last, or for none.
+
+Differs from GPA: the stall count of the instruction before the use is the ground truth, on each way into the
+use by itself; where no register explains it, that instruction is blamed with class SCHEDULE, not the use.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from gpadvisor.blamer.classify import dependency_class, is_memory
+from gpadvisor.blamer.graph import Candidates, Edge, FunctionGraph
+from gpadvisor.blamer.sources import UNATTRIBUTED, Found, Source
+from gpadvisor.model.blame import DependencyClass, DependencyKind
+from gpadvisor.model.instruction import Instruction, OpcodeClass
+
+MAX_STALL_CYCLES: Final = 15
+_OTHER_PIPE_CYCLES: Final = 2
+"""How much later another pipe gets a result than the pipe that made it: what compilers leave, at most."""
+_CONTROL: Final = frozenset(
+    {OpcodeClass.BRANCH, OpcodeClass.INDIRECT_BRANCH, OpcodeClass.CALL, OpcodeClass.RETURN, OpcodeClass.EXIT}
+)
+_MAX_WAYS: Final = 8
+"""Instructions right before a use that are looked at, the most frequent ones."""
+
+
+def fixed_latency_stall(graph: FunctionGraph, use: int, edges: Candidates) -> Found:
+    """Sources of a wait stall."""
+    ways = sorted(graph.before(use), key=lambda one: (-int(graph.issues[one]), one))[:_MAX_WAYS]
+    found: dict[int, tuple[Edge, float]] = {}
+    for before in ways:
+        stall = max(graph.instructions[before].control.stall_cycles, 1)
+        weight = float(max(int(graph.issues[before]), 1) * max(stall - 1, 1))
+        sources = _last_results(graph, use, edges, before) or _bearer(graph, use, edges, before)
+        for edge in sources:
+            known = found.get(edge.definition, (edge, 0.0))[1]
+            found[edge.definition] = edge, known + weight / len(sources)
+    if not found:
+        return UNATTRIBUTED
+    running = [found[definition] for definition in sorted(found)]
+    for edge, _ in running:
+        edge.alive = True
+    graph.measure([edge for edge, _ in running])
+    return Found(tuple(Source(edge, _class_of(graph, edge), 1, weight) for edge, weight in running))
+
+
+def _last_results(graph: FunctionGraph, use: int, edges: Candidates, before: int) -> list[Edge]:
+    """On one way into a use, the defs whose results come last, if the last stall count was for them."""
+    last = max(graph.instructions[before].control.stall_cycles, 1)
+    needed = {one: cycles for one in edges.read if (cycles := _needed(graph, one, use))}
+    if not needed:
+        return []
+    passed = graph.cycles.shortest(needed, before, limit=max(needed.values()) + MAX_STALL_CYCLES)
+    ready: dict[int, int] = {}
+    for definition, cycles in needed.items():
+        way = 0 if definition == before else passed[definition]
+        # Without the last stall count the use would have issued a cycle after the one before it.
+        if way is not None and cycles > way + 1:
+            ready[definition] = cycles - way - last
+    latest = max(ready.values(), default=0)
+    return [edges.edge(one) for one in sorted(ready) if ready[one] == latest]
+
+
+def _needed(graph: FunctionGraph, definition: int, use: int) -> int:
+    """Cycles until this use can read a fixed-latency result; 0 where that is not known."""
+    if graph.fixed_cycles[definition] is None:
+        return 0
+    latency = graph.latency(definition)
+    if latency is None:
+        return 0
+    source, reader = graph.instructions[definition].info, graph.instructions[use]
+    if is_memory(reader) or reader.info.opclass in _CONTROL:
+        return latency.max_cycles
+    if source.pipe is reader.info.pipe:
+        return latency.min_cycles
+    return min(latency.max_cycles, latency.min_cycles + _OTHER_PIPE_CYCLES)
+
+
+def _bearer(graph: FunctionGraph, use: int, edges: Candidates, before: int) -> list[Edge]:
+    """The instruction whose stall count it is."""
+    bearer = _behind_nops(graph, before)
+    if bearer == use:
+        return []
+    if bearer in edges.definitions:
+        return [edges.edge(bearer)]
+    edges.add(Edge(bearer, use, DependencyKind.STALL_COUNT, ()))
+    return [edges.edge(bearer)]
+
+
+def _behind_nops(graph: FunctionGraph, index: int) -> int:
+    """The instruction that NOPs make room for: compilers pad slow FP64 and tensor pipes with them."""
+    start = graph.function.blocks[int(graph.function.block_of[index])].start
+    at = index
+    while at > start and graph.instructions[at].info.opclass is OpcodeClass.NOP:
+        at -= 1
+    return at
+
+
+def _class_of(graph: FunctionGraph, edge: Edge) -> DependencyClass:
+    source: Instruction = graph.instructions[edge.definition]
+    if edge.links or source.info.variable_latency:  # its result comes by scoreboard, not by stall count
+        return DependencyClass.SCHEDULE
+    return dependency_class(source, edge.kind)
