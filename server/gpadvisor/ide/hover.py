@@ -26,6 +26,7 @@ from gpadvisor.ide.words import (
     code,
     count,
     escape,
+    factor,
     file_name,
     percent,
     reason_words,
@@ -157,7 +158,7 @@ def _gain(placed: PlacedFinding, kernel: KernelView | None) -> str:
     if finding.speedup is None:
         kind = "a note" if finding.samples else f"{EVIDENCE_WORDS[finding.evidence]} finding"
         return f"{kind} for {name}, without an estimate"
-    text = f"{span(finding.speedup)} for {name}"
+    text = f"{span(finding.speedup)}, expected {factor(finding.speedup.expected)}, for {name}"
     part = finding.parts[0] if finding.parts else None
     whole = None if part is None else part.program_speedup
     if kernel is not None and kernel.time_share is not None and whole is not None:

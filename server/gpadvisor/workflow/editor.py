@@ -66,6 +66,8 @@ def analyse_for_editor(
         also(advised.analysis)
     progress("putting findings on their lines")
     places = make_places(advised.sources, request.root)
+    for analysed in advised.analysis.kernels:
+        places.know(analysed.context.program)
     facts = {places.name(file): known for file, known in advised.facts.items()}
     kernels = _kernels(advised, facts, places)
     lines = [
@@ -127,7 +129,9 @@ def sass_for_editor(
         for place in (line.location, *(frame.call_site for frame in line.inline))
     }
     sources = find_sources(named, analysis.profile, compiled, request)
-    return sass_view(one, display_name(one.demangled), make_places(sources, request.root))
+    places = make_places(sources, request.root)
+    places.know(one.context.program)
+    return sass_view(one, display_name(one.demangled), places)
 
 
 def _kernel_files(analysis: Analysis) -> Collection[str]:

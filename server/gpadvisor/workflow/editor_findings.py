@@ -14,7 +14,7 @@ from gpadvisor.ide.values import Finding, FindingPart, Place, Related
 from gpadvisor.ide.words import percent, reason_words
 from gpadvisor.model.advice import Category, Match, ScopeKind, Suggestion
 from gpadvisor.model.blame import Role
-from gpadvisor.model.program import Function
+from gpadvisor.model.program import Function, FunctionKind
 from gpadvisor.source.facts import SourceFacts, SuppressionComment
 from gpadvisor.source.line_map import line_keys
 from gpadvisor.workflow.advising import AdvisedKernel
@@ -38,6 +38,8 @@ _MAX_LINES: Final = 5
 """Lines of one suggestion for one kernel with samples; more of them hide the heavy ones."""
 _MAX_STATIC_LINES: Final = 20
 _MIN_SHARE: Final = 0.01
+_MIN_SAMPLES: Final = 5
+"""Fewer say nothing about a line; the heaviest line of a suggestion is shown all the same."""
 _COVERED: Final = 0.8
 """Share of a suggestion's samples from which on further lines are left out."""
 _INLINED: Final = 2
@@ -136,7 +138,8 @@ def _sites(
     if not kernel.rows:
         return ranked[:_MAX_STATIC_LINES], len(ranked)
     most = 1 if suggestion.category is Category.NOTE else _MAX_LINES
-    least, enough = _MIN_SHARE * kernel.total, _COVERED * sum(site.samples for _, site in ranked)
+    least = max(_MIN_SHARE * kernel.total, _MIN_SAMPLES)
+    enough = _COVERED * sum(site.samples for _, site in ranked)
     shown: list[tuple[Place, _Site]] = []
     covered = 0
     for place, site in ranked[:most]:
@@ -311,6 +314,8 @@ def _inlined(part: _Part, place: Place, places: Places) -> list[Related]:
     if not owners:
         return []
     function, index = owners[0]
+    if function.kind is FunctionKind.MATH_HELPER:
+        return []
     entry = function.lines[index]
     sites = places.call_sites(function, index)
     found = [Related(place=at, message="inlined into the kernel from here") for at in sites[:_INLINED]]

@@ -13,7 +13,7 @@ from typing import Final
 from gpadvisor.blamer.queries import kernel_function
 from gpadvisor.ide.values import BaselineKind, Place
 from gpadvisor.model.profile import Profile
-from gpadvisor.model.program import Function, LineEntry, Program
+from gpadvisor.model.program import Function, FunctionKind, LineEntry, Program
 from gpadvisor.source.facts import SourceFacts
 from gpadvisor.workflow.cache import Cache
 from gpadvisor.workflow.sources import FoundSources
@@ -41,6 +41,7 @@ class Places:
     root: Path
     _names: dict[str, str] = field(default_factory=dict)
     _shown: dict[int, Place | None] = field(default_factory=dict)  # by id() of entries that the program holds
+    _called: dict[int, Place | None] = field(default_factory=dict)  # by id() of functions without lines
 
     def name(self, file: str) -> str:
         """The one name of a file."""
@@ -52,7 +53,13 @@ class Places:
         return known
 
     def of(self, function: Function, index: int) -> Place | None:
-        """The innermost line of an instruction that is not library code; None without a line."""
+        """The innermost line of an instruction that is not library code; None without a line.
+
+        A compiler's own routine has no lines, whatever the table says: it stands where it is called, as far
+        as that is one line.
+        """
+        if function.kind is FunctionKind.MATH_HELPER:
+            return self._called.get(id(function))
         entry = function.lines[index] if 0 <= index < len(function.lines) else None
         if entry is None:
             return None
@@ -61,6 +68,19 @@ class Places:
             own = (place for place in chain if not self.is_library(place.file))
             self._shown[id(entry)] = next(own, chain[0] if chain else None)
         return self._shown[id(entry)]
+
+    def know(self, program: Program) -> None:
+        """Look up where the compiler's routines of a program are called."""
+        sites: dict[int, set[Place]] = {}
+        for caller in program.functions:
+            for call in caller.calls:
+                place = self.of(caller, call.index)
+                if call.callee is not None and place is not None:
+                    sites.setdefault(call.callee, set()).add(place)
+        for function in program.functions:
+            if function.kind is FunctionKind.MATH_HELPER:
+                found = sites.get(function.id, set())
+                self._called[id(function)] = next(iter(found)) if len(found) == 1 else None
 
     def chain(self, entry: LineEntry) -> tuple[Place, ...]:
         """The location and the call sites it was inlined at, innermost first."""
@@ -72,7 +92,7 @@ class Places:
     def call_sites(self, function: Function, index: int) -> tuple[Place, ...]:
         """The places outside of the one that is shown, innermost first."""
         entry = function.lines[index] if 0 <= index < len(function.lines) else None
-        if entry is None:
+        if entry is None or function.kind is FunctionKind.MATH_HELPER:
             return ()
         chain, shown = self.chain(entry), self.of(function, index)
         return chain[chain.index(shown) + 1 :] if shown in chain else chain[1:]

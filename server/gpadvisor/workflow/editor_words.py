@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from gpadvisor.ide.words import clean, percent, plural, reason_words, shorten, span
+from gpadvisor.ide.words import clean, factor, percent, plural, reason_words, shorten, span
 from gpadvisor.model.advice import Estimate
 from gpadvisor.model.blame import DependencyClass
 from gpadvisor.model.instruction import Instruction, OpcodeClass
@@ -145,7 +145,7 @@ def estimate_words(estimate: Estimate | None, lines: int, matched: str) -> str:
         return ""
     number = "both" if lines == 2 else f"all {lines}"
     whole = f" for {number} lines that this advice is about ({matched})" if lines > 1 else ""
-    return f" Estimated speedup of the kernel {span(estimate)}{whole}."
+    return f" Estimated speedup of the kernel {span(estimate)}, expected {factor(estimate.expected)}{whole}."
 
 
 def static_message(title: str, names: Sequence[str], details: Sequence[str]) -> str:

@@ -40,7 +40,7 @@ def _hover(
 
 def test_the_whole_hover() -> None:
     assert _hover(analysis(), options=PAGES) == (
-        "[**GPA202 Code Reordering**](https://rules/GPA202.md): 1.12x-1.19x for `gather<1>` "
+        "[**GPA202 Code Reordering**](https://rules/GPA202.md): 1.12x-1.19x, expected 1.15x, for `gather<1>` "
         "(34 % of GPU time: 1.05x-1.07x of the whole)\n"
         "\n"
         "60 % of the 1,000 samples of `gather<1>` are on this line; it causes 2.0 %.\n"
