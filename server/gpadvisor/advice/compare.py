@@ -6,17 +6,12 @@ Regressions are kept as they are: an achieved speedup below 1 is shown like any 
 
 from __future__ import annotations
 
-import difflib
-from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
 
 from gpadvisor.model.advice import Estimate, KernelAdvice, ScopeKind
 from gpadvisor.model.ids import SourceLocation
-
-MAX_LINE_PAIRS: Final = 2_000_000
-"""Pairs of equal lines that a diff may look at: about two seconds; sources that repeat little have few."""
+from gpadvisor.source.line_map import match_in_order, split_lines
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,24 +147,12 @@ def compare(
 def map_lines(before: str, after: str) -> dict[int, int]:
     """Line numbers of ``before`` that stand unchanged in ``after``, in the same order (both from 1).
 
-    Where the changed middle repeats itself so often that a diff would take too long, its lines stay unmapped.
+    Where the changed middle repeats itself so often that a diff would take too long, lines stay unmapped.
     """
-    old, new = before.splitlines(), after.splitlines()
-    shorter = min(len(old), len(new))
-    head = next((at for at in range(shorter) if old[at] != new[at]), shorter)
-    most = shorter - head
-    tail = next((at for at in range(most) if old[-1 - at] != new[-1 - at]), most)
-    mapped = {at + 1: at + 1 for at in range(head)}
-    mapped |= {len(old) - at: len(new) - at for at in range(tail)}
-    old, new = old[head : len(old) - tail], new[head : len(new) - tail]
-    repeats = Counter(new)
-    if sum(repeats[line] for line in old) > MAX_LINE_PAIRS:
-        return mapped
-    matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)
-    for block in matcher.get_matching_blocks():
-        for offset in range(block.size):
-            mapped[head + block.a + offset + 1] = head + block.b + offset + 1
-    return mapped
+    old_lines, new_lines = split_lines(before), split_lines(after)
+    # What stands behind the last line end is no line.
+    matched = match_in_order(old_lines[: len(old_lines) - (not old_lines[-1])], new_lines)
+    return {old + 1: new + 1 for old, new in matched.items()}
 
 
 def _base(name: str) -> str:

@@ -27,7 +27,7 @@ def test_mapped_lines_are_equal_and_in_order(before: list[str], after: list[str]
     assert all(one[1] < two[1] for one, two in pairwise(pairs))
 
 
-def test_a_repetitive_middle_is_given_up_and_its_surroundings_kept() -> None:
+def test_a_repetitive_middle_leaves_its_surroundings() -> None:
     lines = ["same"] * 5_000
     before = "\n".join(["first", "old", *lines, "last"])
     after = "\n".join(["first", "new", *lines, "other", *lines, "last"])
