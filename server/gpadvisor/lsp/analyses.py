@@ -154,7 +154,7 @@ class Analyses:
             if seen is None:
                 raise GpadvisorError(f"{path} is no file, or is empty; give a report or a snapshot")
             self._profiles[path] = seen
-            folder = workspace.folder_of(path)
+            folder = workspace.project_of(path)
             arguments: dict[str, Any] = {"path": path, "root": str(folder.path)}
             if launch is not None:
                 arguments["launch"] = launch

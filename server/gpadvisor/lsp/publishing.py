@@ -136,8 +136,11 @@ class Publisher:
             return
         workspace = self._session.workspace
         lines: dict[int, HeatLine] = {}
+        options = workspace.options(path)
         for layer in layers_in(view):
-            for one in heat(layer.analysis, layer.file, workspace.options(path)):
+            if not options.heat:
+                break
+            for one in heat(layer.analysis, layer.file, options):
                 entry = HeatLine(
                     line=one.line - 1,
                     share=one.share,

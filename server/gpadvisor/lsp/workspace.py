@@ -134,6 +134,13 @@ class Workspace:
             self.folders[own] = Folder(path=parts.parent, uri=None, settings=any_settings)
         return self.folders[own]
 
+    def project_of(self, profile: str) -> Folder:
+        """The folder whose sources a profile is about: a profile from elsewhere belongs to the first one."""
+        folder = self.folder_of(profile)
+        if folder.uri is not None:
+            return folder
+        return next((one for one in self.folders.values() if one.uri is not None), folder)
+
     def may_read(self, path: str) -> bool:
         """Whether the user trusts what lies there."""
         if self.trusted:

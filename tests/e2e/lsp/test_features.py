@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,11 @@ def measured(found: list[lsp.Diagnostic]) -> bool:
 
 def static(found: list[lsp.Diagnostic]) -> bool:
     return any("[static" in one.message for one in found)
+
+
+def without_lines(message: str) -> str:
+    """A message without the numbers of lines in it, which follow the text."""
+    return re.sub(r"(\bline |\.cu:)\d+", r"\1N", message)
 
 
 def line_of(text: str, words: str) -> int:
@@ -137,7 +143,10 @@ async def test_edited_lines_dim_and_others_keep_their_numbers(project: Path) -> 
         one.edit(NAME, "// one\n// two\n\n", lsp.Range(lsp.Position(0, 0), lsp.Position(0, 0)))
         wanted = [each.range.start.line + 3 for each in before]
         moved = await one.shown(NAME, lambda found: [each.range.start.line for each in found] == wanted)
-        assert [each.message for each in moved] == [each.message for each in before]
+        assert [without_lines(each.message) for each in moved] == [
+            without_lines(each.message) for each in before
+        ]
+        assert [each.severity for each in moved] == [each.severity for each in before]
         assert one.published[-1].version == 2
         # An edit on one line dims that line's findings alone.
         place = next(each.range.start.line for each in moved if each.code == "GPA102")
@@ -147,8 +156,9 @@ async def test_edited_lines_dim_and_others_keep_their_numbers(project: Path) -> 
         gray = [each for each in dimmed if lsp.DiagnosticTag.Unnecessary in (each.tags or ())]
         assert {each.range.start.line for each in gray} == {place}
         assert all(each.severity is not lsp.DiagnosticSeverity.Warning for each in gray)
-        heat = plain(one.own["gpadvisor/heat"][-1])
-        await one.until(lambda: any(entry["stale"] for entry in plain(one.own["gpadvisor/heat"][-1])["lines"]))
+        await one.until(
+            lambda: any(entry["stale"] for entry in plain(one.own["gpadvisor/heat"][-1])["lines"])
+        )
         heat = plain(one.own["gpadvisor/heat"][-1])
         assert [entry["line"] for entry in heat["lines"] if entry["stale"]] == [place]
         assert (await one.status("idle"))["staleShare"] > 0
@@ -194,7 +204,7 @@ async def test_a_new_profile_swaps_in_beside_its_prediction(project: Path) -> No
         statuses = one.own["gpadvisor/status"]
         await one.until(lambda: "promised" in plain(statuses[-1])["detail"])
         detail = plain(statuses[-1])["detail"]
-        assert "1/2.50x" in detail
+        assert "2.50x of its old speed" in detail
 
 
 async def test_a_removed_profile_takes_its_findings_along(project: Path) -> None:
@@ -209,7 +219,9 @@ async def test_a_removed_profile_takes_its_findings_along(project: Path) -> None
 
 
 async def test_headers_get_diagnostics_without_being_open(tmp_path: Path) -> None:
-    project = make_project(tmp_path / "project", "lattice_energy", report=report_of("lattice_energy", source=False))
+    project = make_project(
+        tmp_path / "project", "lattice_energy", report=report_of("lattice_energy", source=False)
+    )
     (header,) = (path.name for path in project.glob("*.cuh"))
     async with editor(project) as one:
         one.open(NAME)
@@ -236,7 +248,6 @@ async def test_machine_code_beside_the_source(project: Path) -> None:
         assert all(0 <= row["line"] < last for row in rows if row["line"] is not None)
         blamed = [row for row in rows if row["waitsFor"] is not None]
         assert blamed
-        assert all(rows[row["waitsFor"]]["address"] < row["address"] or True for row in blamed)
         assert result["functions"][0]["row"] == 0
 
 
@@ -267,7 +278,9 @@ async def test_fix_is_offered_applied_and_checked(plain_project: Path) -> None:
         assert change.text_document.version == 1
         annotations = fix.edit.change_annotations
         assert all(each.needs_confirmation for each in annotations.values()), "it changes rounding"
-        for edit in sorted(change.edits, key=lambda each: (-each.range.start.line, -each.range.start.character)):
+        for edit in sorted(
+            change.edits, key=lambda each: (-each.range.start.line, -each.range.start.character)
+        ):
             one.edit(NAME, edit.new_text, edit.range)
         details = await one.execute(fix.command.command, *fix.command.arguments)
         assert "F2F" in details
@@ -296,7 +309,10 @@ async def test_disable_for_this_line(plain_project: Path) -> None:
         at = place.range.start.line
         await one.shown(
             NAME,
-            lambda all_: static(all_) and not any(each.code == "GPA102" and each.range.start.line == at for each in all_),
+            lambda all_: (
+                static(all_)
+                and not any(each.code == "GPA102" and each.range.start.line == at for each in all_)
+            ),
         )
 
 
@@ -374,7 +390,9 @@ async def test_a_changed_setting_takes_effect(project: Path) -> None:
         one.client.workspace_did_change_configuration(lsp.DidChangeConfigurationParams(settings=None))
         found = await one.shown(
             NAME,
-            lambda all_: all(each.severity is lsp.DiagnosticSeverity.Hint for each in all_ if each.code == "GPA102"),
+            lambda all_: all(
+                each.severity is lsp.DiagnosticSeverity.Hint for each in all_ if each.code == "GPA102"
+            ),
         )
         assert any(each.code == "GPA102" for each in found)
 
@@ -393,7 +411,9 @@ async def test_documents_that_are_no_files(project: Path) -> None:
         item = lsp.TextDocumentItem(uri="untitled:Untitled-1", language_id="cuda-cpp", version=1, text="x")
         one.client.text_document_did_open(lsp.DidOpenTextDocumentParams(item))
         document = lsp.TextDocumentIdentifier(item.uri)
-        assert await one.client.text_document_hover_async(lsp.HoverParams(document, lsp.Position(0, 0))) is None
+        assert (
+            await one.client.text_document_hover_async(lsp.HoverParams(document, lsp.Position(0, 0))) is None
+        )
         one.open(NAME)
         await one.shown(NAME, measured)
         assert {each.uri for each in one.published} == {one.uri(NAME)}
