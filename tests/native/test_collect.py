@@ -54,13 +54,18 @@ def _alive(stand: Stand) -> list[int]:
 
 
 def test_a_run_that_ends_by_itself(run: Callable[..., Collection], tmp_path: Path) -> None:
-    beats: list[Heartbeat] = []
-    collection = run("status7", progress=beats.append)
+    collection = run("status7")
     assert (collection.status, collection.ending, collection.notes) == (7, Ending.EXITED, ())
     assert collection.launches == 30
+    assert sorted(entry.name for entry in collection.path.iterdir() if entry.is_dir()) == ["cubins"]
+
+
+def test_heartbeats(run: Callable[..., Collection]) -> None:
+    beats: list[Heartbeat] = []
+    run("slowly", progress=beats.append)
     assert beats
     assert not beats[0].stopping
-    assert sorted(entry.name for entry in collection.path.iterdir() if entry.is_dir()) == ["cubins"]
+    assert beats[-1].launches in {0, 30}
 
 
 def test_options_reach_cupti(run: Callable[..., Collection]) -> None:

@@ -2,7 +2,7 @@
 """Running the user's application under a collector: its terminal, its signals, and its end.
 
 The application runs in a process group of its own. Where there is a terminal, that group gets it, so that
-Ctrl-C and typed input reach the application and not the collector, which then keeps what was collected.
+Ctrl-C, Ctrl-Z and typed input reach the application and not the collector, which keeps what was collected.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from typing import Final
 from gpadvisor.errors import ToolNotFoundError
 
 _POLL_SECONDS: Final = 0.05
+_FIRMER: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
 
 
 class Ending(Enum):
@@ -50,13 +51,14 @@ def run_application(
     directory: Path | None = None,
     timeout_seconds: float | None = None,
     grace_seconds: float = 10.0,
+    straggler_seconds: float = 0.0,
     poll: Callable[[float, bool], None] | None = None,
     cancelled: Callable[[], bool] | None = None,
 ) -> Ended:
     """Run a program to its end with the caller's standard streams; nothing of its group outlives this call.
 
     To stop it, SIGINT is sent first, since that is what Ctrl-C would do; SIGTERM after ``grace_seconds``,
-    SIGKILL after half of them more.
+    SIGKILL after half of them more. Each Ctrl-C that comes here goes one step further at once.
 
     Args:
         command: the program and its arguments; no shell takes part.
@@ -64,6 +66,7 @@ def run_application(
         directory: where it runs.
         timeout_seconds: after which it is stopped; None: it may run as long as it likes.
         grace_seconds: from one signal to the next.
+        straggler_seconds: how long children of an application that has ended by itself may go on.
         poll: called about twenty times a second with the seconds so far and whether it is being stopped.
         cancelled: asked as often; when true, the application is stopped.
 
@@ -81,31 +84,36 @@ def run_application(
         raise ToolNotFoundError(
             f"{command[0]} cannot be started ({getattr(error, 'strerror', None) or error}); check its path"
         ) from error
-    run = _Run(process, timeout_seconds, grace_seconds)
     try:
-        with _terminal_of(process.pid):
-            return run.until_end(poll, cancelled)
+        with _terminal_of(process.pid) as follow_stops:
+            run = _Run(process, timeout_seconds, grace_seconds, follow_stops)
+            ended = run.until_end(poll, cancelled)
+            if ended.ending is Ending.EXITED:
+                _await_group(process.pid, straggler_seconds)
+            return ended
     finally:
-        _end_group(process)
+        _signal_group(process.pid, signal.SIGKILL)
+        process.wait()
 
 
 class _Run:
     """One running application and the signals that it was sent."""
 
     def __init__(
-        self, process: subprocess.Popen[bytes], timeout_seconds: float | None, grace_seconds: float
+        self,
+        process: subprocess.Popen[bytes],
+        timeout_seconds: float | None,
+        grace_seconds: float,
+        follow_stops: Callable[[], None],
     ) -> None:
         self._process = process
         self._begun = time.monotonic()
         self._deadline = None if timeout_seconds is None else self._begun + timeout_seconds
         self._grace_seconds = grace_seconds
+        self._follow_stops = follow_stops
         self._ending = Ending.EXITED
-        self._to_send = [
-            (0.0, signal.SIGINT),
-            (grace_seconds, signal.SIGTERM),
-            (grace_seconds * 1.5, signal.SIGKILL),
-        ]
-        self._stopping_since: float | None = None
+        self._sent = 0  # signals so far
+        self._next_at = 0.0
 
     def until_end(
         self, poll: Callable[[float, bool], None] | None, cancelled: Callable[[], bool] | None
@@ -126,54 +134,83 @@ class _Run:
         while True:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 return self._process.wait(_POLL_SECONDS)
+            self._follow_stops()
             now = time.monotonic()
-            if cancelled is not None and cancelled():
+            if self._sent:
+                if now >= self._next_at:
+                    self._stop(self._ending)
+            elif cancelled is not None and cancelled():
                 self._stop(Ending.CANCELLED)
             elif self._deadline is not None and now > self._deadline:
                 self._stop(Ending.TIMED_OUT)
-            self._send_what_is_due(now)
             if poll is not None:
-                poll(now - self._begun, self._stopping_since is not None)
+                poll(now - self._begun, self._sent > 0)
 
     def _stop(self, why: Ending) -> None:
-        if self._stopping_since is None:
-            self._stopping_since = time.monotonic()
+        """Ask the group to end, more firmly each time."""
+        if not self._sent:
             self._ending = why
-            self._send_what_is_due(self._stopping_since)
-
-    def _send_what_is_due(self, now: float) -> None:
-        while (
-            self._stopping_since is not None
-            and self._to_send
-            and now - self._stopping_since >= self._to_send[0][0]
-        ):
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(self._process.pid, self._to_send.pop(0)[1])
+        _signal_group(self._process.pid, _FIRMER[min(self._sent, len(_FIRMER) - 1)])
+        self._sent += 1
+        self._next_at = time.monotonic() + self._grace_seconds / (1 if self._sent == 1 else 2)
 
 
-def _end_group(process: subprocess.Popen[bytes]) -> None:
-    """Nothing of the group stays; the application itself has ended unless an error came up here."""
+def _signal_group(group: int, number: signal.Signals) -> None:
     with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
+        os.killpg(group, number)
+        os.killpg(group, signal.SIGCONT)  # a stopped process would not hear of it
+
+
+def _await_group(group: int, seconds: float) -> None:
+    """Wait for the last member of a group whose leader has ended."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        try:
+            os.killpg(group, 0)
+        except OSError:  # none is left, or none that is ours to signal
+            return
+        time.sleep(_POLL_SECONDS)
 
 
 @contextmanager
-def _terminal_of(group: int) -> Iterator[None]:
-    """Give a process group the terminal, where this process has it, and take it back at the end."""
+def _terminal_of(group: int) -> Iterator[Callable[[], None]]:
+    """Give a process group the terminal, where this process has it, and take it back at the end.
+
+    What is yielded follows a Ctrl-Z: where the application has stopped, this process stops too, so that the
+    shell notices, and both go on together.
+    """
     terminal = _own_terminal()
     if terminal is None:
-        yield
+        yield lambda: None
         return
-    before = signal.signal(signal.SIGTTOU, signal.SIG_IGN)  # taking it back from the background is no offence
+    own = os.getpgrp()
+
+    def follow() -> None:
+        with contextlib.suppress(ChildProcessError):
+            stopped = os.waitid(os.P_PID, group, os.WSTOPPED | os.WNOHANG)
+            if stopped is not None and stopped.si_status == signal.SIGTSTP:
+                _hand_over(terminal, own)
+                os.kill(os.getpid(), signal.SIGSTOP)
+                _hand_over(terminal, group)
+                _signal_group(group, signal.SIGCONT)
+
+    try:
+        _hand_over(terminal, group)
+        # It may have tried to read before that, which stops a process in the background.
+        _signal_group(group, signal.SIGCONT)
+        yield follow
+    finally:
+        _hand_over(terminal, own)
+
+
+def _hand_over(terminal: int, group: int) -> None:
+    # Asking from the background would stop this process; blocked, the signal does no harm in any thread.
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTTOU})
     try:
         with contextlib.suppress(OSError):
             os.tcsetpgrp(terminal, group)
-        yield
     finally:
-        with contextlib.suppress(OSError):
-            os.tcsetpgrp(terminal, os.getpgrp())
-        signal.signal(signal.SIGTTOU, before)
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _own_terminal() -> int | None:

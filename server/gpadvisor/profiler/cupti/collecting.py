@@ -5,21 +5,17 @@ from __future__ import annotations
 
 import os
 import shutil
-import signal
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
 from gpadvisor.errors import ProfileError, ProfileFormatError, ToolFailedError
-from gpadvisor.profiler.application import Ending
-from gpadvisor.profiler.cupti.application import Application
+from gpadvisor.profiler.application import run_application
 from gpadvisor.profiler.cupti.build import build_library, cache_folder
 from gpadvisor.profiler.cupti.discovery import Cupti, find_cupti
 from gpadvisor.profiler.cupti.options import Collection, CollectOptions, Heartbeat
-from gpadvisor.store.collection import Live, collection_notes, live_counters
+from gpadvisor.store.collection import collection_notes, live_counters
 
-_POLL_SECONDS: Final = 0.05
 _BEAT_SECONDS: Final = 0.5
 _STRAGGLER_SECONDS: Final = 5.0  # for children that outlive the application
 _INJECTION: Final = "CUDA_INJECTION64_PATH"
@@ -59,22 +55,26 @@ def collect(
     _make(output)
     try:
         library = build_library(cupti, cache_folder() or output / _LIBRARY_FOLDER).path
-        environment = collection_environment(library, output, chosen, cupti)
-        begun = time.monotonic()
-        application = Application(command, directory=chosen.directory, environment=environment)
+        ended = run_application(
+            command,
+            environment=collection_environment(library, output, chosen, cupti),
+            directory=chosen.directory,
+            timeout_seconds=chosen.timeout_seconds,
+            grace_seconds=chosen.grace_seconds,
+            straggler_seconds=_STRAGGLER_SECONDS,
+            poll=_Pulse(output, progress) if progress is not None else None,
+            cancelled=cancelled,
+        )
     except BaseException:
         _remove_if_empty(output)
         raise
-    watch = _Watch(application, output, chosen, begun, progress, cancelled)
-    status, ending = watch.to_the_end()
-    seconds = time.monotonic() - begun
     shutil.rmtree(output / _LIBRARY_FOLDER, ignore_errors=True)
     live = live_counters(output)
     return Collection(
         path=output,
-        status=status,
-        ending=Ending.INTERRUPTED if ending is Ending.EXITED and status == -signal.SIGINT else ending,
-        seconds=seconds,
+        status=ended.status,
+        ending=ended.ending,
+        seconds=ended.seconds,
         launches=live.launches,
         samples=live.samples,
         notes=_notes(output),
@@ -137,81 +137,30 @@ def _remove_if_empty(output: Path) -> None:
         output.rmdir()
 
 
-class _Watch:
-    """Waits for the application, and asks it to end, ever more firmly, when it should."""
+class _Pulse:
+    """Reports now and then what there is so far."""
 
-    _FIRMER: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
-
-    def __init__(
-        self,
-        application: Application,
-        output: Path,
-        options: CollectOptions,
-        begun: float,
-        progress: Callable[[Heartbeat], None] | None,
-        cancelled: Callable[[], bool] | None,
-    ) -> None:
-        self._application = application
+    def __init__(self, output: Path, progress: Callable[[Heartbeat], None]) -> None:
         self._output = output
-        self._options = options
-        self._begun = begun
         self._progress = progress
-        self._cancelled = cancelled
-        self._ending = Ending.EXITED
-        self._asked = 0  # signals sent so far
-        self._ask_again = 0.0
-        self._next_beat = begun
+        self._next_at = 0.0
 
-    def to_the_end(self) -> tuple[int, Ending]:
-        """Exit status of the application, and why it ended."""
-        patience = 0.0
-        try:
-            while True:
-                try:
-                    if self._application.poll() is not None:
-                        break
-                    self._look()
-                    time.sleep(_POLL_SECONDS)
-                except KeyboardInterrupt:
-                    self._stop(Ending.INTERRUPTED)
-            patience = _STRAGGLER_SECONDS if self._ending is Ending.EXITED else _POLL_SECONDS
-        finally:
-            status = self._application.end(patience)
-        return status, self._ending
-
-    def _look(self) -> None:
-        now = time.monotonic()
-        if self._ending is Ending.EXITED:
-            limit = self._options.timeout_seconds
-            if limit is not None and now - self._begun > limit:
-                self._stop(Ending.TIMED_OUT)
-            elif self._cancelled is not None and self._cancelled():
-                self._stop(Ending.CANCELLED)
-        elif now > self._ask_again:
-            self._stop(self._ending)
-        if self._progress is not None and now >= self._next_beat:
-            self._next_beat = now + _BEAT_SECONDS
-            self._progress(_heartbeat(live_counters(self._output), now - self._begun, self._asked > 0))
-
-    def _stop(self, why: Ending) -> None:
-        """The first time SIGINT, then SIGTERM, then SIGKILL."""
-        if self._ending is Ending.EXITED:
-            self._ending = why
-        self._application.send(self._FIRMER[min(self._asked, len(self._FIRMER) - 1)])
-        self._asked += 1
-        grace = self._options.grace_seconds
-        self._ask_again = time.monotonic() + (grace if self._asked == 1 else grace / 2)
-
-
-def _heartbeat(live: Live, seconds: float, stopping: bool) -> Heartbeat:  # noqa: FBT001 a field of the value
-    return Heartbeat(
-        seconds=seconds,
-        processes=live.processes,
-        launches=live.launches,
-        samples=live.samples,
-        file_bytes=live.file_bytes,
-        stopping=stopping,
-    )
+    def __call__(self, seconds: float, stopping: bool) -> None:  # noqa: FBT001 as run_application calls it
+        """Report, if it is time to."""
+        if seconds < self._next_at:
+            return
+        self._next_at = seconds + _BEAT_SECONDS
+        live = live_counters(self._output)
+        self._progress(
+            Heartbeat(
+                seconds=seconds,
+                processes=live.processes,
+                launches=live.launches,
+                samples=live.samples,
+                file_bytes=live.file_bytes,
+                stopping=stopping,
+            )
+        )
 
 
 __all__ = ["collect", "collection_environment"]
