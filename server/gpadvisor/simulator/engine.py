@@ -51,6 +51,7 @@ from gpadvisor.simulator.state import (
     CHOSEN,
     CHOSEN_PC,
     CYCLE_LIMIT,
+    DONE,
     DRAINING,
     EMPTY,
     ENTRY,
@@ -117,11 +118,13 @@ from gpadvisor.simulator.state import (
     RELEASE_PC,
     RESULT,
     RUNNING,
+    RUNNING_STILL,
     SCHEDULERS,
     SCOREBOARD_REASON,
     SHORT,
     SLOT,
     STALL,
+    STARTED,
     STATE,
     STATUS,
     STORE_DONE,
@@ -638,16 +641,30 @@ def _advance(m: Machine, r: Results, now: int, issued: bool) -> int:  # noqa: FB
     return int(max(now + 1, min(soonest, m.number[NEXT_SAMPLE])))
 
 
-@entry
-def run(p: Packed, c: Slice, m: Machine, v: Values, r: Results) -> None:
-    """Run all blocks of one SM, or until a limit is reached."""
+@seldom
+def _begin(p: Packed, m: Machine, v: Values) -> None:
+    """Fill the SM with blocks."""
     number, whole = m.number, m.whole
+    number[STARTED] = 1
     for slot in range(whole[BLOCK_SLOTS]):
         if number[NEXT_BLOCK] < whole[BLOCKS]:
             _start_block(p, m, v, slot, slot * whole[LAUNCH_CYCLES])
-    now = number[NOW]  # not a literal 0, for which everything would be compiled once more
     number[NEXT_SAMPLE] = number[INTERVAL_NOW] // 2
+
+
+@entry
+def run(p: Packed, c: Slice, m: Machine, v: Values, r: Results, turns: int) -> None:
+    """Go on until all blocks of one SM have run, a limit is reached, or for so many turns of the loop."""
+    number, whole = m.number, m.whole
+    if number[STARTED] == 0:
+        _begin(p, m, v)
+    now = number[NOW]  # not a literal 0, for which everything would be compiled once more
+    number[STATUS] = DONE
     while number[FINISHED_BLOCKS] < whole[BLOCKS]:
+        if turns == 0:
+            number[STATUS] = RUNNING_STILL
+            break
+        turns -= 1
         issued = _cycle(p, c, m, v, r, now)
         if number[NEXT_SAMPLE] <= now:
             sample(p, m, r, now)

@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gpadvisor.errors import CancelledError
 from gpadvisor.model.ids import INSTRUCTION_BYTES
 from gpadvisor.model.instruction import Instruction, MemorySpace, OpcodeClass
 from gpadvisor.model.machine import MachineModel
@@ -48,6 +49,8 @@ _ACCESSING: Final = frozenset(
 )
 _SHOWN_ASSUMPTIONS: Final = 40
 _SECTOR_BYTES: Final = 32
+_TURNS: Final = 100_000
+"""Of the inner loop between two looks at the world, some tens of milliseconds."""
 _PIPE_METRICS: Final = {
     Unit.ALU: "sm__pipe_alu_cycles_active",
     Unit.FMA: "sm__pipe_fma_cycles_active",
@@ -115,6 +118,8 @@ def simulate(
     config: SimulationConfig,
     *,
     binary: str | None = None,
+    progress: Callable[[float], None] | None = None,
+    cancelled: Callable[[], bool] | None = None,
 ) -> Simulation:
     """Run one launch of a kernel on the model of an SM.
 
@@ -124,8 +129,11 @@ def simulate(
         machine: table of the architecture.
         config: the launch, and what is assumed of it.
         binary: sha256 of the cubin, for the profile.
+        progress: told several times a second which share is done, at most: of the blocks, or of a limit.
+        cancelled: asked as often; True stops the run.
 
     Raises:
+        CancelledError: it was stopped.
         UsageError: no such kernel, or a launch that cannot run.
         UnknownArchitectureError: the simulator has no timing for this architecture.
     """
@@ -140,10 +148,26 @@ def simulate(
     sm.number[state.INTERVAL_NOW] = config.interval_cycles
     results = state.empty_results(lowered)
     values = state.empty_values(lowered, int(whole[state.WARPS]))
-    run(packed(lowered.code), lowered.slice, sm, values, results)
+    code, status = packed(lowered.code), state.RUNNING_STILL
+    while status == state.RUNNING_STILL:
+        run(code, lowered.slice, sm, values, results, _TURNS)
+        status = int(sm.number[state.STATUS])
+        if progress is not None:
+            progress(_share_done(sm.number, share, config))
+        if cancelled is not None and cancelled():
+            raise CancelledError(f"the simulation of {function.demangled} was cancelled")
     return _Outcome(
         program, function, machine, config, share, device, lowered, sm, results, binary
     ).simulation()
+
+
+def _share_done(number: NDArray[np.int64], share: Share, config: SimulationConfig) -> float:
+    """The share of the blocks that have ended, or of a limit where that is nearer."""
+    return max(
+        int(number[state.FINISHED_BLOCKS]) / len(share.blocks),
+        int(number[state.NOW]) / config.max_cycles,
+        int(number[state.INSTRUCTIONS]) / config.max_instructions,
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -80,7 +80,7 @@ class _ProfileAnalysis:
         chosen = chosen_launches(
             self._profile,
             wants=lambda launch: self._request.wants(launch.demangled, launch.kernel),
-            launch=None if self._request.all_kernels else self._request.launch,
+            launch=None if self._request.prefer_launch else self._request.launch,
             prefer=self._request.launch,
             merge=self._request.merge,
         )
@@ -172,7 +172,7 @@ def _analyse_code(
     code = open_code(path, request, progress, cache)
     model = machine_model(code.source.cubin.arch, request)
     kernels = tuple(
-        _kernel_of_code(name, kernel_program(code.source, {section}), code, model, request, rules)
+        _kernel_of_code(name, kernel_program(code.source, {section}), code, model, request, rules, progress)
         for name, section in code.kernels.items()
     )
     if request.model and not any(kernel.context.profile for kernel in kernels):
@@ -188,7 +188,13 @@ def _analyse_code(
 
 
 def _kernel_of_code(
-    name: str, program: Program, code: Code, model: MachineModel, request: Request, rules: BlameRules
+    name: str,
+    program: Program,
+    code: Code,
+    model: MachineModel,
+    request: Request,
+    rules: BlameRules,
+    progress: Progress,
 ) -> AnalysedKernel:
     """One kernel without a measured profile: modelled where that was asked for and is possible."""
     modelled = None
@@ -196,7 +202,8 @@ def _kernel_of_code(
         # The simulator's compiler takes long to import, and most analyses need no simulator.
         from gpadvisor.workflow.modelling import model_kernel
 
-        modelled = model_kernel(program, name, model, request, code.source.cubin.sha256)
+        digest = code.source.cubin.sha256
+        modelled = model_kernel(program, name, model, request, digest, progress=progress)
     profile = None if modelled is None else modelled.profile
     context = KernelContext(
         kernel=name,

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -43,11 +44,28 @@ def stated_launch(kernel: str, request: Request) -> StatedLaunch:
 
 
 def model_kernel(
-    program: Program, kernel: str, machine: MachineModel, request: Request, binary: str | None
+    program: Program,
+    kernel: str,
+    machine: MachineModel,
+    request: Request,
+    binary: str | None,
+    *,
+    progress: Progress | None = None,
+    cancelled: Callable[[], bool] | None = None,
 ) -> Simulation | None:
     """The simulated launch of a kernel; None where its grid and block are not stated.
 
+    Args:
+        program: its code.
+        kernel: mangled name.
+        machine: table of the architecture.
+        request: with the stated launch.
+        binary: sha256 of the cubin.
+        progress: told several times a second how far the run is.
+        cancelled: asked as often; True stops the run.
+
     Raises:
+        CancelledError: it was stopped.
         UsageError: the launch cannot run.
     """
     stated = stated_launch(kernel, request)
@@ -63,13 +81,41 @@ def model_kernel(
         "arguments": argument_words([_argument(entry) for entry in stated.arguments]) or None,
     }
     config = replace(config, **{name: value for name, value in given.items() if value is not None})  # type: ignore[arg-type] # checked when it was read
-    return simulate(program, kernel, machine, config, binary=binary)
+    return simulate(
+        program,
+        kernel,
+        machine,
+        config,
+        binary=binary,
+        progress=None if progress is None else _share_of(kernel, progress),
+        cancelled=cancelled,
+    )
 
 
-def simulate_file(path: Path, target: Path, request: Request, progress: Progress, cache: Cache) -> Simulated:
+def _share_of(kernel: str, progress: Progress) -> Callable[[float], None]:
+    """Say how much of a simulation is done, in words."""
+    name = demangle(kernel)[:50]
+    progress(f"simulating {name}")  # the first one of an installation compiles the inner loop, too
+
+    def say(share: float) -> None:
+        progress(f"simulating {name}: {share:.0%}")
+
+    return say
+
+
+def simulate_file(
+    path: Path,
+    target: Path,
+    request: Request,
+    progress: Progress,
+    cache: Cache,
+    *,
+    cancelled: Callable[[], bool] | None = None,
+) -> Simulated:
     """Write a snapshot with one modelled launch of each wanted kernel whose launch is stated.
 
     Raises:
+        CancelledError: it was stopped; nothing is written then.
         UsageError: no wanted kernel has a launch, or it cannot run.
         GpadvisorError: the input or a tool is at fault.
     """
@@ -77,9 +123,11 @@ def simulate_file(path: Path, target: Path, request: Request, progress: Progress
     machine = machine_model(code.source.cubin.arch, request)
     simulations: list[tuple[str, Simulation]] = []
     for kernel, section in code.kernels.items():
-        progress(f"simulating {demangle(kernel)[:50]}")
         program = kernel_program(code.source, {section})
-        simulation = model_kernel(program, kernel, machine, request, code.source.cubin.sha256)
+        digest = code.source.cubin.sha256
+        simulation = model_kernel(
+            program, kernel, machine, request, digest, progress=progress, cancelled=cancelled
+        )
         if simulation is not None:
             simulations.append((kernel, simulation))
     if not simulations:
