@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.injection import LAUNCH_SAMPLES, Stand
+from tests.injection import LAUNCH_SAMPLES, Stand, found_cupti
 
 from gpadvisor.model.problem import ProblemCode
 from gpadvisor.model.profile import CONFIGURATIONS, LAUNCHES, Evidence, KernelProfile, Profile
@@ -308,6 +308,21 @@ def test_a_machine_without_a_driver(stand: Stand, tmp_path: Path) -> None:
         done.stderr,
     )
     assert "no NVIDIA driver" in load_profile(tmp_path).problems[0].message
+
+
+def test_the_real_cupti_with_a_driver_that_it_does_not_know(stand: Stand, tmp_path: Path) -> None:
+    """All functions are found in NVIDIA's own library, which then refuses the stand-in for the driver."""
+    library = found_cupti().library
+    if library is None:
+        pytest.skip("there are headers of CUPTI, and no library beside them")
+    only_driver = tmp_path / "driver"
+    only_driver.mkdir()
+    (only_driver / "libcuda.so.1").symlink_to(stand.folder / "libcuda.so.1")
+    changed = {"LD_LIBRARY_PATH": str(only_driver), "GPADVISOR_CUPTI": str(library)}
+    done, _ = stand.run(tmp_path / "out", "status7", 3, **changed)
+    assert done.returncode == 7
+    assert "CUPTI does not work with this driver" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
 
 
 def test_without_a_directory_it_steps_aside(stand: Stand, tmp_path: Path) -> None:

@@ -74,7 +74,12 @@ bool gpa_interface_load(char *why, size_t size) {
         return false;
     }
     if (!find_all(library, why, size)) return false;
-    if (gpa_cupti.cuptiGetVersion(&gpa_cupti.version) != CUPTI_SUCCESS) gpa_cupti.version = 0;
+    CUptiResult result = gpa_cupti.cuptiGetVersion(&gpa_cupti.version);
+    if (result != CUPTI_SUCCESS) {
+        snprintf(why, size, "CUPTI does not work with this driver (%s); it must not be of a newer CUDA release",
+                 gpa_result_text(result));
+        return false;
+    }
     if ((gpa_cupti.version >= ROWS_WITH_CORRELATION) != (CUPTI_API_VERSION >= ROWS_WITH_CORRELATION)) {
         snprintf(why, size, "libcupti has version %u, which does not fit the headers of version " TEXT(CUPTI_API_VERSION)
                  " this library was built with", gpa_cupti.version);
