@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import struct
+from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
@@ -205,14 +206,14 @@ def reciprocals(part: Part) -> Iterator[EditSite]:
     """Divisions by a float variable that a loop around them leaves as it is."""
     if b"volatile" in part.file.data[part.node.start_byte : part.node.end_byte]:
         return
-    changed: list[_Change] | None = None
+    changed: dict[str, list[int]] | None = None
     groups: dict[tuple[int, str], _Divisions] = {}
     for node in part.nodes:
         divisor = _float_divisor(part, node)
         if divisor is None or part.in_macro(node):
             continue
         if changed is None:
-            changed = list(_changes(part))
+            changed = _changed_places(part)
         name = text_of(part.file.data, divisor)
         loop = _outermost(part, node, name, changed)
         if loop is not None:
@@ -273,14 +274,26 @@ def _plain(data: bytes, node: Node | None, where: Node) -> Iterator[_Change]:
         yield text_of(data, node), where
 
 
-def _outermost(part: Part, node: Node, name: str, changed: list[_Change]) -> Node | None:
+def _changed_places(part: Part) -> dict[str, list[int]]:
+    """Offsets at which each name changes, in order; 0 for anywhere."""
+    found: dict[str, list[int]] = {}
+    for name, where in _changes(part):
+        found.setdefault(name, []).append(0 if where == part.body else where.start_byte)
+    return {name: sorted(offsets) for name, offsets in found.items()}
+
+
+def _changes_in(loop: Node, offsets: list[int]) -> bool:
+    if offsets and not offsets[0]:
+        return True
+    first = bisect_left(offsets, loop.start_byte)
+    return first < len(offsets) and offsets[first] < loop.end_byte
+
+
+def _outermost(part: Part, node: Node, name: str, changed: dict[str, list[int]]) -> Node | None:
     """The largest loop around a node that leaves a name as it is and that a line can be put before."""
     found = None
     for loop in part.loops(node):
-        if any(
-            one in {name, ""} and (where == part.body or loop.start_byte <= where.start_byte < loop.end_byte)
-            for one, where in changed
-        ):
+        if any(_changes_in(loop, changed.get(one, [])) for one in (name, "")):
             break
         if anchor(part, loop) is not None:
             found = loop
@@ -311,7 +324,7 @@ def pragma_before(parent: Node, loop: Node) -> Node | None:
 def _reciprocal_site(part: Part, group: _Divisions) -> EditSite | None:
     file, first = part.file, anchor(part, group.loop)
     names = (f"inv_{group.name}{suffix}" for suffix in ("", *range(2, 10)))
-    name = next((name for name in names if not file.word(name)), None)
+    name = next((name for name in names if name.encode() not in file.words), None)
     if first is None or name is None or len(group.nodes) >= MAX_REPLACEMENTS // 2 - 1:
         return None
     positions = file.positions

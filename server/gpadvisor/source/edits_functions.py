@@ -27,6 +27,7 @@ _NUMBER: Final = re.compile(r"[0-9]{1,9}[uU]?")
 _LOADS: Final = frozenset({"__ldg", "__ldcg", "__ldca", "__ldcs", "__ldlu", "__ldcv"})
 _MAX_LINES: Final = 1_000
 _MAX_THREADS: Final = 1024
+_SMALL: Final = 16
 
 
 def _site(part: Part, kind: SiteKind, replacements: list[Replacement], **more: object) -> EditSite:
@@ -109,7 +110,7 @@ def _passed_twice(part: Part) -> set[int]:
 
 def _only_read(part: Part, name: str) -> bool:
     """Whether nothing in the body can write through a pointer, and no other declaration says otherwise."""
-    if part.file.function_names.count(part.name) != 1:
+    if part.file.declared_functions[part.name] != 1:
         return False
     uses = [
         node for node in part.nodes if node.type == "identifier" and text_of(part.file.data, node) == name
@@ -216,7 +217,7 @@ def inlining(part: Part) -> Iterator[EditSite]:
     device = part.attributes.get("__device__")
     if device is None or "__global__" in part.attributes or part.name_node.type != "identifier":
         return
-    if part.file.function_names.count(part.name) != 1 or "__host__" in part.attributes:
+    if part.file.declared_functions[part.name] != 1 or "__host__" in part.attributes:
         return
     always, never = part.attributes.get("__forceinline__"), part.attributes.get("__noinline__")
     head = _head(part).replace(b"__forceinline__", b"").replace(b"__noinline__", b"")
@@ -243,13 +244,10 @@ def _word(part: Part, device: Node, other: Node | None, word: str) -> Replacemen
 
 def _loops_around(file: ParsedFile, calls: list[Node]) -> Iterator[int]:
     """Heads of the loops that call."""
-    places = [call.start_byte for call in calls]
-    for part in file.parts:
-        inside = [place for place in places if part.node.start_byte <= place < part.node.end_byte]
-        for node in part.nodes if inside else ():
-            loop = node.type in {"for_statement", "while_statement", "do_statement"}
-            if loop and any(node.start_byte <= place < node.end_byte for place in inside):
-                yield file.positions.line(node.start_byte)
+    for call in calls[:_MAX_LINES]:
+        part = file.part_at(call.start_byte)
+        for loop in () if part is None else part.loops(call):
+            yield file.positions.line(loop.start_byte)
 
 
 def block_sizes(file: ParsedFile) -> Iterator[EditSite]:
@@ -272,17 +270,11 @@ def _block_name(file: ParsedFile, launch: Node) -> str:
     if len(places) < 2 or places[1].type != "identifier":
         return ""
     name = text_of(file.data, places[1])
-    found = [
-        node
-        for part in file.parts
-        for node in part.nodes
-        if node.type in {"init_declarator", "function_declarator"}
-        and (inner := node.child_by_field_name("declarator")) is not None
-        and text_of(file.data, inner) == name
-    ]
+    found = file.initialised.get(name, [])
     if len(found) != 1:
         return name if not found else ""
-    given = found[0].child_by_field_name("value") or found[0].child_by_field_name("parameters")
+    node = found[0][0]
+    given = node.child_by_field_name("value") or node.child_by_field_name("parameters")
     if given is None or given.type not in {"argument_list", "parameter_list"}:
         return name
     inner_names = [text_of(file.data, node) for node in given.named_children]
@@ -290,26 +282,19 @@ def _block_name(file: ParsedFile, launch: Node) -> str:
 
 
 def _constant(file: ParsedFile, kernel: str, name: str) -> Iterator[EditSite]:
-    nodes = [*file.outside, *(node for part in file.parts for node in part.nodes)]
-    found = [
-        node
-        for node in nodes
-        if node.type == "init_declarator"
-        and (inner := node.child_by_field_name("declarator")) is not None
-        and text_of(file.data, inner) == name
-    ]
-    kernels = [part for part in file.parts if part.name == kernel and "__global__" in part.attributes]
-    declared = file.function_names.count(kernel)
+    found = file.initialised.get(name, [])
+    kernels = [part for part in file.by_name.get(kernel, ()) if "__global__" in part.attributes]
+    declared = file.declared_functions[kernel]
     if len(found) != 1 or len(kernels) != 1 or declared != 1 or name in file.types.macros:
         return
-    declaration = next(
-        (node for node in nodes if node.type == "declaration" and found[0] in node.children), None
-    )
-    value = found[0].child_by_field_name("value")
-    if declaration is None or value is None or declaration.id in file.conditional:
+    declarator, declaration = found[0]
+    value = declarator.child_by_field_name("value")
+    if declaration is None or declaration.type != "declaration" or declaration.id in file.conditional:
+        return
+    if value is None:
         return
     number = _constant_value(file, declaration, value)
-    if number is None or _also_literal(file, value, number):
+    if number is None or _also_literal(file, number):
         return
     positions = file.positions
     bound = next(launch_bounds(kernels[0]), None)
@@ -348,18 +333,13 @@ def _constant_value(file: ParsedFile, declaration: Node, value: Node) -> int | N
     return int(text)
 
 
-def _also_literal(file: ParsedFile, value: Node, number: int) -> bool:
+def _also_literal(file: ParsedFile, number: int) -> bool:
     """Whether the size stands elsewhere as a bare number, which would then disagree."""
-    tied = {number, number - 1, number // 32, number * 4, number + 1} - {0, 1}
-    for node in file.numbers:
-        text = text_of(file.data, node).rstrip("uUlL")
-        if node != value and text.isdigit() and int(text) in tied and not _is_size(number, int(text)):
-            return True
+    tied = {number - 1, number + 1, number // 32, number * 4, number}
+    # Small numbers, such as those of warps, stand for many other things.
+    others = [one for one in tied if one >= _SMALL or one == number]
+    if any(file.integers[one] > (one == number) for one in others):
+        return True
     return any(
         body is not None and re.search(rb"\b%d\b" % number, body) for body in file.types.macros.values()
     )
-
-
-def _is_size(number: int, other: int) -> bool:
-    """Small numbers, such as those of warps, stand for many other things."""
-    return other != number and other < 16

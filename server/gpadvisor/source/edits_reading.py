@@ -87,10 +87,7 @@ def _unclosed(data: bytes) -> bool:
 
 
 def _sites(file: ParsedFile) -> Iterator[EditSite]:
-    macros = [(node.start_byte, node.end_byte) for node in file.directives]
     for part in file.parts:
-        if any(start <= part.node.start_byte < end for start, end in macros):
-            continue
         for finder in _FINDERS:
             yield from filter(_short_enough, finder(part))
     yield from filter(_short_enough, block_sizes(file))

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -26,6 +27,8 @@ LOOPS: Final = frozenset({"for_statement", "while_statement", "do_statement", "f
 _BRANCHES: Final = frozenset({"preproc_if", "preproc_ifdef", "preproc_else", "preproc_elif"})
 _MAX_VISITED: Final = 1_000_000
 _MAX_FUNCTIONS: Final = 2_000
+_MAX_AROUND: Final = 200
+"""Levels of nesting that are looked through; deeper code is generated."""
 
 
 class Positions:
@@ -147,18 +150,23 @@ class Part:
         return self.file.positions.line(max(self.node.start_byte, self.node.end_byte - 1))
 
     def around(self, node: Node) -> Iterator[Node]:
-        """The nodes around one, innermost first, up to the function."""
+        """The nodes around one, innermost first, up to the function or so far as anybody looks."""
         parent = self.parents.get(node.id)
-        while parent is not None:
+        for _ in range(_MAX_AROUND):
+            if parent is None:
+                return
             yield parent
             parent = self.parents.get(parent.id)
 
     def in_macro(self, node: Node) -> bool:
-        """Whether a node is an argument of a macro, or of what looks like one."""
-        return any(
-            parent.type == "call_expression" and self.file.types.is_macro(called_name(self.file.data, parent))
-            for parent in self.around(node)
-        )
+        """Whether a node is an argument of a macro, or of what looks like one, or lies too deep to tell."""
+        depth = 0
+        for parent in self.around(node):
+            depth += 1
+            name = called_name(self.file.data, parent) if parent.type == "call_expression" else ""
+            if name and self.file.types.is_macro(name):
+                return True
+        return depth >= _MAX_AROUND
 
     def loops(self, node: Node) -> Iterator[Node]:
         """The loops around a node in the same function, innermost first."""
@@ -185,6 +193,8 @@ class ParsedFile:
     numbers: list[Node] = field(default_factory=list)
     calls: dict[str, list[Node]] = field(default_factory=dict)
     conditional: set[int] = field(default_factory=set)  # nodes right under #if
+    initialised: dict[str, list[tuple[Node, Node | None]]] = field(default_factory=dict)
+    """Declarators with a value or arguments by name, and what is around each."""
     types: FileTypes = field(default_factory=FileTypes)
 
     def first_on_line(self, node: Node) -> bool:
@@ -198,9 +208,38 @@ class ParsedFile:
         line = self.positions.line(node.start_byte)
         return self.data[self.positions.start(line) : node.start_byte].decode("utf-8", "replace")
 
-    def word(self, name: str) -> bool:
-        """Whether a word occurs anywhere in the file, comments included."""
-        return re.search(rb"\b" + re.escape(name.encode()) + rb"\b", self.data) is not None
+    @cached_property
+    def _part_starts(self) -> list[int]:
+        return [part.node.start_byte for part in self.parts]
+
+    def part_at(self, offset: int) -> Part | None:
+        """The function around an offset."""
+        index = bisect_right(self._part_starts, offset) - 1
+        return self.parts[index] if index >= 0 and offset < self.parts[index].node.end_byte else None
+
+    @cached_property
+    def words(self) -> frozenset[bytes]:
+        """All words of the file, comments included."""
+        return frozenset(re.findall(rb"\w+", self.data))
+
+    @cached_property
+    def integers(self) -> Counter[int]:
+        """How often each plain number stands in the code."""
+        texts = (text_of(self.data, node).rstrip("uUlL") for node in self.numbers)
+        return Counter(int(text) for text in texts if text.isdecimal() and len(text) < 10)
+
+    @cached_property
+    def by_name(self) -> dict[str, list[Part]]:
+        """Functions by their plain name."""
+        found: dict[str, list[Part]] = {}
+        for part in self.parts:
+            found.setdefault(part.name, []).append(part)
+        return found
+
+    @cached_property
+    def declared_functions(self) -> Counter[str]:
+        """How often each function is declared or defined."""
+        return Counter(self.function_names)
 
 
 def parsed_file(data: bytes, root: Node) -> ParsedFile:
@@ -208,20 +247,20 @@ def parsed_file(data: bytes, root: Node) -> ParsedFile:
     file = ParsedFile(data, Positions(data))
     functions: list[Node] = []
     nested: set[int] = set()
-    stack: list[tuple[Node, bool, bool]] = [(root, False, False)]
+    stack: list[tuple[Node, Node | None, bool, bool]] = [(root, None, False, False)]
     for _ in range(_MAX_VISITED):
         if not stack:
             break
-        node, inside, broken = stack.pop()
+        node, parent, inside, broken = stack.pop()
         broken = broken or node.type == "ERROR"
-        _note(file, node, inside=inside)
+        _note(file, node, parent, inside=inside)
         if node.type == "function_definition" and not broken and len(functions) < _MAX_FUNCTIONS:
             if not inside:
                 functions.append(node)
             elif functions:  # the braces are not where they should be, or it is a local class
                 nested.add(functions[-1].id)
         body = node.child_by_field_name("body") if node.type == "function_definition" else None
-        stack.extend((child, inside or child == body, broken) for child in reversed(node.children))
+        stack.extend((child, node, inside or child == body, broken) for child in reversed(node.children))
     file.types = file_types(data, file.outside)
     for node in functions:
         part = None if node.id in nested else _part(file, node)
@@ -230,8 +269,12 @@ def parsed_file(data: bytes, root: Node) -> ParsedFile:
     return file
 
 
-def _note(file: ParsedFile, node: Node, *, inside: bool) -> None:
+def _note(file: ParsedFile, node: Node, parent: Node | None, *, inside: bool) -> None:
     kind = node.type
+    if kind in {"init_declarator", "function_declarator"}:
+        name = node.child_by_field_name("declarator")
+        if name is not None:
+            file.initialised.setdefault(text_of(file.data, name), []).append((node, parent))
     if not inside:
         file.outside.append(node)
     if kind == "comment":
@@ -242,8 +285,6 @@ def _note(file: ParsedFile, node: Node, *, inside: bool) -> None:
         file.raw_strings.append(node)
     elif kind == "number_literal":
         file.numbers.append(node)
-    elif kind == "kernel_call_syntax":
-        pass
     elif kind == "call_expression":
         file.calls.setdefault(called_name(file.data, node), []).append(node)
         if any(child.type == "kernel_call_syntax" for child in node.children):
