@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.injection import Stand
@@ -26,16 +27,16 @@ def run(stand: Stand, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callab
     monkeypatch.setenv("GPADVISOR_CACHE", str(stand.folder / "cache"))  # where the library is already
     monkeypatch.delenv("CUDA_INJECTION64_PATH", raising=False)
 
-    def collected(way: str, count: int = 10, /, **more: object) -> Collection:
+    def collected(way: str, count: int = 10, /, **more: Any) -> Collection:
         keywords = {name: more.pop(name) for name in ("progress", "cancelled") if name in more}
         library = Path(stand.environment["GPADVISOR_CUPTI"])
         options = CollectOptions(
             environment={"LD_LIBRARY_PATH": str(stand.folder), "FAKE_TRUTH": str(tmp_path / "truth")},
             cupti_library=library,
-            **more,  # type: ignore[arg-type]
+            **more,
         )
         command = [str(stand.host), way, str(stand.image), str(count)]
-        return collect(command, tmp_path / "out", options, **keywords)  # type: ignore[arg-type]
+        return collect(command, tmp_path / "out", options, **keywords)
 
     return collected
 
