@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from enum import Enum, auto
+from enum import auto
 from typing import Final
 
 import numpy as np
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from gpadvisor.model.ids import INSTRUCTION_BYTES, BlockId
 from gpadvisor.model.instruction import Instruction, OpcodeClass
+from gpadvisor.model.kind import Kind
 from gpadvisor.model.program import Block, EdgeKind
 
 _TARGET: Final = re.compile(r"0x[0-9a-f]+$", re.IGNORECASE)
@@ -21,7 +22,7 @@ _LISTED_TARGETS: Final = re.compile(r"0x[0-9a-f]+", re.IGNORECASE)
 _MAX_INDIRECT_EDGES: Final = 1 << 16
 
 
-class Flow(Enum):
+class Flow(Kind):
     """What an instruction does to control."""
 
     BRANCH = auto()
@@ -133,7 +134,7 @@ def _direct_edges(
         out: list[Edge] = []
         following = index + 1
         if flow is Flow.CONVERGE:
-            out = [(target, EdgeKind.BRANCH) for target in _resumes_at(instruction, base, following, marks)]
+            out = [(target, EdgeKind.BRANCH) for target in _resumes_at(instruction, following, marks)]
             if not out:
                 continue
         if flow is Flow.MARK:
@@ -155,23 +156,20 @@ def _direct_edges(
 def _convergence_points(
     instructions: Sequence[Instruction], flows: Mapping[int, Flow]
 ) -> dict[str, set[int]]:
-    """Where threads go on after each convergence barrier, ``BSSY B0, 0x1d0``, as section offsets."""
+    """Where threads go on after each convergence barrier, ``BSSY B0, 0x1d0``, as instruction indices."""
+    base = instructions[0].pc
     points: dict[str, set[int]] = {}
     for index, flow in flows.items():
         if flow is Flow.MARK:
             barrier, _, place = instructions[index].operands.partition(",")
-            if _TARGET.match(place.strip()):
-                points.setdefault(barrier.strip(), set()).add(int(place.strip(), 16))
+            if _TARGET.match(place.strip()) and (offset := int(place.strip(), 16) - base) >= 0:
+                points.setdefault(barrier.strip(), set()).add(offset // INSTRUCTION_BYTES)
     return points
 
 
-def _resumes_at(
-    instruction: Instruction, base: int, following: int, marks: Mapping[str, set[int]]
-) -> list[int]:
+def _resumes_at(instruction: Instruction, following: int, marks: Mapping[str, set[int]]) -> list[int]:
     """Instruction indices other than the next one at which a convergence may go on."""
-    operands = [operand.strip() for operand in instruction.operands.split(",")]
-    named = marks.get(operands[0], set())
-    resumed = {(place - base) // INSTRUCTION_BYTES for place in named if place >= base}
+    resumed = marks.get(instruction.operands.partition(",")[0].strip(), set[int]())
     return [] if following in resumed else sorted(resumed)
 
 

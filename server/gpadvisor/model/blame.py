@@ -5,18 +5,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import Enum
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gpadvisor.model.ids import FunctionId
 from gpadvisor.model.instruction import Register
+from gpadvisor.model.kind import Kind
 from gpadvisor.model.problem import Problem
 from gpadvisor.model.stalls import StallReason
 
 
-class DependencyKind(Enum):
+class DependencyKind(Kind):
     """What links a def to a use."""
 
     REGISTER = "register"  # read after write
@@ -29,7 +29,7 @@ class DependencyKind(Enum):
     IN_FLIGHT = "in_flight"  # accesses outstanding at a fence or at EXIT
 
 
-class DependencyClass(Enum):
+class DependencyClass(Kind):
     """Classes of blamed stalls: Fig. 5, and what newer reasons allow to tell apart."""
 
     GLOBAL_MEMORY = "global_memory"
@@ -49,7 +49,7 @@ class DependencyClass(Enum):
     NONE = "none"  # role UNATTRIBUTED
 
 
-class Role(Enum):
+class Role(Kind):
     """Where the samples of a row went; the three add up to what was observed."""
 
     BLAMED = 0  # to another instruction
@@ -57,7 +57,7 @@ class Role(Enum):
     UNATTRIBUTED = 2  # a dependency stall without a source found
 
 
-class PruneRule(Enum):
+class PruneRule(Kind):
     """Why a dependency edge was cut (GPA section IV, "Prune cold edges")."""
 
     REASON = "reason"  # the finer stall reasons of today exclude it
@@ -92,7 +92,7 @@ NO_FUNCTION = 0xFFFF
 """In the function column: samples outside every function of the program."""
 
 
-class Place(Enum):
+class Place(Kind):
     """Where sampled code lies."""
 
     FUNCTION = 0

@@ -4,16 +4,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum
 from typing import NewType
 
 from gpadvisor.model.ids import Pc
+from gpadvisor.model.kind import Kind
 
 Register = NewType("Register", int)
 """One 32-bit register, predicate or virtual barrier register of any file: ``file * 256 + index``."""
 
 
-class RegisterFile(Enum):
+class RegisterFile(Kind):
     """The register files a SASS operand can name; barriers are the paper's virtual registers."""
 
     GPR = 0  # R0-R254; RZ is never stored
@@ -72,7 +72,7 @@ class ControlCode:
         return tuple(i for i in range(6) if self.wait_mask >> i & 1)
 
 
-class MemorySpace(Enum):
+class MemorySpace(Kind):
     """The address space of a memory instruction."""
 
     GLOBAL = "global"
@@ -85,7 +85,7 @@ class MemorySpace(Enum):
     TENSOR = "tensor"  # Blackwell tensor memory
 
 
-class OpcodeClass(Enum):
+class OpcodeClass(Kind):
     """What an instruction is for; the vocabulary of pruning and of the optimizers."""
 
     INTEGER = "integer"
@@ -123,7 +123,7 @@ class OpcodeClass(Enum):
     UNKNOWN = "unknown"
 
 
-class Pipe(Enum):
+class Pipe(Kind):
     """The execution pipe, as Nsight Compute names pipes."""
 
     ALU = "alu"
@@ -140,7 +140,7 @@ class Pipe(Enum):
     UNKNOWN = "unknown"
 
 
-class InOrderQueue(Enum):
+class InOrderQueue(Kind):
     """A queue whose results return in order: waiting for a younger entry implies the older ones."""
 
     MIO = "mio"  # LDS, SHFL, ... (sass-level: shared-memory pipeline)

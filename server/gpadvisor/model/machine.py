@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
@@ -60,19 +60,18 @@ class MachineModel:
     latencies: tuple[Latency, ...]
     memory_latency_bound_cycles: Mapping[str, Sourced[int]]  # upper bounds by MemorySpace value
     sources: Mapping[str, str]
+    _rows: Mapping[str, list[tuple[frozenset[str], Latency]]] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Sort the rows by opcode, those with the most modifiers first."""
+        rows: dict[str, list[tuple[frozenset[str], Latency]]] = {}
+        for row in self.latencies:
+            base, *wanted = row.pattern.split(".")
+            rows.setdefault(base, []).append((frozenset(wanted), row))
+        for of_one in rows.values():
+            of_one.sort(key=lambda entry: -entry[1].pattern.count("."))
+        object.__setattr__(self, "_rows", rows)
 
     def latency(self, opcode: str, modifiers: tuple[str, ...]) -> Latency | None:
         """The most specific row for an opcode with its modifiers; None where the table has none."""
-        have = set(modifiers)
-        best: Latency | None = None
-        for row in self.latencies:
-            if not row.pattern.startswith(opcode):
-                continue
-            base, *wanted = row.pattern.split(".")
-            if (
-                base == opcode
-                and have.issuperset(wanted)
-                and (best is None or row.pattern.count(".") > best.pattern.count("."))
-            ):
-                best = row
-        return best
+        return next((row for wanted, row in self._rows.get(opcode, ()) if wanted.issubset(modifiers)), None)

@@ -5,17 +5,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import Enum
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gpadvisor.model.ids import INSTRUCTION_BYTES, BlockId, FunctionId, LoopId, Pc, SourceLocation
 from gpadvisor.model.instruction import Instruction
+from gpadvisor.model.kind import Kind
 from gpadvisor.model.problem import Problem
 
 
-class FunctionKind(Enum):
+class FunctionKind(Kind):
     """How a function is entered."""
 
     KERNEL = "kernel"  # launched from the host (STO_CUDA_ENTRY)
@@ -23,7 +23,7 @@ class FunctionKind(Enum):
     MATH_HELPER = "math_helper"  # a compiler's out-of-line routine such as __cuda_sm20_div_rn_f64_full
 
 
-class EdgeKind(Enum):
+class EdgeKind(Kind):
     """How control passes between blocks of one function."""
 
     FALL_THROUGH = "fall_through"

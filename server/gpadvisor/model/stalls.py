@@ -8,12 +8,13 @@ instruction; all others by the sampled one) with the finer reasons of CUPTI's PC
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum
 from types import MappingProxyType
 from typing import Final
 
+from gpadvisor.model.kind import Kind
 
-class StallClass(Enum):
+
+class StallClass(Kind):
     """Where the cause of a stall is looked for."""
 
     MEMORY = "memory"  # a scoreboard of the L1TEX pipe: global, local, texture, surface

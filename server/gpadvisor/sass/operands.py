@@ -4,8 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from gpadvisor.model.instruction import Register, RegisterFile, register
 from gpadvisor.sass.addresses import Form, address_registers
@@ -18,8 +17,7 @@ _PREDICATES = 7
 _IN_BRACKETS = (OperandKind.MEMORY, OperandKind.DESCRIPTOR, OperandKind.CONSTANT)
 
 
-@dataclass(frozen=True, slots=True)
-class Accesses:
+class Accesses(NamedTuple):
     """Registers written and read by the operands; the guard is not among them."""
 
     defs: tuple[Register, ...]

@@ -4,15 +4,14 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from enum import Enum
 from functools import lru_cache
-from typing import Final
+from typing import Final, NamedTuple
 
 from gpadvisor.model.instruction import Register, RegisterFile, register
+from gpadvisor.model.kind import Kind
 
 
-class OperandKind(Enum):
+class OperandKind(Kind):
     """Kinds of operand; the letter is used in operand forms, "P R M R"."""
 
     GPR = "R"
@@ -52,8 +51,7 @@ _NUMBER = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Address:
+class Address(NamedTuple):
     """One register inside brackets."""
 
     first: Register | None  # None for RZ and URZ
@@ -64,8 +62,7 @@ class Address:
     group: int  # which bracket of the operand
 
 
-@dataclass(frozen=True, slots=True)
-class Operand:
+class Operand(NamedTuple):
     """One operand."""
 
     kind: OperandKind

@@ -5,8 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from gpadvisor.model.instruction import MemorySpace, OpcodeInfo
 
@@ -34,8 +33,7 @@ _CODE_ADDRESS: Final = frozenset({"CALL", "RET", "BRX", "BRXU", "JMX", "JMXU", "
 _SIZELESS: Final = frozenset({"CCTL", "CCTLL", "CCTLT", "QSPC", "SYNCS"})
 
 
-@dataclass(frozen=True, slots=True)
-class Widths:
+class Widths(NamedTuple):
     """Registers of each destination, and of the sources in order; the last number repeats."""
 
     result: int
