@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from gpadvisor.errors import ProfileMismatchError
+from gpadvisor.errors import ProfileMismatchError, UsageError
 from gpadvisor.ide.placing import line_map
 from gpadvisor.ide.values import (
     BaselineKind,
@@ -60,7 +61,7 @@ def analyse_for_editor(
     Raises:
         GpadvisorError: the input, a tool or a setting is at fault.
     """
-    request = replace(request, all_kernels=True)
+    request = replace(request, kernel=None, prefer_launch=True)
     advised = advise_file(path, request, progress, cache, also_parsed=_kernel_files)
     if also is not None:
         also(advised.analysis)
@@ -116,10 +117,8 @@ def sass_for_editor(
     Raises:
         GpadvisorError: the input, a tool or a setting is at fault, or there is no such kernel.
     """
-    analysis = analyse_file(path, replace(request, all_kernels=True), progress, cache)
-    one = next((entry for entry in analysis.kernels if entry.context.kernel == kernel), None)
-    if one is None:
-        raise ProfileMismatchError(f"{path} has no kernel {kernel}; analyse it again")
+    analysis = _one_kernel(path, request, progress, cache, kernel)
+    one = analysis.kernels[0]
     compiled = path if input_kind(path) is InputKind.SOURCE else None
     named = {
         place.file
@@ -132,6 +131,20 @@ def sass_for_editor(
     places = make_places(sources, request.root)
     places.know(one.context.program)
     return sass_view(one, display_name(one.demangled), places)
+
+
+def _one_kernel(path: Path, request: Request, progress: Progress, cache: Cache, kernel: str) -> Analysis:
+    exactly = re.compile(rf"\A{re.escape(kernel)}\Z")
+    request = replace(request, kernel=exactly, prefer_launch=True)
+    try:
+        return analyse_file(path, request, progress, cache)
+    except ProfileMismatchError as error:
+        raise ProfileMismatchError(f"{path} has no kernel {kernel}; analyse it again") from error
+    except UsageError:
+        if not request.model:
+            raise
+        # The launch of another kernel is stated, of this one it is not.
+        return analyse_file(path, replace(request, model=False), progress, cache)
 
 
 def _kernel_files(analysis: Analysis) -> Collection[str]:

@@ -25,7 +25,7 @@ class Request:
     launch: int | None = None
     merge: bool = False
     show_all: bool = False
-    all_kernels: bool = False  # ``kernel`` hides none, and ``launch`` only chooses among those of its kernel
+    prefer_launch: bool = False  # ``launch`` chooses among those of its kernel, and hides no other kernel
     model: bool = False  # simulate kernels that have no profile and whose launch is stated
     stated: StatedLaunch = field(default_factory=StatedLaunch)  # of the command line
     root: Path = Path()  # where the sources of the project are looked for
@@ -41,7 +41,7 @@ class Request:
             "launch": self.launch,
             "merge": self.merge,
             "show_all": self.show_all,
-            "all_kernels": self.all_kernels,
+            "prefer_launch": self.prefer_launch,
             "model": self.model,
             "stated": repr(self.stated),
             "root": str(self.root.resolve()),
@@ -49,6 +49,4 @@ class Request:
 
     def wants(self, demangled: str, mangled: str) -> bool:
         """Whether a kernel was asked for."""
-        if self.all_kernels or self.kernel is None:
-            return True
-        return bool(self.kernel.search(demangled) or self.kernel.search(mangled))
+        return self.kernel is None or bool(self.kernel.search(demangled) or self.kernel.search(mangled))
