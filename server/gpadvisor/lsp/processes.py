@@ -4,13 +4,16 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
 import signal
+import sys
 from collections import defaultdict
 from pathlib import Path
 from typing import Final
 
 _PROC: Final = Path("/proc")
+_SET_CHILD_SUBREAPER: Final = 36  # linux/prctl.h
 
 
 def descendants(pid: int) -> list[int]:
@@ -50,6 +53,20 @@ def kill_tree(pid: int) -> None:
     for child in descendants(pid):
         _kill(child)
     _kill(pid)
+
+
+def kill_children() -> None:
+    """Kill everything that this process has started and that still runs."""
+    for child in descendants(os.getpid()):
+        _kill(child)
+
+
+def adopt_orphans() -> None:
+    """Stay the ancestor of what children leave behind, so that it can be found."""
+    if sys.platform != "linux":
+        return
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
 def _kill(pid: int) -> None:

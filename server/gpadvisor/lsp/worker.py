@@ -22,6 +22,7 @@ from typing import IO, Any, Final, TypeAlias
 
 from gpadvisor.errors import GpadvisorError
 from gpadvisor.lsp import frames
+from gpadvisor.lsp.processes import adopt_orphans, kill_children, kill_tree
 
 Job: TypeAlias = Callable[[dict[str, Any], Callable[[str], None]], object]
 
@@ -43,6 +44,7 @@ def main(arguments: list[str]) -> int:
     signal.signal(signal.SIGTERM, _stop)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C in a terminal is for the server
     limit_memory(memory_bytes)
+    adopt_orphans()
     threading.Thread(target=_listen, args=(source, jobs, folder), daemon=True).start()
     try:
         return _serve(wire, jobs)
@@ -51,6 +53,7 @@ def main(arguments: list[str]) -> int:
     except (BrokenPipeError, KeyboardInterrupt):
         return 1
     finally:
+        kill_children()
         shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -114,8 +117,6 @@ def _listen(source: IO[bytes], jobs: queue.SimpleQueue[Any], folder: str) -> Non
     os.kill(os.getpid(), signal.SIGTERM)
     time.sleep(_UNWIND_SECONDS)
     # The main thread is deep in something that does not listen.
-    from gpadvisor.lsp.processes import kill_tree  # noqa: PLC0415  # only here
-
     shutil.rmtree(folder, ignore_errors=True)
     kill_tree(os.getpid())
 

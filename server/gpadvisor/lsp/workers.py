@@ -31,6 +31,7 @@ _START: Final = (
 )
 _UNWIND_SECONDS: Final = 1.5
 _SPARE_SECONDS: Final = 2.0
+_LAST_WORDS_SECONDS: Final = 0.5
 _MAX_IDLE: Final = 2
 _STDERR_LINE: Final = 1 << 16
 
@@ -146,11 +147,12 @@ class Workers:
     async def close(self) -> None:
         """End all workers."""
         self._closed = True
-        for task in list(self._tasks):
-            task.cancel()
         everyone = [*self._idle, *self._busy]
         self._idle.clear()
         await asyncio.gather(*(self._end(worker) for worker in everyone), return_exceptions=True)
+        # Those that are being started or ended: the first see that the pool is closed.
+        while self._tasks:
+            await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def _ask(
         self, worker: _Worker, job: str, arguments: dict[str, Any], progress: Callable[[str], None] | None
@@ -256,7 +258,9 @@ class Workers:
         code = await process.wait()
         if worker.reader is not None:
             with contextlib.suppress(TimeoutError, asyncio.CancelledError):
-                await asyncio.wait_for(worker.reader, 0.5)
+                await asyncio.wait_for(worker.reader, _LAST_WORDS_SECONDS)
+        # Somebody else may hold its standard error open: without this so would we.
+        process._transport.close()  # type: ignore[attr-defined] # noqa: SLF001 the library has no other way
         shutil.rmtree(worker.folder, ignore_errors=True)
         return code
 

@@ -161,7 +161,7 @@ async def test_edited_lines_dim_and_others_keep_their_numbers(project: Path) -> 
         )
         heat = plain(one.own["gpadvisor/heat"][-1])
         assert [entry["line"] for entry in heat["lines"] if entry["stale"]] == [place]
-        assert (await one.status("idle"))["staleShare"] > 0
+        await one.until(lambda: plain(one.own["gpadvisor/status"][-1])["staleShare"] > 0)
 
 
 async def test_save_analyses_again(plain_project: Path) -> None:
@@ -268,10 +268,11 @@ async def test_fix_is_offered_applied_and_checked(plain_project: Path) -> None:
     async with editor(plain_project, settings={"debounceMilliseconds": 0}) as one:
         one.open(NAME)
         found = await one.shown(NAME, static)
-        place = next(each for each in found if each.code == "GPA102")
+        literal = line_of(one.texts[NAME], "2.0 *")
+        place = next(each for each in found if each.range.start.line == literal)
         actions = await one.actions(NAME, place.range)
         titles = [action.title for action in actions]
-        fix = next(action for action in actions if "float literals" in action.title)
+        fix = next(action for action in actions if "float literal" in action.title)
         assert any("Disable for this line" in title for title in titles)
         assert any("Explain" in title for title in titles)
         (change,) = fix.edit.document_changes

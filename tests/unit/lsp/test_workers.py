@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Worker processes: what dies, hangs, eats memory or is cancelled is gone, children and all, and replaced."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import sys
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gpadvisor.lsp import workers
+from gpadvisor.lsp.processes import descendants
+from gpadvisor.lsp.workers import JobError, Limits, WorkerError, Workers
+
+pytestmark = [
+    pytest.mark.asyncio,
+    pytest.mark.skipif(sys.platform != "linux", reason="looks at processes through /proc"),
+]
+
+JOBS = '''
+import ctypes, os, signal, subprocess, sys, time
+from gpadvisor.errors import ProfileFormatError
+
+def echo(arguments, said):
+    return arguments
+
+def talk(arguments, said):
+    print("words on standard output", flush=True)
+    os.write(1, b"bytes on file descriptor 1\\n")
+    subprocess.run(["echo", "words of a child"], check=True)
+    said("half done")
+    return sys.stdin.read() if arguments.get("read") else "done"
+
+def die(arguments, said):
+    print("last words", file=sys.stderr, flush=True)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+def eat(arguments, said):
+    return len(bytearray(64 << 30))
+
+def refuse(arguments, said):
+    raise ProfileFormatError("the file is empty")
+
+def break_(arguments, said):
+    return 1 // 0
+
+def linger(arguments, said):
+    """Children in sessions of their own; with "deaf", Python cannot react to a signal, either."""
+    child = subprocess.Popen(["sleep", "1000"], start_new_session=True)
+    said(f"{os.getpid()} {child.pid}")
+    if arguments.get("deaf"):
+        ctypes.PyDLL(None).sleep(1000)
+    try:
+        time.sleep(1000)
+    finally:
+        if not arguments.get("deaf"):
+            child.kill()
+            child.wait()
+
+JOBS = {"echo": echo, "talk": talk, "die": die, "eat": eat, "refuse": refuse}
+JOBS |= {"break": break_, "linger": linger}
+'''
+
+
+@pytest.fixture
+def start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workers with jobs of ours, which do what no job should."""
+    (tmp_path / "odd_jobs.py").write_text(JOBS, encoding="utf-8")
+    code = workers._START.replace(
+        "from gpadvisor.lsp.worker",
+        f"sys.path.insert(0, {str(tmp_path)!r}); import odd_jobs; sys.modules['gpadvisor.lsp.jobs'] = odd_jobs;"
+        "from gpadvisor.lsp.worker",
+    )
+    monkeypatch.setattr(workers, "_START", code)
+
+
+@asynccontextmanager
+async def pool(**limits: Any) -> AsyncIterator[Workers]:
+    one = Workers(Limits(**limits))
+    try:
+        yield one
+        assert one.busy == 0
+    finally:
+        await one.close()
+        assert not [pid for pid in descendants(os.getpid()) if alive(pid)]
+
+
+def alive(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0]
+    except OSError:
+        return False
+    return state != b"Z"
+
+
+async def gone(pid: int) -> None:
+    for _ in range(600):
+        if not alive(pid):
+            return
+        await asyncio.sleep(0.05)
+    raise AssertionError(f"process {pid} lives on")
+
+
+@pytest.mark.usefixtures("start")
+async def test_what_jobs_print_is_no_answer(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", "gpadvisor.lsp.workers")
+    said: list[str] = []
+    async with pool() as one:
+        assert await one.run("talk", {}, timeout_seconds=60, progress=said.append) == "done"
+        assert await one.run("talk", {"read": True}, timeout_seconds=60) == "", "standard input is empty"
+        assert await one.run("echo", {"a": [1, None, "ü"]}, timeout_seconds=60) == {"a": [1, None, "ü"]}
+    assert said == ["half done"]
+    for words in ("words on standard output", "bytes on file descriptor 1", "words of a child"):
+        assert any(words in record.getMessage() for record in caplog.records)
+
+
+@pytest.mark.usefixtures("start")
+@pytest.mark.parametrize(
+    ("job", "error", "words"),
+    [
+        ("die", WorkerError, r"SIGKILL \(last words\) and was replaced"),
+        ("eat", WorkerError, "more memory than gpadvisor.analysis.memoryMib allows"),
+        ("refuse", JobError, "^the file is empty$"),
+        ("break", WorkerError, "internal error, ZeroDivisionError"),
+        ("unknown", WorkerError, "was replaced"),
+    ],
+)
+async def test_a_failure_is_one_sentence_and_the_next_job_works(
+    job: str, error: type[Exception], words: str
+) -> None:
+    async with pool(memory_bytes=4 << 30) as one:
+        with pytest.raises(error, match=words) as caught:
+            await one.run(job, {}, timeout_seconds=60)
+        assert "\n" not in str(caught.value)
+        assert await one.run("echo", {"n": 1}, timeout_seconds=60) == {"n": 1}
+
+
+@pytest.mark.usefixtures("start")
+@pytest.mark.parametrize("deaf", [False, True])
+@pytest.mark.parametrize("how", ["cancelled", "too long"])
+async def test_what_is_stopped_takes_its_children_along(*, deaf: bool, how: str) -> None:
+    said: list[str] = []
+    async with pool() as one:
+        await one.run("echo", {}, timeout_seconds=60)
+        limit = 3.0 if how == "too long" else 600.0
+        task = asyncio.ensure_future(
+            one.run("linger", {"deaf": deaf}, timeout_seconds=limit, progress=said.append)
+        )
+        while not said:
+            await asyncio.sleep(0.02)
+        pids = [int(word) for word in said[0].split()]
+        assert all(map(alive, pids))
+        if how == "cancelled":
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+        else:
+            with pytest.raises(WorkerError, match="took longer than 3 s and was stopped"):
+                await task
+        for pid in pids:
+            await gone(pid)
+        assert await one.run("echo", {"n": 1}, timeout_seconds=60) == {"n": 1}
+
+
+@pytest.mark.usefixtures("start")
+async def test_workers_end_with_their_server() -> None:
+    """The pipe closes as it does when the server is killed."""
+    async with pool() as one:
+        said: list[str] = []
+        task = asyncio.ensure_future(one.run("linger", {}, timeout_seconds=600, progress=said.append))
+        while not said:
+            await asyncio.sleep(0.02)
+        (busy,) = one._busy
+        assert busy.process.stdin is not None
+        busy.process.stdin.close()
+        for pid in map(int, said[0].split()):
+            await gone(pid)
+        with pytest.raises(WorkerError):
+            await task
+        assert not Path(busy.folder).exists()
+
+
+@pytest.mark.usefixtures("start")
+async def test_a_quick_job_does_not_wait_for_long_ones() -> None:
+    async with pool(count=1) as one:
+        said: list[str] = []
+        task = asyncio.ensure_future(one.run("linger", {}, timeout_seconds=600, progress=said.append))
+        while not said:
+            await asyncio.sleep(0.02)
+        assert await one.run("echo", {"n": 2}, timeout_seconds=60, quick=True) == {"n": 2}
+        assert not task.done()
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+
+
+@pytest.mark.usefixtures("start")
+async def test_a_spare_is_there_before_it_is_needed() -> None:
+    async with pool() as one:
+        one.keep_spare()
+        end = time.monotonic() + 60
+        while not one._idle and time.monotonic() < end:
+            await asyncio.sleep(0.02)
+        (spare,) = one.pids
+        assert await one.run("echo", {}, timeout_seconds=60) == {}
+        assert spare in one.pids
