@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # The few commands to know. Everything lives in .venv; nothing else on the machine is touched.
-#   make run       sets up and prints advice for one of our kernels
+#   make run       sets up, simulates one of our kernels (KERNEL=...) and prints advice for it
 #   make test      every test this machine can run
 #   make check     format, lint, types, layers, spelling, declared dependencies
 #   make bench     times against nvdisasm
@@ -29,8 +29,9 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input --quiet
 
 .PHONY: run test check format docs bench validate clean
 
+# The launch of each of our kernels stands in fixtures/gpadvisor.toml.
 run: $(BASE)
-	$(BIN)/gpadvisor advise fixtures/kernels/$(KERNEL)/before.cu
+	cd fixtures && $(abspath $(BIN))/gpadvisor advise kernels/$(KERNEL)/before.cu --model --top 2
 
 test: $(TEST)
 	$(BIN)/python -m pytest -n $(JOBS) -q $(ARGS)

@@ -78,7 +78,7 @@ def model_kernel(
         "l2_hit_rate": stated.l2_hit_rate,
         "sms": stated.sms,
         "seed": stated.seed,
-        "arguments": argument_words([_argument(entry) for entry in stated.arguments]) or None,
+        "arguments": argument_words(stated_arguments(stated)) or None,
     }
     config = replace(config, **{name: value for name, value in given.items() if value is not None})  # type: ignore[arg-type] # checked when it was read
     return simulate(
@@ -144,6 +144,11 @@ def _numbered(profiles: list[Profile]) -> list[KernelProfile]:
     return [
         replace(kernel, launch=replace(kernel.launch, index=index)) for index, kernel in enumerate(kernels)
     ]
+
+
+def stated_arguments(stated: StatedLaunch) -> list[Argument]:
+    """The arguments of a stated launch, as the simulator takes them."""
+    return [_argument(entry) for entry in stated.arguments]
 
 
 def _argument(stated: StatedArgument) -> Argument:
