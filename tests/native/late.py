@@ -3,11 +3,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
+import io
 import json
 import sys
 from pathlib import Path
 
+import gpadvisor
 from gpadvisor.errors import GpadvisorError
 from gpadvisor.profiler.cupti import CollectOptions, ProcessSession
 
@@ -61,4 +64,23 @@ for name, session in (("first", first), ("second", second)):
     }
     result[name + " problems"] = [problem.message for problem in session.profile.problems]
 second.save(sys.argv[5])
+with gpadvisor.profile(cupti_library=CUPTI) as block:
+    launch(later, 2)
+result["advice"] = block.advice(kernel="lat.*")
+
+
+class Shell:
+    def register_magic_function(self, function, magic_kind, magic_name):
+        assert (magic_kind, magic_name) == ("line_cell", "gpadvisor")
+        self.magic = function
+
+    def run_cell(self, cell):
+        exec(cell, globals())
+
+
+shell = Shell()
+gpadvisor.load_ipython_extension(shell)
+with contextlib.redirect_stdout(io.StringIO()) as shown:
+    shell.magic("--kernel later", "launch(later, 4)")
+result["magic"] = shown.getvalue()
 sys.stdout.write(json.dumps(result))

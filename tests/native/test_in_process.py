@@ -43,5 +43,8 @@ def test_a_late_start_and_a_second_block(stand: Stand, tmp_path: Path) -> None:
     assert list(result["second"]) == ["later"]
     assert result["second"]["later"][:4] == [13, 13 * ALPHA, True, []]
     assert "collected already" in result["nested"]
+    for text in (result["advice"], result["magic"]):
+        assert "later" in text
+        assert "PC samples" in text
     assert load_profile(tmp_path / "saved.gpadvisor").kernels[0].launch.kernel == "later"
     assert not list(tmp_path.glob("gpadvisor-in-process-*"))
