@@ -6,6 +6,8 @@ from __future__ import annotations
 import json
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from tests.fix_sources import GATHER, SCALE
 
 from gpadvisor.source.edits import EditFacts, EditSite, Replacement, SiteKind
@@ -343,3 +345,61 @@ def test_answers_that_are_no_facts() -> None:
     row[1][0][11][0][1] = 10_000  # a column that the line does not have
     with pytest.raises(ValueError, match="range"):
         EditFacts.from_json(row, SCALE)
+
+
+PIECES = (
+    *(
+        "// gpadvisor: ignore[GPA102] why",
+        "/*",
+        "*/",
+        "\n",
+        "\r\n",
+        "\\\n",
+        '"',
+        "'",
+        'R"(',
+        ')"',
+        "{",
+        "}",
+        "(",
+    ),
+    *(
+        ")",
+        "for (;;) {",
+        "if (x)",
+        "__global__ void k(float *a, int n) {",
+        "__launch_bounds__(1)",
+        ";",
+        "0.5 * w",
+    ),
+    *(
+        "#pragma unroll 2\n",
+        "template <int N>",
+        "x / w;",
+        "float w;",
+        "\x00",
+        "\ud800",
+        "\u4e2d",
+        "k<<<1, N>>>(a);",
+    ),
+    *(
+        "#if 0\n",
+        "#endif\n",
+        "#define A \\\n",
+        "const int N = 64;",
+        "__device__ float f(float v)",
+        "return ",
+        "=",
+        "&",
+    ),
+)
+
+
+@settings(max_examples=300)
+@given(
+    text=st.lists(st.sampled_from(PIECES) | st.text(max_size=3), max_size=40).map(" ".join),
+    path=st.sampled_from(["a.cu", "a.py", "a.jl"]),
+)
+def test_any_text_makes_facts_that_come_back(text: str, path: str) -> None:
+    facts = edit_facts(path, text)
+    assert EditFacts.from_json(json.loads(json.dumps(facts.to_json())), text) == facts
