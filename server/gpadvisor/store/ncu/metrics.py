@@ -16,6 +16,7 @@ from gpadvisor.model.profile import MetricValue
 from gpadvisor.store.ncu import wire
 
 _INSTANCE_TAG = 0x1A  # field 3, length-delimited
+_SHORTEST = 4  # bytes: the head of an instance and of its id
 _ID_TAG, _VALUE_TAG = 0x0A, 0x12  # fields 1 and 2 of an instance
 _STRING, _FLOAT, _DOUBLE, _UINT32, _UINT64 = 0x0A, 0x15, 0x19, 0x20, 0x28  # the oneof of a value
 _MAX_VARINT_BYTES = 10
@@ -101,11 +102,42 @@ def _slow_metric(data: bytes) -> tuple[int | None, MetricValue | None]:
 
 def decode_instances(data: bytes) -> Instances:
     """Decode field 3 of a metric: correlation ids and values."""
+    bounds = _even_bounds(data)
+    if bounds is not None:
+        fast = _fast_instances(data, *bounds)
+        if fast is not None:
+            return fast
     starts, ends = _instance_bounds(data)
     if not starts:
         return Instances(ids=np.zeros(0, np.uint64), values=np.zeros(0, np.uint64))
-    fast = _fast_instances(data, np.array(starts, np.int64), np.array(ends, np.int64))
-    return fast if fast is not None else _slow_instances(data, starts, ends)
+    if bounds is None:
+        fast = _fast_instances(data, np.array(starts, np.int64), np.array(ends, np.int64))
+        if fast is not None:
+            return fast
+    return _slow_instances(data, starts, ends)
+
+
+def _even_bounds(data: bytes) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
+    """Starts and ends of short instances that follow one another to the end, all found at once.
+
+    Every place that looks like the head of an instance is taken; each must end where the next one begins.
+    None where one does not, be it another field, a long instance, or a number that only looks like a head.
+    """
+    at = 0
+    while at < len(data) and data[at] != _INSTANCE_TAG:
+        _, _, at = _one_field(data, at)
+    raw = np.frombuffer(data, np.uint8)[at:]
+    if len(raw) < _SHORTEST:
+        return None
+    heads = np.flatnonzero((raw[:-2] == _INSTANCE_TAG) & (raw[2:] == _ID_TAG)) + at
+    if not len(heads) or heads[0] != at:
+        return None
+    raw = np.frombuffer(data, np.uint8)
+    sizes = raw[heads + 1]
+    ends = heads + 2 + sizes
+    if ends[-1] != len(data) or np.any(sizes >= 0x80) or not np.array_equal(ends[:-1], heads[1:]):
+        return None
+    return heads + 2, ends
 
 
 def _instance_bounds(data: bytes) -> tuple[list[int], list[int]]:
