@@ -19,6 +19,7 @@ from gpadvisor.ide.values import (
     SassView,
     ToolNote,
 )
+from gpadvisor.report.names import base_name
 from gpadvisor.source.facts import SourceFacts
 from gpadvisor.workflow.advising import AdvisedFile, AdvisedKernel, advise_file
 from gpadvisor.workflow.analysis import AnalysedKernel, Analysis, analyse_file
@@ -70,7 +71,8 @@ def analyse_for_editor(
     for analysed in advised.analysis.kernels:
         places.know(analysed.context.program)
     facts = {places.name(file): known for file, known in advised.facts.items()}
-    kernels = _kernels(advised, facts, places)
+    texts_then = {places.name(file): text for file, text in advised.texts.items()}
+    kernels = _kernels(advised, facts, texts_then, places)
     lines = [
         kernel_lines(
             one.kernel, one.advised.analysed.context.program, one.advised.analysed.context.blame,
@@ -160,21 +162,26 @@ def _kernel_files(analysis: Analysis) -> Collection[str]:
     }
 
 
-def _kernels(advised: AdvisedFile, facts: Mapping[str, SourceFacts], places: Places) -> list[KernelInput]:
+def _kernels(
+    advised: AdvisedFile, facts: Mapping[str, SourceFacts], texts: Mapping[str, str], places: Places
+) -> list[KernelInput]:
     """By share of GPU time, as the advice has them."""
     order = {id(advice): position for position, advice in enumerate(advised.advice.kernels)}
     kernels = sorted(advised.kernels, key=lambda one: order.get(id(one.advice), len(order)))
-    return [_kernel(one, facts, places) for one in kernels]
+    return [_kernel(one, facts, texts, places) for one in kernels]
 
 
-def _kernel(one: AdvisedKernel, facts: Mapping[str, SourceFacts], places: Places) -> KernelInput:
+def _kernel(
+    one: AdvisedKernel, facts: Mapping[str, SourceFacts], texts: Mapping[str, str], places: Places
+) -> KernelInput:
     context = one.analysed.context
+    first = kernel_file(places, context.program, context.kernel)
     return KernelInput(
         kernel=context.kernel,
         name=display_name(one.advice.name),
         advised=one,
         rows=[] if context.blame is None else blame_rows(context.program, context.blame),
-        place=kernel_place(kernel_file(places, context.program, context.kernel), facts),
+        place=kernel_place(first, base_name(one.advice.name), facts, texts),
         total=one.advice.samples.total if context.blame is not None else 0,
     )
 

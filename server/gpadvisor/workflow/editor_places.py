@@ -15,6 +15,7 @@ from gpadvisor.ide.values import BaselineKind, Place
 from gpadvisor.model.profile import Profile
 from gpadvisor.model.program import Function, FunctionKind, LineEntry, Program
 from gpadvisor.source.facts import SourceFacts
+from gpadvisor.source.line_map import split_lines
 from gpadvisor.workflow.cache import Cache
 from gpadvisor.workflow.sources import FoundSources
 
@@ -23,6 +24,12 @@ _LIBRARY: Final = re.compile(
     r"|/(?:cuda|nvidia|hpc_sdk)[^/]*/(?:.*/)?include/|/(?:libcudacxx|crt)/|^\./[\w/]+\.jl$"
 )
 """Files that come with a toolkit, a package or a language: nobody edits them to make a kernel faster."""
+_HEADS: Final = {
+    ".py": re.compile(r"\s*def\s+(\w+)\s*\("),
+    ".jl": re.compile(r"\s*(?:@\w+\s+)*function\s+(\w+!?)\s*\("),
+}
+_LOOKED_AT: Final = 400
+"""Lines above the first one with code in which the head of its function is looked for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,11 +139,38 @@ def kernel_file(places: Places, program: Program, kernel: str) -> Place | None:
     return Place(file=file, line=min(own[file]))
 
 
-def kernel_place(first: Place | None, facts: Mapping[str, SourceFacts]) -> Place | None:
-    """The head of the definition where the source was parsed, else the kernel's first line with code."""
-    known = None if first is None else facts.get(first.file)
-    site = None if known is None or first is None else known.kernel(first.line)
-    return first if site is None or first is None else Place(file=first.file, line=site.line)
+def kernel_place(
+    first: Place | None, name: str, facts: Mapping[str, SourceFacts], texts: Mapping[str, str]
+) -> Place | None:
+    """The head of a kernel's definition where the source says where it is, else its first line with code.
+
+    Args:
+        first: The first line with code.
+        name: Of the kernel, without parameters and template arguments.
+        facts: Of the CUDA sources that were parsed.
+        texts: Sources as they were profiled.
+    """
+    if first is None:
+        return None
+    known = facts.get(first.file)
+    site = None if known is None else known.kernel(first.line)
+    if site is not None:
+        return Place(file=first.file, line=site.line)
+    head = _head(first, name, texts.get(first.file))
+    return first if head is None else Place(file=first.file, line=head)
+
+
+def _head(first: Place, name: str, text: str | None) -> int | None:
+    """The line of the function that a kernel of Python or Julia was made of: compilers add to its name."""
+    pattern = next((one for suffix, one in _HEADS.items() if first.file.lower().endswith(suffix)), None)
+    if pattern is None or text is None:
+        return None
+    lines = split_lines(text)[: first.line]
+    for number in range(len(lines), max(len(lines) - _LOOKED_AT, 0), -1):
+        match = pattern.match(lines[number - 1][:200])
+        if match is not None and match.group(1) in name:
+            return number
+    return None
 
 
 def baselines(

@@ -11,7 +11,7 @@ from gpadvisor.model.advice import Estimate
 from gpadvisor.model.blame import DependencyClass
 from gpadvisor.model.instruction import Instruction, OpcodeClass
 
-_MODIFIERS: Final = 3
+_MODIFIERS: Final = 2
 _OPCODES: Final = 3
 _CLASS_WORDS: Final = {
     DependencyClass.GLOBAL_MEMORY: "global memory",
@@ -91,14 +91,19 @@ def use_words(
 ) -> str:
     """Where the warps wait: ``FFMA waits here for LDG.E, 2 instructions later: 27 % of ... (...)``."""
     if kind is DependencyClass.SYNCHRONIZATION:
-        slow = (
-            f"warps wait here, before {opcode(use)}, at a barrier for those that are at {opcode(definition)}"
-        )
-        return f"{slow}: {share}"
+        return f"{_at_barrier(definition, use)}: {share}"
     linked = resource(definition, use, kind)
     return f"{opcode(use)} waits here for {opcode(definition)}{_apart(distances)}: {share}" + (
         f" ({linked})" if linked else ""
     )
+
+
+def _at_barrier(definition: Instruction, use: Instruction) -> str:
+    """Who waits for whom: the sampled instruction is the barrier itself, or the one right behind it."""
+    here = "at" if use.info.opclass in _BARRIERS else "before"
+    others = "for the others to arrive" if definition.info.opclass in _BARRIERS else "for warps still at "
+    slow = "" if definition.info.opclass in _BARRIERS else opcode(definition)
+    return f"warps wait here, {here} {opcode(use)}, {others}{slow}"
 
 
 def _apart(distances: Sequence[int]) -> str:

@@ -233,7 +233,7 @@ def test_comments_set_findings_of_their_line_aside(tmp_path: Path) -> None:
     launch = sampled_launch("thermal_stencil")
     ((path, text),) = launch.sources.items()
     lines = text.splitlines()
-    at = next(index for index, line in enumerate(lines) if "2.0" in line)
+    at = next(index for index, line in enumerate(lines) if "2.0 *" in line and "//" not in line)
     lines[at] += "  // gpadvisor: ignore[GPA102] needed"
     lines.insert(0, "// gpadvisor: ignore-next-line[GPA203] nothing here")
     now = "\n".join(lines) + "\n"
@@ -250,6 +250,58 @@ def test_comments_set_findings_of_their_line_aside(tmp_path: Path) -> None:
     assert all("GPA203" in note.message for note in unused)
     fresh = place(file, now)
     assert all(one.freshness is Freshness.FRESH for one in fresh.findings)
+
+
+def test_a_comment_that_sets_nothing_aside_is_noted_on_its_line(tmp_path: Path) -> None:
+    launch = sampled_launch("thermal_stencil")
+    ((_, text),) = launch.sources.items()
+    lines = text.splitlines()
+    at = next(index for index, line in enumerate(lines) if "2.0 *" in line and "//" not in line)
+    lines[at] += "  // gpadvisor: ignore[GPA203] no call here"
+    (tmp_path / "before.cu").write_text("// new\n" + "\n".join(lines) + "\n")
+    report = tmp_path / "run.ncu-rep"
+    report.write_bytes(write_report([launch]))
+    (note,) = [note for note in _analyse(report).problems if note.code == "GPA905"]
+    assert note.place is not None
+    assert note.place.line == at + 1  # of the text that was profiled
+
+
+def test_kernels_of_python_stand_on_their_definition(tmp_path: Path) -> None:
+    python = """\
+import triton
+
+@triton.jit
+def add_kernel(
+    x_ptr, out_ptr, n,
+):
+    x = load(x_ptr)
+    store(out_ptr, x * 2.0)
+"""
+    cuda = """\
+__global__ void add_kernel_0d1d(float* x, float* out) {
+#line 7 "/src/kernels.py"
+    float v = x[threadIdx.x];
+#line 8 "/src/kernels.py"
+    out[threadIdx.x] = v * 2.0f;
+}
+"""
+    cubin = compile_text(cuda, "/src/generated.cu")
+    launch = sampled(
+        cubin,
+        "_Z15add_kernel_0d1dPfS_",
+        seed="python",
+        demangled="add_kernel_0d1d(float *, float *)",
+        sources={"/src/kernels.py": python},
+    )
+    path = tmp_path / "run.ncu-rep"
+    path.write_bytes(write_report([launch]))
+    value = _analyse(path)
+    (kernel,) = value.kernels
+    assert kernel.place is not None
+    assert (kernel.place.file, kernel.place.line) == ("/src/kernels.py", 4)
+    file = _file(value, "kernels.py")
+    assert {line.line for line in file.lines} <= {7, 8, 9}
+    assert any(line.line == 8 and line.samples for line in file.lines)
 
 
 def test_a_file_that_the_profile_does_not_carry_is_remembered_as_it_was(tmp_path: Path) -> None:

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The words that an editor shows for one kernel, stored and reviewed as diffs."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from syrupy.assertion import SnapshotAssertion
+from tests.ncu_writer import write_report
+from tests.sampled import sampled_launch
+
+from gpadvisor.ide.diagnostics import diagnostics
+from gpadvisor.ide.hints import hints
+from gpadvisor.ide.hover import hover
+from gpadvisor.ide.lenses import lenses
+from gpadvisor.ide.options import Options
+from gpadvisor.ide.placing import place
+from gpadvisor.ide.status import status
+from gpadvisor.workflow.cache import Cache
+from gpadvisor.workflow.editor import analyse_for_editor
+from gpadvisor.workflow.request import Request
+from gpadvisor.workflow.settings import Settings
+
+
+@pytest.mark.toolkit
+@pytest.mark.nvdisasm
+def test_a_measured_kernel(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
+    path = tmp_path / "run.ncu-rep"
+    launch = sampled_launch("thermal_stencil")
+    path.write_bytes(write_report([launch]))
+    request = Request(settings=Settings(), root=tmp_path)
+    value = analyse_for_editor(path, request, lambda _: None, Cache(None))
+    (file,) = value.files
+    text = file.baseline or ""
+    placed = place(file, text)
+    files, options = {file.path: placed}, Options()
+    shown = diagnostics(value, placed, files, options, text)
+    lines = [status(value, [placed], datetime(2026, 11, 21, tzinfo=UTC)).text]
+    lines += [f"{lens.line}: {lens.title}" for lens in lenses(value, placed, options)]
+    lines += [f"{hint.line}: {hint.text}" for hint in hints(value, placed, files, options)]
+    for one in shown:
+        lines += ["", f"{one.line}:{one.start}-{one.end} {one.severity.value} {one.code} {one.message}"]
+        lines += [f"    {entry.place.line}: {entry.message}" for entry in one.related]
+    hottest = max(shown, key=lambda one: (one.severity.value == "warning", one.code == "GPA102"))
+    lines += ["", hover(value, placed, hottest.line, files, options) or ""]
+    assert "\n".join(lines) == snapshot
