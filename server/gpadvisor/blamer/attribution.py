@@ -264,7 +264,10 @@ def shared_rows(
     if not found.sources:
         code = _CODE_OF[found.dependency_class]
         return [(function, reason, found.role.value, code, place, NO_INDEX, use, NO_INDEX, samples, latency)]
-    shares = ratios(*_weights(graph, rules, found.sources))
+    if len(found.sources) == 1:
+        parts = [stalls]
+    else:
+        parts = apportion_stalls(samples, latency, ratios(*_weights(graph, rules, found.sources)))
     return [
         (
             function,
@@ -278,9 +281,7 @@ def shared_rows(
             part,
             part_latency,
         )
-        for source, (part, part_latency) in zip(
-            found.sources, apportion_stalls(samples, latency, shares), strict=True
-        )
+        for source, (part, part_latency) in zip(found.sources, parts, strict=True)
         if part
     ]
 

@@ -7,6 +7,8 @@ use by itself; where no register explains it, that instruction is blamed with cl
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from collections.abc import Iterable
 from typing import Final
 
 from gpadvisor.blamer.classify import dependency_class, is_memory
@@ -47,34 +49,43 @@ def fixed_latency_stall(graph: FunctionGraph, use: int, edges: Candidates) -> Fo
 
 def _last_results(graph: FunctionGraph, use: int, edges: Candidates, before: int) -> list[Edge]:
     """On one way into a use, the defs whose results come last, if the last stall count was for them."""
-    last = max(graph.instructions[before].control.stall_cycles, 1)
-    needed = {one: cycles for one in edges.read if (cycles := _needed(graph, one, use))}
-    if not needed:
-        return []
-    passed = graph.cycles.shortest(needed, before, limit=max(needed.values()) + MAX_STALL_CYCLES)
-    ready: dict[int, int] = {}
-    for definition, cycles in needed.items():
-        way = 0 if definition == before else passed[definition]
-        # Without the last stall count the use would have issued a cycle after the one before it.
-        if way is not None and cycles > way + 1:
-            ready[definition] = cycles - way - last
-    latest = max(ready.values(), default=0)
-    return [edges.edge(one) for one in sorted(ready) if ready[one] == latest]
+    # Without the last stall count the use would have issued a cycle after the one before it.
+    latest, found = 1, []
+    for definition, passed in _just_issued(graph, edges, before):
+        left = _needed(graph, definition, use) - passed
+        if left > latest:
+            latest, found = left, [definition]
+        elif found and left == latest:
+            found.append(definition)
+    return [edges.edge(one) for one in sorted(found)]
+
+
+def _just_issued(graph: FunctionGraph, edges: Candidates, before: int) -> Iterable[tuple[int, int]]:
+    """Defs of fixed latency whose results can be missing still, and the cycles since their issue."""
+    fixed, passed, reach = graph.fixed_cycles, graph.passed_cycles, graph.longest_fixed_cycles
+    start = graph.function.blocks[graph.block_of[before]].start
+    first = bisect_right(passed, passed[before] - reach, start, before + 1)
+    if first > start or not graph.function.blocks[graph.block_of[before]].predecessors:
+        found = [one for one in range(first, before + 1) if one in edges.read and fixed[one][1]]
+        return [(one, passed[before] - passed[one]) for one in found]
+    wanted = [one for one in edges.read if fixed[one][1]]
+    ways = graph.cycles.shortest(wanted, before, limit=reach + MAX_STALL_CYCLES) if wanted else {}
+    return [
+        (one, 0 if one == before else way)
+        for one in wanted
+        if (way := 0 if one == before else ways[one]) is not None
+    ]
 
 
 def _needed(graph: FunctionGraph, definition: int, use: int) -> int:
-    """Cycles until this use can read a fixed-latency result; 0 where that is not known."""
-    if graph.fixed_cycles[definition] is None:
-        return 0
-    latency = graph.latency(definition)
-    if latency is None:
-        return 0
-    source, reader = graph.instructions[definition].info, graph.instructions[use]
+    """Cycles until this use can read a fixed-latency result."""
+    least, most = graph.fixed_cycles[definition]
+    reader = graph.instructions[use]
     if is_memory(reader) or reader.info.opclass in _CONTROL:
-        return latency.max_cycles
-    if source.pipe is reader.info.pipe:
-        return latency.min_cycles
-    return min(latency.max_cycles, latency.min_cycles + _OTHER_PIPE_CYCLES)
+        return most
+    if graph.instructions[definition].info.pipe is reader.info.pipe:
+        return least
+    return min(most, least + _OTHER_PIPE_CYCLES)
 
 
 def _bearer(graph: FunctionGraph, use: int, edges: Candidates, before: int) -> list[Edge]:

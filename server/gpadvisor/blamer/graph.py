@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import accumulate
 from typing import Final
 
 import numpy as np
@@ -56,6 +57,12 @@ class FunctionGraph:
         return self.function.instructions
 
     @cached_property
+    def block_of(self) -> Sequence[int]:
+        """The block of each instruction."""
+        owners: list[int] = self.function.block_of.tolist()
+        return owners
+
+    @cached_property
     def paths(self) -> Paths:
         """Path lengths in instructions."""
         return Paths(self.function)
@@ -91,16 +98,24 @@ class FunctionGraph:
         return self._latencies[key]
 
     @cached_property
-    def fixed_cycles(self) -> Sequence[int | None]:
-        """Per instruction: its fixed latency, 0 where it is not known; None where it is variable."""
-        known: list[int | None] = []
+    def fixed_cycles(self) -> Sequence[tuple[int, int]]:
+        """Per instruction: the bounds of its fixed latency; zeros where it is not known, or variable."""
+        known: list[tuple[int, int]] = []
         for index, instruction in enumerate(self.instructions):
-            if instruction.info.variable_latency or instruction.control.write_barrier is not None:
-                known.append(None)
-                continue
-            latency = self.latency(index)
-            known.append(0 if latency is None else latency.max_cycles)
+            variable = instruction.info.variable_latency or instruction.control.write_barrier is not None
+            latency = None if variable else self.latency(index)
+            known.append((0, 0) if latency is None else (latency.min_cycles, latency.max_cycles))
         return known
+
+    @cached_property
+    def longest_fixed_cycles(self) -> int:
+        """The longest fixed latency of any instruction."""
+        return max((most for _, most in self.fixed_cycles), default=0)
+
+    @cached_property
+    def passed_cycles(self) -> Sequence[int]:
+        """Per instruction: the stall counts of all before it by address."""
+        return list(accumulate((max(one.control.stall_cycles, 1) for one in self.instructions), initial=0))
 
     def bound_cycles(self, index: int) -> int | None:
         """The longest time an instruction is expected to take."""
