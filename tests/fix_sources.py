@@ -55,17 +55,19 @@ _TOKEN = re.compile(
     r"|\"(?:\\.|[^\"\\\n])*\"?|(?<![0-9a-zA-Z_])'(?:\\.|[^'\\\n])*'?",
     re.DOTALL,
 )
+_MACRO_CALL = re.compile(r"\b[A-Z_][A-Z0-9_]+\((?:[^()]|\([^()]*\))*\)")
 _DIRECTIVE = re.compile(r"^[ \t]*#(?!pragma unroll)(?:\\\r?\n|[^\n])*", re.MULTILINE)
 
 
 def closed_ranges(text: str) -> list[tuple[int, int]]:
-    """Where comments, strings and directives other than unroll pragmas stand, by text alone."""
+    """Where comments, strings, macros and directives other than unroll pragmas stand, by text alone."""
     tokens = [match.span() for match in _TOKEN.finditer(text)]
     blank = text
     for start, end in tokens:
         blank = blank[:start] + re.sub(r"[^\n]", " ", text[start:end]) + blank[end:]
     directives = [match.span() for match in _DIRECTIVE.finditer(blank)]
-    return [*tokens, *directives]
+    calls = [match.span() for match in _MACRO_CALL.finditer(blank)]
+    return [*tokens, *directives, *calls]
 
 
 def offset(text: str, line: int, column: int) -> int:

@@ -35,7 +35,7 @@ class TextEdit:
 class Fix:
     """One change that a user can pick; edits are in order and do not overlap."""
 
-    id: str  # the same for the same change of the same text
+    id: str  # the same for the same change of the same file, whichever finding it is for
     code: str  # of the rule; the first one where several are disabled together
     title: str  # "GPA102: Use float literals 0.5f and 1.0f"
     kind: FixKind

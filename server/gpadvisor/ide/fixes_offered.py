@@ -28,9 +28,15 @@ class _Case:
     path: str
     launch: LaunchFacts
 
+    @property
+    def head(self) -> int | None:
+        """The head of the finding's loop, where that is in the same file."""
+        scope = self.finding.scope
+        return None if scope is None or _file_name(scope.file) != _file_name(self.path) else scope.line
+
     def sites(self, kind: SiteKind) -> list[EditSite]:
         """Places of a kind that the finding's line or the head of its loop is in."""
-        lines = [self.finding.line, *([self.finding.scope.line] if self.finding.scope else [])]
+        lines = [self.finding.line, *([self.head] if self.head is not None else [])]
         return [
             site
             for site in self.facts.sites
@@ -76,7 +82,7 @@ def flag_fix(
     where = f"writes {_file_name(settings)} only, the build itself is unchanged"
     title = f"{finding.code}: Compile with {flag} ({where if edits else 'shown only'})"
     return Fix(
-        id=_identity(finding, "flag", [flag]),
+        id=_identity(finding, "flag", [settings, flag]),
         code=finding.code,
         title=title,
         kind=FixKind.REWRITE,
@@ -146,7 +152,7 @@ def _fix(
     )
     notes = "; ".join(note for note in (_estimate(case.finding), short) if note)
     return Fix(
-        id=_identity(case.finding, sites[0].kind.value, edits),
+        id=_identity(case.finding, sites[0].kind.value, [case.path, *edits]),
         code=case.finding.code,
         title=f"{case.finding.code}: {what}{f' ({notes})' if notes else ''}",
         kind=kind,
@@ -214,9 +220,8 @@ def _reciprocal(case: _Case) -> Iterator[Fix]:
 
 def _unroll(case: _Case) -> Iterator[Fix]:
     sites = case.sites(SiteKind.UNROLL)
-    head = None if case.finding.scope is None else case.finding.scope.line
     # The loop that the finding names, else the innermost one around its line.
-    site = next((one for one in sites if one.first_line == head), sites[-1] if sites else None)
+    site = next((one for one in sites if one.first_line == case.head), sites[-1] if sites else None)
     if site is None or not site.replacements:
         return
     trips = case.launch.trips.get(site.first_line, site.limit)

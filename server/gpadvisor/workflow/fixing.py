@@ -20,6 +20,7 @@ from gpadvisor.ide.fixes_disabled import DEFAULT_REASON, disable_fix
 from gpadvisor.ide.fixes_offered import FLAGS, fixes_for, flag_fix
 from gpadvisor.ide.values import Finding
 from gpadvisor.source.edits import EditFacts
+from gpadvisor.source.facts import HASH_SUFFIXES
 from gpadvisor.toolchain import Compiled, compile_source
 from gpadvisor.toolchain.stand_ins import Overlay, mirror
 from gpadvisor.workflow.cache import Cache
@@ -77,7 +78,7 @@ def find_fixes(
         launch = known.get(finding.kernel)
         found += fixes_for(finding, facts, path=str(path), launch=launch)
         found += _flag_fixes(path, root, finding)
-    return tuple({fix.id: fix for fix in found}.values())
+    return tuple({(fix.id, fix.finding): fix for fix in found}.values())
 
 
 def find_disable(
@@ -123,7 +124,7 @@ def _read_facts(name: str, text: str) -> EditFacts:
 
 def _flag_fixes(path: Path, root: Path, finding: Finding) -> list[Fix]:
     flag = FLAGS.get(finding.code)
-    if flag is None:
+    if flag is None or path.suffix.lower() in HASH_SUFFIXES:  # what Python compiles has other options
         return []
     line = build_line(path, root, flag)
     try:

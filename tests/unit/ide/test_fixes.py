@@ -105,6 +105,14 @@ def test_unrolling_takes_the_loop_of_the_scope_or_the_innermost_one() -> None:
     ]
 
 
+def test_the_head_of_a_loop_in_another_file_means_no_line_of_this_one() -> None:
+    elsewhere = finding("GPA201", 14, "scale", scope=10)
+    assert elsewhere.scope is not None
+    elsewhere = replace(elsewhere, scope=replace(elsewhere.scope, file="/other/loops.cuh"))
+    (fix, _) = offered(SCALE, elsewhere)
+    assert fix.first_line == 13
+
+
 def test_a_loop_around_the_one_that_cannot_be_unrolled_further_is_left_alone() -> None:
     text = SCALE.replace("        for (int j", "#pragma unroll\n        for (int j")
     assert not [fix for fix in offered(text, finding("GPA201", 15, "scale")) if fix.change == "unroll"]

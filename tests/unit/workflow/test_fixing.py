@@ -41,9 +41,11 @@ def test_fixes_by_the_process_that_parses(tmp_path: Path) -> None:
         launches={"scale": LaunchFacts(threads_new=512)},
     )
     assert [(fix.finding, fix.change) for fix in found] == [
-        ("the-same", "float_literals"),
+        ("GPA102-5", "float_literals"),
         ("GPA302-7", "block_size"),
+        ("the-same", "float_literals"),
     ]
+    assert found[0].id == found[2].id
     assert {fix.file for fix in found} == {str(path)}
     fix = find_disable(path, SCALE, 5, ["GPA102"], request=request_for(tmp_path))
     assert fix is not None
@@ -85,6 +87,9 @@ def test_a_flag_is_written_into_the_settings_alone(tmp_path: Path) -> None:
     assert write_flag(source, tmp_path, "--use_fast_math") == tmp_path / "gpadvisor.toml"
     assert find_settings(source.parent).settings.extra_flags == ("--use_fast_math",)
     assert find_fixes(source, "", [finding("GPA104", 1)], request=request_for(tmp_path)) == ()
+    assert (
+        find_fixes(source.with_suffix(".py"), "", [finding("GPA104", 1)], request=request_for(tmp_path)) == ()
+    )
     (shown,) = find_fixes(source, "", [finding("GPA901", 1)], request=request_for(tmp_path))
     assert (shown.edits, shown.flag) == ((), "-lineinfo")
     assert "shown only" in shown.title
