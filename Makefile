@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-# The few commands to know. Everything lives in .venv; nothing else on the machine is touched.
+# The few commands to know. Everything lives in .venv and vscode-client/node_modules; only the end-to-end tests of
+# the editor keep code-server in a cache folder, and install Chromium where they may.
 #   make run       sets up, simulates one of our kernels (KERNEL=...) and prints advice for it
 #   make test      every test this machine can run
 #   make check     format, lint, types, layers, spelling, declared dependencies
 #   make bench     times against nvdisasm
 #   make validate  figures on large corpora
 #   make docs      writes the rules' pages from their modules
+#   make vsix      packages the VS Code extension: vscode-client/dist/gpadvisor.vsix
+#   make e2e       drives it in real VS Code; RUNS="host person" names some of the runs
 
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
@@ -25,9 +28,11 @@ KEY := $(shell cat pyproject.toml constraints.txt | cksum | cut -d' ' -f1)
 BASE := $(VENV)/.base-$(KEY)
 TEST := $(VENV)/.test-$(KEY)
 CHECK := $(VENV)/.check-$(KEY)
+MODULES := vscode-client/node_modules/.installed-$(shell cat vscode-client/package.json vscode-client/package-lock.json | cksum | cut -d' ' -f1)
+HAVE_NPM := command -v npm >/dev/null
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input --quiet
 
-.PHONY: run test check format docs bench validate clean
+.PHONY: run test check format docs bench validate clean vsix e2e client-check client-test client-modules
 
 # The launch of each of our kernels stands in fixtures/gpadvisor.toml.
 run: $(BASE)
@@ -35,8 +40,9 @@ run: $(BASE)
 
 test: $(TEST)
 	$(BIN)/python -m pytest -n $(JOBS) -q $(ARGS)
+	$(MAKE) --no-print-directory client-test e2e
 
-check: $(CHECK)
+check: $(CHECK) client-check
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
@@ -47,6 +53,20 @@ check: $(CHECK)
 format: $(CHECK)
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+# The client's own checks and tests need npm; in CI a missing one is a failure.
+client-check client-test: client-%: $(TEST)
+	@if $(HAVE_NPM); then $(MAKE) --no-print-directory $(MODULES) && cd vscode-client && \
+		PYTHON=$(abspath $(BIN))/python npm run --silent $*; \
+	else echo "skipped: client-$* (npm is not installed)"; test -z "$$CI"; fi
+
+client-modules: $(MODULES)
+
+vsix: $(TEST) $(MODULES)
+	vscode-client/package.sh $(BIN)/python
+
+e2e: $(TEST)
+	vscode-client/e2e/e2e.sh $(BIN)/python $(RUNS)
 
 bench: $(TEST)
 	$(BIN)/python -m bench $(ARGS)
@@ -59,7 +79,7 @@ validate: $(TEST)
 	GPADVISOR_VALIDATE=1 $(BIN)/python -m pytest -n $(JOBS) -q -m validate $(ARGS)
 
 clean:
-	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	rm -rf vscode-client/{node_modules,dist,bundled,shots} $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 
 $(BASE): pyproject.toml constraints.txt
 	@test -n "$(PYTHON)" || { echo "gpadvisor needs Python 3.11 or newer; set PYTHON=/path/to/python3" >&2; exit 1; }
@@ -78,3 +98,7 @@ $(TEST): $(BASE)
 $(CHECK): $(TEST)
 	$(PIP) install -c constraints.txt --group check
 	@rm -f $(VENV)/.check-* && touch $@
+
+$(MODULES): vscode-client/package.json vscode-client/package-lock.json
+	cd vscode-client && npm ci --no-audit --no-fund --loglevel=error
+	@touch $@

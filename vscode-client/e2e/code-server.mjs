@@ -61,8 +61,8 @@ async function listening(origin, server) {
 }
 
 /**
- * Runs `body` with a fresh VS Code: { page, workspace, open, remote, shot, user }.
- * options: name (of the run), workspace (folder that is copied), trust (ask for it), settings, hostTests.
+ * Runs `body` with a fresh VS Code: { page, workspace, open, remote, shot, root }.
+ * options: name (of the run), workspace (folder that is copied), trust (ask for it), settings, machine (settings), hostTests.
  */
 export async function withCodeServer(options, body) {
   const root = mkdtempSync(path.join(tmpdir(), "gpadvisor-e2e-"));
@@ -74,14 +74,23 @@ export async function withCodeServer(options, body) {
   const [user, extensions, workspace, home] = ["user", "extensions", "workspace", "home"].map(folder);
   cpSync(options.workspace, workspace, { recursive: true });
   mkdirSync(path.join(user, "User"));
-  const settings = { ...SETTINGS, "security.workspace.trust.enabled": options.trust ?? false, ...options.settings };
+  const settings = {
+    ...SETTINGS,
+    "security.workspace.trust.enabled": options.trust ?? false,
+    ...options.settings,
+  };
   writeFileSync(path.join(user, "User/settings.json"), JSON.stringify(settings, null, 2));
+  // Settings that name programs are the machine's: VS Code ignores them among a remote window's user settings.
+  mkdirSync(path.join(user, "Machine"));
+  const machine = { "gpadvisor.interpreter": [recordingPython(root)], ...options.machine };
+  writeFileSync(path.join(user, "Machine/settings.json"), JSON.stringify(machine, null, 2));
   mkdirSync(SHOTS, { recursive: true });
 
   const environment = {
     ...process.env,
     ...{ HOME: home, XDG_CONFIG_HOME: home, XDG_DATA_HOME: home, XDG_CACHE_HOME: home },
-    ...{ EXTENSIONS_GALLERY: "{}", GPADVISOR_CACHE: path.join(root, "cache"), ...options.environment },
+    ...{ EXTENSIONS_GALLERY: "{}", GPADVISOR_CACHE: path.join(root, "cache") },
+    GPADVISOR_E2E_STARTED: path.join(root, "started"),
   };
   const entry = path.join(need("CODE_SERVER"), "out/node/entry.js");
   const flags = [
@@ -113,6 +122,11 @@ export async function withCodeServer(options, body) {
   let page;
   const outside = new Set();
   const shot = (name) => page.screenshot({ path: path.join(SHOTS, `${name}.png`) });
+  const interrupted = () => {
+    process.kill(-server.pid, "SIGTERM");
+    process.exit(130);
+  };
+  process.once("SIGTERM", interrupted).once("SIGINT", interrupted);
   try {
     await listening(origin, server);
     browser = await chromium.launchPersistentContext(folder("chromium"), {
@@ -136,20 +150,29 @@ export async function withCodeServer(options, body) {
     assert.deepEqual([...outside], [], "only the loopback address may be asked");
   } catch (error) {
     await (page && shot(`failed-${options.name}`).catch(() => undefined));
-    process.stderr.write(`--- code-server\n${log.slice(-3000)}\n--- extension\n${logs(user)}\n`);
+    const said = readFileSync(path.join(root, "said"), { encoding: "utf8", flag: "a+" });
+    process.stderr.write(`--- code-server\n${log.slice(-1500)}\n--- language server\n${said.slice(-6000)}\n`);
     throw error;
   } finally {
+    process.off("SIGTERM", interrupted).off("SIGINT", interrupted);
     await browser?.close();
     await end(server);
     rmSync(root, { recursive: true, force: true, maxRetries: 20, retryDelay: 250 });
   }
 }
 
-/** What our two channels wrote. */
-function logs(user) {
-  const found = spawnSync("find", [path.join(user, "logs"), "-name", "*GPAdvisor*.log"], { encoding: "utf8" });
-  const files = found.stdout.split("\n").filter(Boolean);
-  return files.map((file) => `${path.basename(file)}\n${readFileSync(file, "utf8").slice(-6000)}`).join("\n");
+/** A Python that notes the process id of each language server, and what that writes to standard error. */
+function recordingPython(root) {
+  const script = path.join(root, "python");
+  const lines = [
+    "#!/usr/bin/env bash",
+    'case " $* " in',
+    `*" lsp "*) echo $$ >>'${root}/started'; exec '${need("PYTHON")}' "$@" 2>>'${root}/said' ;;`,
+    `*) exec '${need("PYTHON")}' "$@" ;;`,
+    "esac",
+  ];
+  writeFileSync(script, `${lines.join("\n")}\n`, { mode: 0o755 });
+  return script;
 }
 
 /** Ends code-server's own process group. */

@@ -3,15 +3,14 @@
 import assert from "node:assert/strict";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
-import { need, withCodeServer } from "./code-server.mjs";
+import { withCodeServer } from "./code-server.mjs";
 
 const HOST = path.join(path.dirname(fileURLToPath(import.meta.url)), "host");
 const LIMIT_MILLISECONDS = 180_000;
 
 export async function hostTests(workspace) {
-  const settings = { "gpadvisor.interpreter": [need("PYTHON")] };
   // Without this option a built VS Code silently ignores the two paths of the payload.
-  await withCodeServer({ name: "host", workspace, settings, hostTests: true }, async ({ page, open, remote, shot }) => {
+  await withCodeServer({ name: "host", workspace, hostTests: true }, async ({ page, open, remote, shot }) => {
     let finish;
     const finished = new Promise((resolve) => (finish = resolve));
     await page.exposeFunction("codeAutomationLog", async (_kind, words) => {

@@ -1,14 +1,65 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a person sees and does: looks, hovers, takes the quick fix, saves. Short: class names are VS Code's own.
-import { need, withCodeServer } from "./code-server.mjs";
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { withCodeServer } from "./code-server.mjs";
+
+const WAIT = { timeout: 60_000 };
 
 export async function person(workspace) {
-  const settings = { "gpadvisor.interpreter": [need("PYTHON")] };
-  await withCodeServer({ name: "person", workspace, settings }, async ({ page, workspace: folder, open, remote, shot }) => {
-    await open([["openFile", remote(`${folder}/thermal_stencil.cu`)]]);
+  await withCodeServer({ name: "person", workspace }, async ({ page, workspace: folder, open, remote, shot }) => {
+    const file = `${folder}/thermal_stencil.cu`;
+    await open([["openFile", remote(file)]]);
     const editor = page.locator(".monaco-editor[data-uri$='thermal_stencil.cu']");
-    await editor.locator(".view-line").first().waitFor({ timeout: 60_000 });
-    await new Promise((resolve) => setTimeout(resolve, 8000));
-    await shot("first");
+    const line = (text) => editor.locator(".view-line", { hasText: text });
+    const palette = async (command) => {
+      await page.keyboard.press("F1");
+      await page.keyboard.type(command);
+      await page.locator(".quick-input-list .monaco-list-row", { hasText: command }).first().waitFor(WAIT);
+      await page.keyboard.press("Enter");
+    };
+    await editor.locator(".codelens-decoration a", { hasText: "of GPU time" }).first().waitFor(WAIT);
+    await line("constexpr int kBlock").click();
+
+    await palette("GPAdvisor: Go to Next Hot Line");
+    await line(/along_x = .*\d.%/).waitFor(WAIT); // the blank before the sign is U+00A0
+    assert.ok((await editor.locator(".glyph-margin-widgets .cgmr").count()) > 3, "bars in the gutter");
+    await shot("advice");
+
+    await line("result = centre").locator("span", { hasText: /^result$/ }).first().hover();
+    await page.locator(".monaco-hover", { hasText: "GPA102" }).first().waitFor(WAIT);
+    await shot("hover");
+    await page.keyboard.press("Escape");
+
+    await page.locator("[id='status.languageStatus']").click(WAIT);
+    await page.locator(".hover-language-status", { hasText: "GPA NVIDIA A100" }).waitFor(WAIT);
+    await shot("status");
+    await page.keyboard.press("Escape");
+
+    await line("result = centre").click();
+    await palette("GPAdvisor: Open SASS to the Side");
+    const sass = page.locator(".monaco-editor[data-uri^='gpadvisor-sass:']");
+    await sass.locator(".view-line", { hasText: "F2F.F64.F32" }).first().waitFor(WAIT);
+    await shot("sass");
+    await page.locator(".tab", { hasText: ".sass" }).locator(".codicon-close").click(WAIT);
+
+    await fix(page, line, shot);
+    await page.keyboard.press("Control+s");
+    await page.locator(".notification-toast", { hasText: /GPA102/ }).first().waitFor(WAIT);
+    await shot("fixed");
+    assert.doesNotMatch(readFileSync(file, "utf8"), /[-+] 2\.0 \*|0\.5 \*/);
   });
+}
+
+/** The quick fix, by keyboard; it changes rounding, so VS Code shows what it would do and asks. */
+async function fix(page, line, shot) {
+  await line("along_x =").first().click();
+  await page.keyboard.press("Control+Period");
+  await page.locator(".action-widget", { hasText: /float literal/i }).waitFor(WAIT);
+  await shot("menu");
+  await page.keyboard.press("Enter");
+  await page.locator(".refactor-preview, .bulk-edit-panel").first().waitFor(WAIT);
+  await shot("asked");
+  await page.getByText("Apply", { exact: true }).first().click(WAIT);
+  await line("2.0f * centre").first().waitFor(WAIT);
 }

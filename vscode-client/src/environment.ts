@@ -25,11 +25,16 @@ import type { StatusItem } from "./statusItem";
 const NAMES = ["python3", "python", "python3.14", "python3.13", "python3.12", "python3.11"] as const;
 const PROBE_MILLISECONDS = 20_000;
 
-export class EnvironmentFinder {
+export class EnvironmentFinder implements vscode.Disposable {
+  readonly #installed = new vscode.EventEmitter<void>();
   readonly #folder: string;
   readonly #wheel: string;
   readonly #installer: Installer;
   #choice: Choice | undefined;
+  #asking = false;
+
+  /** The user took the offer, and the environment is there. */
+  public readonly onDidInstall = this.#installed.event;
 
   public constructor(
     private readonly context: vscode.ExtensionContext,
@@ -50,7 +55,11 @@ export class EnvironmentFinder {
     return this.#choice;
   }
 
-  /** The Python to use; undefined where there is none and the user does not want one set up now. */
+  public dispose(): void {
+    this.#installed.dispose();
+  }
+
+  /** The Python to use; undefined where there is none: then the user is asked, and nothing waits for the answer. */
   public async find(): Promise<Candidate | undefined> {
     this.status.stage = { kind: "looking" };
     const probed = await this.#probeAll();
@@ -62,7 +71,8 @@ export class EnvironmentFinder {
         this.#refuse(this.#choice.reason);
         return undefined;
       case "install":
-        return this.#offer(this.#choice.reason, probed);
+        void this.#offer(this.#choice.reason, probed);
+        return undefined;
     }
   }
 
@@ -72,15 +82,21 @@ export class EnvironmentFinder {
     return (await this.#installer.install(environmentMakers(probed))) === "done";
   }
 
-  async #offer(reason: string, probed: readonly Probed[]): Promise<Candidate | undefined> {
+  async #offer(reason: string, probed: readonly Probed[]): Promise<void> {
     this.logs.client.info(`set-up is needed: ${reason}`);
     this.status.stage = { kind: "needsEnvironment", reason };
-    const outcome = await this.#installer.offer(reason, environmentMakers(probed));
-    if (outcome === "done") {
-      return this.#own();
+    if (this.#asking) {
+      return;
     }
-    this.status.stage = { kind: "needsEnvironment", reason };
-    return undefined;
+    this.#asking = true;
+    const outcome = await this.#installer.offer(reason, environmentMakers(probed)).finally(() => {
+      this.#asking = false;
+    });
+    if (outcome === "done") {
+      this.#installed.fire();
+    } else {
+      this.status.stage = { kind: "needsEnvironment", reason };
+    }
   }
 
   #refuse(reason: string): void {

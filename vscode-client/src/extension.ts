@@ -26,7 +26,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
   session = new Session(context, finder, logs, status);
   const gutter = new Gutter(session);
   context.subscriptions.push(
-    ...[logs, status, session, gutter, new SassView(session, gutter)],
+    ...[logs, status, finder, session, gutter, new SassView(session, gutter)],
     registerCommands(session, finder, logs),
     registerHotLines(gutter),
     registerKernelPicker(session),

@@ -40,7 +40,12 @@ export class SassView implements vscode.Disposable {
       }),
       vscode.commands.registerCommand("gpadvisor.openSass", (uri: unknown, line: unknown) => this.#show(uri, line)),
       vscode.window.onDidChangeTextEditorSelection(({ textEditor }) => { this.#follow(textEditor); }),
-      vscode.workspace.onDidCloseTextDocument(({ uri }) => { this.#open.delete(uri.toString()); }),
+      // Setting the language closes the document once, as plain text, and opens it again.
+      vscode.workspace.onDidCloseTextDocument(({ uri, languageId }) => {
+        if (languageId === LANGUAGE) {
+          this.#open.delete(uri.toString());
+        }
+      }),
       gutter.onDidChange((uri) => { void this.#refresh(uri); }),
     ];
   }

@@ -16,6 +16,7 @@ type Listener = (client: LanguageClient) => void;
 export class Session implements vscode.Disposable {
   readonly #listeners: Listener[] = [];
   readonly #stopped = new vscode.EventEmitter<void>();
+  readonly #installed: vscode.Disposable;
   #client: LanguageClient | undefined;
   #queue: Promise<void> = Promise.resolve();
 
@@ -29,6 +30,7 @@ export class Session implements vscode.Disposable {
     private readonly status: StatusItem,
   ) {
     this.onNotification(StatusMessage, (said) => { status.say(said); });
+    this.#installed = finder.onDidInstall(() => { void this.restart(); });
   }
 
   public get client(): LanguageClient | undefined {
@@ -68,6 +70,7 @@ export class Session implements vscode.Disposable {
   }
 
   public dispose(): void {
+    this.#installed.dispose();
     this.#stopped.dispose();
   }
 

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { heatOf, layOut, lineToReveal, linesOf } from "../src/decide/sass";
+import { heatOf, layOut, lineToReveal, linesOf, spelledOut } from "../src/decide/sass";
 import type { SassResult, SassRow } from "../src/generated/protocol";
 
 const row = (address: number, line: number | null, samples = 0, share: number | null = null): SassRow => ({
   address,
   text: `FADD R${address}, R1, R2`,
-  control: "stall 4",
+  control: "0-2---:-:3:Y:04",
   samples,
   share,
-  reason: samples > 0 ? "long scoreboard" : null,
+  reason: samples > 0 ? "long_scoreboard" : null,
   causes: 0,
-  waitsFor: samples > 0 ? 0x10 : null,
+  waitsFor: samples > 0 ? 0 : null,
   uri: line === null ? null : "file:///a.cu",
   line,
 });
@@ -51,7 +51,7 @@ describe("layOut", () => {
     assert.equal(new Set(columns).size, 1);
   });
   it("says what an instruction waits for", () => {
-    assert.ok(lines.some((text) => text.endsWith("long scoreboard <- 0x0010")));
+    assert.ok(lines.some((text) => text.endsWith("stall 4, wait B0 B2, write B3, yield  long scoreboard <- 0x0000")));
   });
   it("has no column of samples where nothing was sampled", () => {
     const bare = layOut({ ...RESULT, rows: [row(0, 3)], functions: [] });
@@ -82,4 +82,14 @@ it("heat is relative to the hottest instruction", () => {
     heatOf(document).map(({ level }) => level),
     [3, 5],
   );
+});
+
+describe("spelledOut", () => {
+  it("names only what an instruction does", () => {
+    assert.equal(spelledOut("------:-:-:-:02"), "stall 2");
+    assert.equal(spelledOut("-1---5:4:-:-:13"), "stall 13, wait B1 B5, read B4");
+  });
+  it("leaves alone what it does not know", () => {
+    assert.equal(spelledOut("something else"), "something else");
+  });
 });

@@ -14,8 +14,8 @@ const WIDEST_CONTROL = 44;
 
 /** Lays the instructions out in columns: share, causes, address, instruction, control code, cause. */
 export function layOut(result: SassResult): SassDocument {
-  const instruction = width(result.rows, "text", WIDEST_INSTRUCTION);
-  const control = width(result.rows, "control", WIDEST_CONTROL);
+  const instruction = width(result.rows.map(({ text }) => text), WIDEST_INSTRUCTION);
+  const control = width(result.rows.map((row) => spelledOut(row.control)), WIDEST_CONTROL);
   const names = new Map(result.functions.map(({ row, name }) => [row, name]));
   const lines: string[] = heading(result);
   const rows: (SassRow | undefined)[] = lines.map(() => undefined);
@@ -33,10 +33,10 @@ export function layOut(result: SassResult): SassDocument {
     push(
       [
         sampled ? shareColumn(row) : "",
-        `0x${row.address.toString(16).padStart(4, "0")}`,
+        address(row),
         row.text.padEnd(instruction),
-        `; ${row.control.padEnd(control)}`,
-        because(row),
+        `; ${spelledOut(row.control).padEnd(control)}`,
+        because(row, result.rows),
       ].join("  "),
       row,
     );
@@ -55,15 +55,19 @@ function heading(result: SassResult): string[] {
     lines.push(`// ${result.message}`);
   }
   if (result.rows.some((row) => row.share !== null)) {
-    lines.push("// samples, samples elsewhere that wait for it, address, instruction ; control code, its own wait");
+    lines.push("// share of samples, <samples elsewhere that wait for it, address, instruction ; control code, what it waits for");
   }
   return lines;
 }
 
 function shareColumn(row: SassRow): string {
-  const share = row.share === null || row.samples === 0 ? "" : `${(row.share * 100).toFixed(1)} %`;
+  const share = row.share === null || row.share < 0.0005 ? "" : `${(row.share * 100).toFixed(1)} %`;
   const causes = row.causes > 0 ? `<${short(row.causes)}` : "";
   return `${share.padStart(7)} ${causes.padStart(6)}`;
+}
+
+function address(row: SassRow): string {
+  return `0x${row.address.toString(16).padStart(4, "0")}`;
 }
 
 function short(samples: number): string {
@@ -73,16 +77,36 @@ function short(samples: number): string {
   return samples < 10_000_000 ? `${Math.round(samples / 1000)}k` : `${Math.round(samples / 1_000_000)}M`;
 }
 
-function because(row: SassRow): string {
-  const cause = row.waitsFor === null ? "" : `<- 0x${row.waitsFor.toString(16).padStart(4, "0")}`;
-  return [row.reason ?? "", cause].filter((part) => part !== "").join(" ");
+/** The stall with most samples, and the instruction that it is blamed on. */
+function because(row: SassRow, rows: readonly SassRow[]): string {
+  const cause = row.waitsFor === null ? undefined : rows[row.waitsFor];
+  const named = row.reason === "selected" ? "" : (row.reason ?? "").replaceAll("_", " ");
+  return [named, cause === undefined || cause === row ? "" : `<- ${address(cause)}`].filter((part) => part !== "").join(" ");
 }
 
-function width(rows: readonly SassRow[], column: "text" | "control", most: number): number {
+function width(words: readonly string[], most: number): number {
   return Math.min(
     most,
-    rows.reduce((widest, row) => Math.max(widest, row[column].length), 0),
+    words.reduce((widest, word) => Math.max(widest, word.length), 0),
   );
+}
+
+/** A control code in words: "0-----:-:3:Y:02" waits for barrier 0, sets barrier 3, yields, and stalls 2 cycles. */
+export function spelledOut(control: string): string {
+  const [waits, reads, writes, yields, stall] = control.split(":");
+  if (waits === undefined || stall === undefined) {
+    return control;
+  }
+  const barriers = waits.replaceAll("-", "");
+  return [
+    `stall ${Number(stall)}`,
+    barriers === "" ? "" : `wait B${Array.from(barriers).join(" B")}`,
+    writes === "-" ? "" : `write B${writes}`,
+    reads === "-" ? "" : `read B${reads}`,
+    yields === "Y" ? "yield" : "",
+  ]
+    .filter((part) => part !== "")
+    .join(", ");
 }
 
 /** Lines of the text whose instructions come from a line of a source. */
@@ -108,6 +132,6 @@ export function heatOf(document: SassDocument): readonly HeatLine[] {
       return [];
     }
     const level = Math.max(1, Math.ceil((share / most) * 5));
-    return [{ line, share, level, stale: false, text: because(row) }];
+    return [{ line, share, level, stale: false, text: row.reason ?? "" }];
   });
 }

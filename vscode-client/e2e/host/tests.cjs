@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs inside VS Code's extension host, beside the installed extension: what its interface says of our features.
+const assert = require("node:assert/strict");
+const { readFileSync } = require("node:fs");
+const vscode = require("vscode");
+
+const LIMIT_MILLISECONDS = 20_000;
+
+async function until(what, probe) {
+  const end = Date.now() + LIMIT_MILLISECONDS;
+  let seen;
+  while (Date.now() < end) {
+    seen = await probe();
+    if (seen) {
+      return seen;
+    }
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+  throw new Error(`timed out: ${what}`);
+}
+
+const uriOf = (name) => vscode.Uri.joinPath(vscode.workspace.workspaceFolders[0].uri, name);
+const run = (command, ...words) => vscode.commands.executeCommand(command, ...words);
+const codeOf = (diagnostic) => String(diagnostic.code?.value ?? diagnostic.code);
+const ours = (uri) => vscode.languages.getDiagnostics(uri).filter(({ source }) => source === "gpadvisor");
+const whole = (document) => new vscode.Range(0, 0, document.lineCount, 0);
+const lenses = async (uri) => (await run("vscode.executeCodeLensProvider", uri, 50)).map((lens) => lens.command?.title ?? "");
+const hints = async (document) => run("vscode.executeInlayHintProvider", document.uri, whole(document));
+const labelOf = (hint) => (typeof hint.label === "string" ? hint.label : hint.label.map((part) => part.value).join(""));
+const hovers = async (uri, line, character) => {
+  const found = await run("vscode.executeHoverProvider", uri, new vscode.Position(line, character));
+  return found.flatMap((hover) => hover.contents.map((content) => content.value ?? content)).join("\n");
+};
+const fixes = (uri, range) => run("vscode.executeCodeActionProvider", uri, range, "quickfix");
+const lineWith = (document, text) => {
+  for (let line = 0; line < document.lineCount; line++) {
+    if (document.lineAt(line).text.includes(text)) {
+      return line;
+    }
+  }
+  throw new Error(`no line has ${text}`);
+};
+
+async function show(name) {
+  const document = await vscode.workspace.openTextDocument(uriOf(name));
+  await vscode.window.showTextDocument(document, { preview: false, viewColumn: vscode.ViewColumn.One });
+  return document;
+}
+
+async function edit(document, change) {
+  const made = new vscode.WorkspaceEdit();
+  change(made);
+  assert.ok(await vscode.workspace.applyEdit(made));
+}
+
+/** Our diagnostics in the file that is shown, and its text. */
+function shown() {
+  const document = vscode.window.activeTextEditor?.document;
+  const found = document === undefined ? [] : ours(document.uri);
+  const lines = found.map((one) => `${one.range.start.line} ${one.severity} ${codeOf(one)} ${one.message.slice(0, 200)}`);
+  return `${document?.uri}\n${lines.join("\n")}\n${document?.getText()}`;
+}
+
+const strength = (document) => ours(document.uri).filter((found) => codeOf(found) === "GPA102");
+
+const tests = {
+  async "CUDA sources activate the extension, and advice comes"() {
+    const document = await show("thermal_stencil.cu");
+    assert.equal(document.languageId, "cuda-cpp");
+    const found = await until("measured GPA102", () => strength(document).find(({ message }) => /measured/.test(message)));
+    assert.equal(found.severity, vscode.DiagnosticSeverity.Warning, found.message);
+    assert.match(found.message, /\d+(\.\d)? % /);
+    assert.match(found.message, /1\.\d\dx-2\.\d\dx/);
+    assert.match(found.message, /measured, fresh/);
+    assert.ok(found.relatedInformation.length > 0);
+    assert.ok(found.code.target, "the code links to the rule's page");
+    assert.match(document.lineAt(found.range.start.line).text, /2\.0|0\.5/);
+  },
+  async "no finding is an error"() {
+    const severities = ours(uriOf("thermal_stencil.cu")).map(({ severity }) => severity);
+    assert.ok(!severities.includes(vscode.DiagnosticSeverity.Error));
+  },
+  async "a lens sums a kernel up"() {
+    const { uri } = await show("thermal_stencil.cu");
+    const titles = await until("lens", async () => {
+      const found = await lenses(uri);
+      return /% of GPU time.*GPA102/.test(found.join("; ")) ? found : undefined;
+    });
+    assert.ok(titles.length <= 3, titles.join("; "));
+  },
+  async "hints stand at the end of hot lines"() {
+    const document = await show("thermal_stencil.cu");
+    const found = await until("hints", async () => ((await hints(document)).length > 0 ? hints(document) : undefined));
+    const hot = lineWith(document, "result = centre");
+    const hint = found.find(({ position }) => position.line === hot);
+    assert.ok(hint, "the line that waits has a hint");
+    assert.match(labelOf(hint), /\d %/);
+    assert.equal(hint.position.character, document.lineAt(hot).text.length);
+  },
+  async "hovers tell why, and only where there is something to tell"() {
+    const document = await show("thermal_stencil.cu");
+    const text = await until("hover", () => hovers(document.uri, lineWith(document, "result = centre"), 10));
+    assert.match(text, /GPA102/);
+    assert.match(text, /\| .*samples/);
+    assert.equal(await hovers(document.uri, lineWith(document, "constexpr int kBlock"), 3), "");
+  },
+  async "it offers no symbols, no formatting, no definitions"() {
+    const { uri } = await show("thermal_stencil.cu");
+    const at = new vscode.Position(33, 20);
+    assert.equal((await run("vscode.executeDocumentSymbolProvider", uri))?.length ?? 0, 0);
+    assert.equal((await run("vscode.executeFormatDocumentProvider", uri, {}))?.length ?? 0, 0);
+    assert.equal((await run("vscode.executeDefinitionProvider", uri, at))?.length ?? 0, 0);
+    const { items } = await run("vscode.executeCompletionItemProvider", uri, at);
+    assert.ok(items.every(({ detail }) => !/gpadvisor/i.test(detail ?? "")));
+  },
+  async "next and previous hot line move the cursor"() {
+    await show("thermal_stencil.cu");
+    const editor = vscode.window.activeTextEditor;
+    editor.selection = new vscode.Selection(0, 0, 0, 0);
+    const lines = [];
+    for (const command of ["gpadvisor.nextHotLine", "gpadvisor.nextHotLine", "gpadvisor.previousHotLine"]) {
+      await run(command);
+      lines.push(editor.selection.active.line);
+    }
+    assert.ok(lines[0] > 0 && lines[1] > lines[0], lines.join());
+    assert.equal(lines[2], lines[0]);
+  },
+  async "machine code opens beside the source, read-only, and follows the cursor"() {
+    const document = await show("thermal_stencil.cu");
+    const source = vscode.window.activeTextEditor;
+    const hot = lineWith(document, "result = centre");
+    source.selection = new vscode.Selection(hot, 8, hot, 8);
+    await run("gpadvisor.openSass");
+    const sass = await until("SASS", () =>
+      vscode.window.visibleTextEditors.find((editor) => editor.document.uri.scheme === "gpadvisor-sass"),
+    );
+    const text = sass.document.getText();
+    assert.match(text, /F2F\.F64\.F32/);
+    assert.match(text, /; .*stall \d/);
+    assert.match(text, /\d+\.\d %/);
+    await until("the instruction in view", () =>
+      sass.visibleRanges.some((range) => /F2F|DFMA/.test(sass.document.getText(range))),
+    );
+    console.log("shot sass");
+    await vscode.window.showTextDocument(sass.document, { viewColumn: sass.viewColumn });
+    await run("type", { text: "x" });
+    assert.equal(sass.document.getText(), text, "typing changes nothing");
+    await run("workbench.action.closeActiveEditor");
+  },
+  async "a kernel is picked for a file whose lines two of them share"() {
+    const document = await show("gather.cu");
+    const titles = await until("lenses", async () => {
+      const found = (await lenses(document.uri)).join("; ");
+      return /gather<1>/.test(found) ? found : undefined;
+    });
+    assert.match(titles, /gather<1>/);
+    const before = (await hints(document)).map(labelOf).join("; ");
+    await run("gpadvisor.server.selectKernel", document.uri.toString(), "_Z6gatherILi4EEvPKfPKiPfi");
+    await until("other numbers", async () => {
+      const now = (await hints(document)).map(labelOf).join("; ");
+      return now !== "" && now !== before;
+    });
+  },
+  async "a source without a profile has static findings as hints"() {
+    const document = await show("scale.cu");
+    const [found] = await until("static finding", () =>
+      ours(document.uri).length > 0 ? ours(document.uri) : undefined,
+    );
+    assert.equal(codeOf(found), "GPA102");
+    assert.equal(found.severity, vscode.DiagnosticSeverity.Hint);
+    assert.match(found.message, /static/);
+    assert.doesNotMatch(found.message, /\dx/, "no estimate without samples");
+  },
+  async "lines that move keep their numbers; lines that change say so"() {
+    const document = await show("thermal_stencil.cu");
+    const before = strength(document).map(({ range }) => range.start.line);
+    await edit(document, (made) => made.insert(document.uri, new vscode.Position(0, 0), "// one\n// two\n"));
+    await until("moved", () => strength(document)[0]?.range.start.line === before[0] + 2);
+    assert.match(strength(document)[0].message, /fresh/);
+    const { line } = strength(document)[0].range.start;
+    await edit(document, (made) =>
+      made.insert(document.uri, document.lineAt(line).range.end, " const float more = along_x;"),
+    );
+    const stale = await until("stale", () =>
+      strength(document).find(({ range, message }) => range.start.line === line && /edited/.test(message)),
+    );
+    assert.ok(stale.tags.includes(vscode.DiagnosticTag.Unnecessary), "dimmed");
+    assert.ok(stale.severity > vscode.DiagnosticSeverity.Warning, "no warning any more");
+    assert.ok(strength(document).some(({ message }) => /fresh/.test(message)), "other lines stay fresh");
+    console.log("shot stale");
+    await vscode.window.showTextDocument(document);
+    await run("workbench.action.files.revert");
+    await until("as before", () => strength(document)[0]?.range.start.line === before[0]);
+  },
+  async "settings change what is shown without a restart"() {
+    const document = await show("thermal_stencil.cu");
+    const settings = vscode.workspace.getConfiguration("gpadvisor");
+    await settings.update("severity", { GPA102: "hint" }, vscode.ConfigurationTarget.Global);
+    await until("hint", () =>
+      strength(document).every(({ severity }) => severity === vscode.DiagnosticSeverity.Hint) &&
+      strength(document).length > 0,
+    );
+    await settings.update("severity", undefined, vscode.ConfigurationTarget.Global);
+    await until("warning", () => strength(document)[0]?.severity === vscode.DiagnosticSeverity.Warning);
+  },
+  async "annotations are switched off and on with one command"() {
+    const document = await show("thermal_stencil.cu");
+    await run("gpadvisor.toggleAnnotations");
+    await until("no hints", async () => (await hints(document)).length === 0);
+    assert.ok(strength(document).length > 0, "diagnostics stay");
+    await run("gpadvisor.toggleAnnotations");
+    await until("hints again", async () => (await hints(document)).length > 0);
+  },
+  async "a rule is explained in a preview"() {
+    await run("gpadvisor.explainAdvice", "GPA102");
+    await until("preview", () =>
+      vscode.window.tabGroups.all.some(({ tabs }) => tabs.some(({ label }) => /GPA102/.test(label))),
+    );
+    await run("workbench.action.closeActiveEditor");
+  },
+  async "a finding is disabled for its line, with a reason to fill in"() {
+    const document = await show("scale.cu");
+    const [found] = await until("finding", () => (ours(document.uri).length > 0 ? ours(document.uri) : undefined));
+    const disable = (await fixes(document.uri, found.range)).find(({ title }) => /disable/i.test(title));
+    assert.ok(disable, "offered");
+    assert.ok(await vscode.workspace.applyEdit(disable.edit));
+    assert.match(document.getText(), /gpadvisor: ignore\[GPA102\]/);
+    await document.save();
+    await until("silent", () => ours(document.uri).every((entry) => codeOf(entry) !== "GPA102"));
+    await run("undo");
+    await document.save();
+    await until("back", () => ours(document.uri).some((entry) => codeOf(entry) === "GPA102"));
+  },
+  async "a quick fix edits, and after the save the machine code has changed"() {
+    const document = await show("scale.cu");
+    const [found] = await until("finding", () => (ours(document.uri).length > 0 ? ours(document.uri) : undefined));
+    const fix = (await fixes(document.uri, found.range)).find(({ title }) => /float literal/i.test(title));
+    assert.ok(fix, "offered");
+    assert.ok(fix.edit.size > 0 || fix.command, "it edits");
+    const changed = document.getText().replace("0.3 +", "0.3f +").replace("1.7;", "1.7f;");
+    await edit(document, (made) => made.replace(document.uri, whole(document), changed));
+    await document.save();
+    await until("pattern gone", () => ours(document.uri).every((entry) => codeOf(entry) !== "GPA102"));
+  },
+  async "debug information names versions and no source"() {
+    await run("gpadvisor.debugInformation");
+    const text = vscode.window.activeTextEditor.document.getText();
+    assert.match(text, /extension: \d+\.\d+\.\d+/);
+    assert.match(text, /interpreter|setting/i);
+    assert.doesNotMatch(text, /along_x/);
+    await run("workbench.action.revertAndCloseActiveEditor");
+  },
+  async "the server that is killed is started again, and everything comes back"() {
+    const document = await show("thermal_stencil.cu");
+    const started = () => readFileSync(process.env.GPADVISOR_E2E_STARTED, "utf8").trim().split("\n").map(Number);
+    const before = started();
+    process.kill(before.at(-1), "SIGKILL");
+    await until("another server", () => started().length > before.length);
+    await until("advice", () => strength(document).length > 0);
+    await until("hints", async () => (await hints(document)).length > 0);
+  },
+  async "restart ends the server and starts another"() {
+    const document = await show("thermal_stencil.cu");
+    const started = () => readFileSync(process.env.GPADVISOR_E2E_STARTED, "utf8").trim().split("\n").map(Number);
+    const before = started();
+    await run("gpadvisor.restart");
+    assert.equal(started().length, before.length + 1);
+    await until("advice", () => strength(document).length > 0);
+    await until("the old one ended", () => {
+      try {
+        process.kill(before.at(-1), 0);
+        return false;
+      } catch {
+        return true;
+      }
+    });
+  },
+};
+
+exports.run = async () => {
+  let failed = 0;
+  const only = new RegExp(process.env.GPADVISOR_E2E_ONLY ?? "");
+  const chosen = Object.entries(tests).filter(([name]) => only.test(name));
+  for (const [name, test] of chosen) {
+    const start = Date.now();
+    try {
+      await test();
+      console.log(`ok - ${name} (${Date.now() - start} ms)`);
+    } catch (error) {
+      failed++;
+      console.log(`not ok - ${name} (${Date.now() - start} ms)\n${error.stack}\n${shown()}`);
+    }
+  }
+  console.log(`${chosen.length - failed} passed, ${failed} failed`);
+  if (failed > 0) {
+    throw new Error(`${failed} failed`);
+  }
+};
