@@ -7,6 +7,7 @@
  *   exclusive     sampling and kernel activity do not go together
  *   dropped=N     N samples are dropped in each read
  *   slow=N        each read takes N microseconds
+ *   gate=N        reading waits until N launches are through; if they are held up by it, the process aborts
  *   version=N     what cuptiGetVersion says */
 #define _GNU_SOURCE
 #include "fake_cuda.h"
@@ -551,6 +552,11 @@ EXPORT CUptiResult CUPTIAPI cuptiPCSamplingGetData(CUpti_PCSamplingGetDataParams
     CUpti_PCSamplingData *data = params->pcSamplingData;
     long result = wish("data", 0), slow = wish("slow", 0);
     if (slow) usleep((useconds_t)slow);
+    uint64_t gate = (uint64_t)wish("gate", 0);
+    for (int patience = 0; __atomic_load_n(&truth->launches, __ATOMIC_SEQ_CST) < gate; patience++) {
+        if (patience > 20000) abort();
+        usleep(1000);
+    }
     if (!context->alive) abort(); /* the library must not touch a context that is gone */
     if (result) return (CUptiResult)result;
     pthread_mutex_lock(&lock);

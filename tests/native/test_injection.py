@@ -135,6 +135,17 @@ def test_threads_contexts_and_ways_to_launch(stand: Stand, tmp_path: Path, mode:
         assert {kernel.device.name for kernel in profile.kernels} == {"Fake GPU 0", "Fake GPU 1"}
 
 
+@pytest.mark.parametrize("sampling", ["continuous", "serialized"])
+def test_no_launch_waits_for_a_thread_that_reads_samples(stand: Stand, tmp_path: Path, sampling: str) -> None:
+    """The first read does not come back before other threads have launched: the stand-in would abort."""
+    done, truth = stand.run(
+        tmp_path / "out", "brief_threads", 3, GPADVISOR_COLLECT_MODE=sampling, FAKE_CUPTI="gate=6"
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert truth.launches == 24
+    assert _samples(load_profile(tmp_path / "out")) == truth.samples_made
+
+
 def test_a_kernel_of_a_runtime_call_has_the_stack_of_its_driver_call(stand: Stand, tmp_path: Path) -> None:
     stand.run(tmp_path / "out", "runtime", 5, GPADVISOR_COLLECT_MODE="serialized")
     runtime = [row for row in load_profile(tmp_path / "out").kernels if row.launch.dynamic_shared_bytes == 0]
@@ -226,6 +237,7 @@ def test_children_have_files_of_their_own(
 @pytest.mark.parametrize(
     ("wish", "words"),
     [
+        ("enable=7", "CUPTI answers"),
         ("enable=35", "ERR_NVGPUCTRPERM"),
         ("enable=26", "dcgmi profile --pause"),
         ("enable=8", "not enough memory"),

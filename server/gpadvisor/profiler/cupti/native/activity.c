@@ -75,9 +75,10 @@ bool gpa_activity_start(void) {
     return true;
 }
 
-void gpa_activity_stop(void) {
+bool gpa_activity_stop(void) {
     uint32_t kind = atomic_exchange(&enabled, 0);
     if (kind) gpa_cupti.cuptiActivityDisable((CUpti_ActivityKind)kind);
+    return kind != 0;
 }
 
 void gpa_activity_flush(bool forced) {

@@ -33,7 +33,7 @@ void gpa_modules_again(const char *before);
 
 /* activity.c */
 bool gpa_activity_start(void);
-void gpa_activity_stop(void); /* where sampling does not go together with it */
+bool gpa_activity_stop(void); /* whether there was anything to stop */
 void gpa_activity_flush(bool forced);
 
 /* sampling.c */

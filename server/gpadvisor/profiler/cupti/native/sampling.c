@@ -177,11 +177,12 @@ static void stop_sampling(CUcontext handle) {
 
 static CUptiResult start_sampling(struct context *context, CUcontext handle) {
     CUptiResult result = enable(handle);
-    if (result == CUPTI_ERROR_NOT_COMPATIBLE) {
-        /* The samples are worth more than the times. */
-        gpa_note_result(GPA_STAGE_TIMES, result, context->id);
-        gpa_activity_stop();
-        result = enable(handle);
+    /* The samples are worth more than the times, which some releases do not give beside them. */
+    if ((result == CUPTI_ERROR_NOT_COMPATIBLE || result == CUPTI_ERROR_INVALID_OPERATION) && gpa_activity_stop()) {
+        CUptiResult alone = enable(handle);
+        if (alone == CUPTI_SUCCESS) gpa_note_result(GPA_STAGE_TIMES, CUPTI_ERROR_NOT_COMPATIBLE, context->id);
+        else gpa_activity_start();
+        result = alone;
     }
     if (result != CUPTI_SUCCESS) {
         gpa_note_result(GPA_STAGE_SAMPLING, result, context->id);
