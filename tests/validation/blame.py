@@ -311,6 +311,7 @@ def evaluate(names: Sequence[str], archs: Sequence[str], setting: Setting) -> di
             if arch not in KERNELS[name].architectures:
                 continue
             for which in ("before", "after"):
+                sys.stderr.write(f"blame: {setting.name}, {name} {which} for {arch}\n")
                 case = case_of(name, which, arch, setting)
                 blamed = blame(case.program, case.simulation.profile, case.table, DEFAULT_RULES)
                 scored = scored_uses(case, blamed)
@@ -325,10 +326,34 @@ def split(names: Sequence[str]) -> tuple[list[str], list[str]]:
     return [name for name in names if name not in held], held
 
 
+def _ways_by_class(found: Mapping[str, Scores]) -> list[str]:
+    """Strict and alike shares of each way by stall class, with its worst kernel by the alike one."""
+    classes = sorted({name for scores in found.values() for name in scores.by_class})
+    lines = [
+        "Strict / alike in percent, by stall class:",
+        f"  {'':28} " + " ".join(f"{n:>19}" for n in classes),
+    ]
+    for way, scores in found.items():
+        cells = [_pair(scores.by_class.get(name, Score())) for name in classes]
+        worst = min(
+            scores.by_kernel.items(), key=lambda row: row[1].alike / max(1.0, row[1].samples), default=None
+        )
+        said = "" if worst is None else f"  worst: {worst[0]} {_pair(worst[1]).strip()}"
+        lines.append(f"  {way:28} {' '.join(cells)}{said}")
+    return lines
+
+
+def _pair(one: Score) -> str:
+    if not one.samples:
+        return f"{'-':>19}"
+    return f"{100 * one.top / one.samples:10.1f} / {100 * one.alike / one.samples:5.1f} "
+
+
 def report(title: str, found: Mapping[str, Scores]) -> str:
     """The figures as text."""
     lines = [f"## {title}", ""]
     lines += [f"{way:28} {scores.total.text()}" for way, scores in found.items()]
+    lines += ["", *_ways_by_class(found)]
     built = found["as built"]
     lines += ["", "As built, by stall class:"]
     lines += [f"  {name:26} {one.text()}" for name, one in sorted(built.by_class.items())]
