@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The words that an editor shows for one kernel, stored and reviewed as diffs."""
+"""The words that an editor shows for one kernel, stored and reviewed as diffs: leading findings alone."""
 
 from __future__ import annotations
 
@@ -40,9 +40,12 @@ def test_a_measured_kernel(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
     lines = [status(value, [placed], datetime(2026, 11, 21, tzinfo=UTC)).text]
     lines += [f"{lens.line}: {lens.title}" for lens in lenses(value, placed, options)]
     lines += [f"{hint.line}: {hint.text}" for hint in hints(value, placed, files, options)]
+    leading = {finding.id for finding in file.findings if finding.leads}
     for one in shown:
+        if one.id not in leading:
+            continue
         lines += ["", f"{one.line}:{one.start}-{one.end} {one.severity.value} {one.code} {one.message}"]
-        lines += [f"    {entry.place.line}: {entry.message}" for entry in one.related]
+        lines += [f"    {entry.place.line}: {entry.message}" for entry in one.related[:1]]
     hottest = max(shown, key=lambda one: (one.severity.value == "warning", one.code == "GPA102"))
     lines += ["", hover(value, placed, hottest.line, files, options) or ""]
     assert "\n".join(lines) == snapshot
