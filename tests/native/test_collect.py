@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import pty
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.injection import Stand
+from tests.injection import NATIVE, Stand
 
 from gpadvisor.errors import ProfileError, ToolFailedError, ToolNotFoundError, UsageError
 from gpadvisor.model.problem import ProblemCode
@@ -67,6 +68,18 @@ def test_heartbeats(run: Callable[..., Collection]) -> None:
     assert beats
     assert not beats[0].stopping
     assert beats[-1].launches in {0, 30}
+
+
+def test_native_frames_have_functions_and_lines(run: Callable[..., Collection]) -> None:
+    if shutil.which("addr2line") is None:
+        pytest.skip("no addr2line on PATH")
+    frames = load_profile(run("slowly").path).kernels[0].call_stack
+    named = {frame.function: (Path(frame.file or "").name, frame.line) for frame in frames}
+    source = (NATIVE / "host.c").read_text("utf-8").splitlines()
+    file, line = named["run_one"]  # a static function, of which the loader knows nothing
+    assert file == "host.c"
+    assert "launch_some(alpha, count, 100, 128);" in source[(line or 0) - 1]
+    assert named["main"][0] == "host.c"
 
 
 def test_options_reach_cupti(run: Callable[..., Collection]) -> None:

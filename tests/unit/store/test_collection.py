@@ -14,7 +14,7 @@ from gpadvisor.errors import ProfileFormatError
 from gpadvisor.model.problem import ProblemCode
 from gpadvisor.model.profile import CONFIGURATION_SHARE, CONFIGURATIONS, Evidence, Profile
 from gpadvisor.store import load_profile
-from gpadvisor.store.collection import collection_notes, is_collection, live_counters
+from gpadvisor.store.collection import is_collection, live_counters, summarize_collection
 from gpadvisor.store.collection.layout import UNIT_BYTES, Kind, Stage
 
 IMAGE = tiny_cubin({"add": [("add_helper", 64)], "mul": [], "shared_device": []})
@@ -156,7 +156,7 @@ def test_samples_without_a_launch_and_of_the_driver(tmp_path: Path) -> None:
 def test_notes_are_sentences_with_a_next_step(tmp_path: Path, stage: int, code: int, words: str) -> None:
     profile = _profile(tmp_path, made.kernel("add", 5), made.note(stage, code))
     assert any(words in problem.message for problem in profile.problems)
-    assert any(words in text for text in collection_notes(tmp_path / "c"))
+    assert any(words in text for text in summarize_collection(tmp_path / "c").notes)
 
 
 def test_a_file_cut_at_its_end_is_read_as_far_as_it_goes(tmp_path: Path) -> None:
@@ -245,6 +245,25 @@ def test_counters_of_a_growing_collection(tmp_path: Path) -> None:
     (folder / "9-9.gpacupti").write_bytes(b"")
     live = live_counters(folder)
     assert (live.processes, live.launches, live.samples, live.lost_records) == (1, 5, 50, 3)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "[]",
+        '{"m": []}',
+        '{"m": {"x": ["f", "g", 1]}}',
+        '{"m": {"1": ["f"]}}',
+        "[" * 100_000,
+        '{"m": {"1": 5}}',
+    ],
+)
+def test_names_of_frames_that_are_damaged_are_done_without(tmp_path: Path, text: str) -> None:
+    body = made.segment([made.process(), *FACTS, made.kernel("add", 1)])
+    folder = made.write(tmp_path / "c", made.header() + body, images=[IMAGE])
+    (folder / "host-lines.json").write_text(text)
+    assert load_profile(folder).problems == ()
 
 
 def test_launches_beyond_the_limit_are_added_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

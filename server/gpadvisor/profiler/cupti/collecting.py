@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Final
 
 from gpadvisor.errors import ProfileError, ProfileFormatError, ToolFailedError
-from gpadvisor.profiler.application import run_application
+from gpadvisor.profiler.application import Ending, run_application
 from gpadvisor.profiler.cupti.build import build_library, cache_folder
 from gpadvisor.profiler.cupti.discovery import Cupti, find_cupti
+from gpadvisor.profiler.cupti.host_lines import name_host_frames
 from gpadvisor.profiler.cupti.options import Collection, CollectOptions, Heartbeat
-from gpadvisor.store.collection import collection_notes, live_counters
+from gpadvisor.store.collection import live_counters, summarize_collection
 
 _BEAT_SECONDS: Final = 0.5
 _STRAGGLER_SECONDS: Final = 5.0  # for children that outlive the application
@@ -69,6 +70,7 @@ def collect(
         _remove_if_empty(output)
         raise
     shutil.rmtree(output / _LIBRARY_FOLDER, ignore_errors=True)
+    notes = _finish(output, chosen, cancelled if ended.ending is Ending.EXITED else None)
     live = live_counters(output)
     return Collection(
         path=output,
@@ -77,15 +79,19 @@ def collect(
         seconds=ended.seconds,
         launches=live.launches,
         samples=live.samples,
-        notes=_notes(output),
+        notes=notes,
     )
 
 
-def _notes(output: Path) -> tuple[str, ...]:
+def _finish(output: Path, options: CollectOptions, cancelled: Callable[[], bool] | None) -> tuple[str, ...]:
+    """Name the host's frames, and tell what stood in the way."""
     try:
-        return collection_notes(output)
+        summary = summarize_collection(output)
     except ProfileFormatError as error:
         return (str(error),)
+    if options.call_stacks:
+        name_host_frames(output, summary.host_addresses, cancelled=cancelled)
+    return summary.notes
 
 
 def collection_environment(

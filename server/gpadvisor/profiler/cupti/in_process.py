@@ -22,7 +22,7 @@ from gpadvisor.profiler.cupti.build import build_library, cache_folder
 from gpadvisor.profiler.cupti.collecting import collection_variables
 from gpadvisor.profiler.cupti.discovery import find_cupti
 from gpadvisor.profiler.cupti.options import CollectOptions
-from gpadvisor.store.collection import collection_notes
+from gpadvisor.store.collection import summarize_collection
 
 _FOLDER: Final = "gpadvisor-in-process-"
 
@@ -91,7 +91,7 @@ class ProcessSession:
 
     def _why_not(self) -> str:
         with contextlib.suppress(ProfileError):
-            for note in collection_notes(self.path or Path()):
+            for note in summarize_collection(self.path or Path()).notes:
                 return note
         return "this process is being collected already; end that before another begins"
 

@@ -3,7 +3,16 @@
 
 from __future__ import annotations
 
-from gpadvisor.store.collection.files import Live, is_collection, live_counters
-from gpadvisor.store.collection.profile import collection_notes, read_collection
+from gpadvisor.store.collection.files import HOST_LINES, HostLine, Live, is_collection, live_counters
+from gpadvisor.store.collection.profile import CollectionSummary, read_collection, summarize_collection
 
-__all__ = ["Live", "collection_notes", "is_collection", "live_counters", "read_collection"]
+__all__ = [
+    "HOST_LINES",
+    "CollectionSummary",
+    "HostLine",
+    "Live",
+    "is_collection",
+    "live_counters",
+    "read_collection",
+    "summarize_collection",
+]

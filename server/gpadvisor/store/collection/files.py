@@ -4,18 +4,24 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, TypeAlias
 
 from gpadvisor.errors import ProfileFormatError
 from gpadvisor.store.collection.layout import FILE_HEADER, FILE_MAGIC, SUFFIX
 from gpadvisor.store.collection.records import read_header
 
+HOST_LINES: Final = "host-lines.json"
+HostLine: TypeAlias = tuple[str | None, str | None, int | None]
+"""Function, file and line of a native frame."""
+
+_MAX_LINES_BYTES: Final = 64 << 20
 MAX_FILES: Final = 4096
 MAX_BYTES: Final = 4 << 30
 _CUBIN: Final = re.compile(r"[0-9a-f]{64}\.cubin")
@@ -93,6 +99,31 @@ def stored_cubins(path: Path) -> Iterator[tuple[str, bytes]]:
             data = read_bounded(entry)
             if hashlib.sha256(data).hexdigest() == entry.stem:
                 yield entry.stem, data
+
+
+def host_lines(path: Path) -> Mapping[tuple[str, int], HostLine]:
+    """What the collector found out about native frames, by module and offset; empty where it is not there."""
+    entry = (path if path.is_dir() else path.parent) / HOST_LINES
+    if not _is_regular(entry) or entry.stat().st_size > _MAX_LINES_BYTES:
+        return {}
+    try:
+        document: Any = json.loads(entry.read_bytes())
+        return {
+            (str(module), int(offset)): _host_line(line)
+            for module, lines in document.items()
+            for offset, line in lines.items()
+        }
+    except (OSError, ValueError, TypeError, AttributeError, RecursionError):
+        return {}  # names only: the profile is as good without
+
+
+def _host_line(line: Any) -> HostLine:
+    function, file, number = line
+    return (
+        None if function is None else str(function),
+        None if file is None else str(file),
+        None if number is None else int(number),
+    )
 
 
 def live_counters(path: Path) -> Live:

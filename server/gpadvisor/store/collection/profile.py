@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final
 
 import numpy as np
@@ -38,7 +39,7 @@ from gpadvisor.store.collection.executions import SERIALIZED, Group, Grouping, G
 from gpadvisor.store.collection.notes import sentences, why_no_samples
 from gpadvisor.store.collection.process import Process, SampleTotals, read_process
 from gpadvisor.store.collection.samples import Place, Placed, Rows, own_reasons, place_samples, sampled_places
-from gpadvisor.store.collection.stacks import call_stack
+from gpadvisor.store.collection.stacks import HostLines, call_stack, module_of
 
 _RERUN: Final = "collect again"
 _OUTER_NAMES: Final = 3
@@ -59,20 +60,40 @@ def read_collection(path: Path) -> Profile:
     binaries = dict(files.stored_cubins(path))
     for name in binaries:
         digest.update(bytes.fromhex(name))
-    return build_profile(tuple(processes), binaries, digest.hexdigest())
+    return build_profile(tuple(processes), binaries, digest.hexdigest(), files.host_lines(path))
 
 
-def collection_notes(path: Path) -> tuple[str, ...]:
-    """What stood in the way of a collection, a sentence each.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CollectionSummary:
+    """What a collector wants to know of what it has just collected."""
+
+    notes: tuple[str, ...]  # what stood in the way, a sentence each
+    host_addresses: Mapping[str, frozenset[int]]  # by module, offsets of native frames in its image
+
+
+def summarize_collection(path: Path) -> CollectionSummary:
+    """Notes of a collection, and the native frames that could be named better.
 
     Raises:
         ProfileFormatError: there is nothing of the cupti collector in it.
     """
     found = tuple(read_process(files.read_bounded(entry)) for entry in files.process_files(path))
-    return (*sentences(found), *(problem.message for problem in _unfinished(found)))
+    addresses: dict[str, set[int]] = {}
+    for process in found:
+        for symbol in process.symbols.values():
+            addresses.setdefault(module_of(process, symbol) or "", set()).add(symbol.offset)
+    return CollectionSummary(
+        notes=(*sentences(found), *(problem.message for problem in _unfinished(found))),
+        host_addresses={module: frozenset(offsets) for module, offsets in addresses.items() if module},
+    )
 
 
-def build_profile(processes: Sequence[Process], binaries: Mapping[str, bytes], digest: str) -> Profile:
+def build_profile(
+    processes: Sequence[Process],
+    binaries: Mapping[str, bytes],
+    digest: str,
+    lines: HostLines = MappingProxyType({}),
+) -> Profile:
     """The profile of all processes together."""
     problems: list[Problem] = []
     _inherit(processes)
@@ -87,7 +108,7 @@ def build_profile(processes: Sequence[Process], binaries: Mapping[str, bytes], d
             )
     kernels: list[KernelProfile] = []
     for process in processes:
-        builder = _Builder(process, cubins, len(kernels))
+        builder = _Builder(process, cubins, lines, len(kernels))
         kernels += builder.kernels()
         problems += builder.problems
     # Images of kernels that never ran are many in a library, and say nothing.
@@ -124,6 +145,7 @@ class _Builder:
 
     process: Process
     cubins: Mapping[str, Cubin]
+    lines: HostLines
     first_index: int
     problems: list[Problem] = field(default_factory=list)
 
@@ -207,7 +229,7 @@ class _Builder:
             metrics=metrics,
             sampling=self._sampling(found.context, totals),
             rules=(),
-            call_stack=call_stack(self.process, found.paths.most_common(1)[0][0]),
+            call_stack=call_stack(self.process, found.paths.most_common(1)[0][0], self.lines),
             problems=(
                 *self._problems(found, placed, evidence, totals),
                 *_configuration_problems(found, share),

@@ -4,21 +4,27 @@
 from __future__ import annotations
 
 import posixpath
-from typing import Final
+from collections.abc import Mapping
+from typing import Final, TypeAlias
 
+from gpadvisor.cubin import demangle
 from gpadvisor.model.profile import CallFrame
-from gpadvisor.store.collection.process import Process
+from gpadvisor.store.collection.files import HostLine
+from gpadvisor.store.collection.process import Process, Symbol
 
 _MEASURING: Final = ("libgpadvisor_inject", "libcupti.so", "libcuda.so")
 
 
-def call_stack(process: Process, path: int) -> tuple[CallFrame, ...]:
-    """The frames of a recorded path."""
+HostLines: TypeAlias = Mapping[tuple[str, int], HostLine]
+
+
+def call_stack(process: Process, path: int, lines: HostLines) -> tuple[CallFrame, ...]:
+    """The frames of a recorded path; ``lines`` knows more of native ones than the loader did."""
     python, native = process.paths.get(path, ((), ()))
     frames = [_python(process, frame) for frame in python if frame in process.frames]
     own = True
     for address in native:
-        frame = _native(process, address)
+        frame = _native(process, address, lines)
         own = own and _is_measuring(frame.module)
         if not own:
             frames.append(frame)
@@ -36,16 +42,22 @@ def _python(process: Process, identifier: int) -> CallFrame:
     )
 
 
-def _native(process: Process, address: int) -> CallFrame:
+def _native(process: Process, address: int, lines: HostLines) -> CallFrame:
     symbol = process.symbols.get(address)
     if symbol is None:
         return CallFrame(module=None, address=address, function=None, file=None, line=None)
+    module = module_of(process, symbol)
+    function, file, line = lines.get((module or "", symbol.offset), (None, None, None))
+    exported = process.name(symbol.function)
+    if function is None and exported is not None:
+        function = demangle(exported)
+    return CallFrame(module=module, address=symbol.offset, function=function, file=file, line=line)
+
+
+def module_of(process: Process, symbol: Symbol) -> str | None:
+    """The file that an address lies in."""
     module = process.name(symbol.module)
-    if module == "/proc/self/exe":
-        module = process.executable or module
-    return CallFrame(
-        module=module, address=symbol.offset, function=process.name(symbol.function), file=None, line=None
-    )
+    return process.executable or module if module == "/proc/self/exe" else module
 
 
 def _is_measuring(module: str | None) -> bool:
