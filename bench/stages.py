@@ -27,7 +27,8 @@ STAGES: Final = (
     ("lines and inlining", "gpadvisor.cubin", "section_lines"),
     ("control flow", "gpadvisor.analyzer", "build_program"),
     ("blame", "gpadvisor.blamer", "blame"),
-    ("match, estimate, rank", "gpadvisor.advice", "advise_kernel"),
+    ("match, estimate", "gpadvisor.advice", "evaluate"),
+    ("rank, sum up", "gpadvisor.advice", "advise_kernel"),
     ("render", "gpadvisor.report", "render_text"),
 )
 

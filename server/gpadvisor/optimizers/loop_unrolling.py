@@ -48,6 +48,7 @@ less often frees issue slots, so that a kernel whose schedulers are busy is capp
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -64,7 +65,13 @@ from gpadvisor.blamer.loops import (
     loop_overhead,
     measured_trips,
 )
-from gpadvisor.blamer.measured import executed_threads, executed_warps, registers_per_thread, shared_bytes
+from gpadvisor.blamer.measured import (
+    Values,
+    executed_threads,
+    executed_warps,
+    registers_per_thread,
+    shared_bytes,
+)
 from gpadvisor.blamer.patterns import DEVICE_SPACES, is_memory, math_sequences
 from gpadvisor.blamer.queries import (
     Rows,
@@ -84,7 +91,7 @@ from gpadvisor.estimators.latency_hiding import latency_hiding
 from gpadvisor.estimators.reliefs import freed
 from gpadvisor.model.advice import Adjustment, Category, Match, Region, Rejection, Relief, StaticSite
 from gpadvisor.model.blame import NO_INDEX, Blame, DependencyClass, Role
-from gpadvisor.model.ids import LoopId
+from gpadvisor.model.ids import FunctionId, LoopId
 from gpadvisor.model.instruction import OpcodeClass
 from gpadvisor.model.program import Function, FunctionKind, Loop
 from gpadvisor.model.stalls import StallClass
@@ -148,8 +155,10 @@ def _match(context: KernelContext) -> Match | Rejection:
             reason=f"no latency sample whose def and use are in the same loop ({_loop_count(context)} loops)",
         )
     found = regions(blame, context.program, context.kernel, rows, loops)
+    counts = _counts(context, found)
     outlooks = {
-        (region.scope.function, region.scope.loop): _outlook(context, blame, region) for region in found
+        (region.scope.function, region.scope.loop): _outlook(context, blame, region, counts)
+        for region in found
     }
     heaviest = max(found, key=lambda region: latency(blame, region.rows))
     return Match(
@@ -277,18 +286,31 @@ def _remainder(function: Function, loop: Loop) -> bool:
     )
 
 
-def _outlook(context: KernelContext, blame: Blame, region: Region) -> _Outlook:
+_Counts = Mapping[FunctionId, tuple[Values | None, Values | None]]
+"""Executions of each instruction by warps and by threads, of each function that has a loop in question."""
+
+
+def _counts(context: KernelContext, found: Collection[Region]) -> _Counts:
+    return {
+        function.id: (executed_warps(context.profile, function), executed_threads(context.profile, function))
+        for function in context.program.functions
+        if any(region.scope.function == function.id for region in found)
+    }
+
+
+def _outlook(context: KernelContext, blame: Blame, region: Region, counts: _Counts) -> _Outlook:
     """Differs from GPA: it looks at none of this, which the paper names as the cause of its largest error."""
     if region.scope.function is None or region.scope.loop is None:
         return _Outlook(0.0, 1.0, ("the loop is not known",))
     function = context.program.functions[region.scope.function]
     loop = region.scope.loop
     facts = loop_facts(function, loop)
+    warps, threads = counts[function.id]
     overlap, possible = _overlap(blame, function, loop, region.rows)
     checks = (
         overlap,
-        _passes(context, function, loop, facts),
-        _threads(context, function, facts),
+        _passes(warps, function, loop, facts),
+        _threads(warps, threads, facts),
         _already(facts),
         _barrier(facts),
     )
@@ -353,8 +375,7 @@ def _hindrance(function: Function, loop: LoopId, index: int) -> str:
     return ""
 
 
-def _passes(context: KernelContext, function: Function, loop: LoopId, facts: LoopFacts) -> _Check:
-    executed = executed_warps(context.profile, function)
+def _passes(executed: Values | None, function: Function, loop: LoopId, facts: LoopFacts) -> _Check:
     trips = None if executed is None else measured_trips(function, loop, executed)
     source = "by executed counts"
     if trips is None and facts.trips is not None:
@@ -369,10 +390,8 @@ def _passes(context: KernelContext, function: Function, loop: LoopId, facts: Loo
     return max(0.0, trips - 1) / _FEW_TRIPS, f"it runs only {trips:.1f} passes per entry {source}"
 
 
-def _threads(context: KernelContext, function: Function, facts: LoopFacts) -> _Check:
-    mean = divergence(
-        executed_warps(context.profile, function), executed_threads(context.profile, function), facts.indices
-    )
+def _threads(warps: Values | None, threads: Values | None, facts: LoopFacts) -> _Check:
+    mean = divergence(warps, threads, facts.indices)
     if mean is None or mean >= _DIVERGED_THREADS:
         return None
     return mean / 32, f"only {mean:.0f} of 32 threads are active in it: passes differ between threads"
