@@ -7,12 +7,14 @@ import asyncio
 import logging
 import os
 import sys
+import threading
 from collections.abc import Generator
 from typing import Any, BinaryIO, Final
 
 from lsprotocol import converters
 from lsprotocol import types as lsp
 from pygls.exceptions import FeatureRequestError
+from pygls.io_ import StdinAsyncReader, StdoutWriter, run_async
 from pygls.lsp.server import LanguageServer
 from pygls.protocol import (
     JsonRPCNotification,
@@ -80,6 +82,25 @@ class Server(LanguageServer):
         self.fixes = Fixes(self.session)
         for feature in FEATURES:
             feature.register(self)
+
+    def start_io(self, stdin: BinaryIO | None = None, stdout: BinaryIO | None = None) -> None:
+        """Serve on two streams; when the input ends, what was begun is ended in an orderly way."""
+        if stdin is None or stdout is None:
+            raise ValueError("the streams are to be taken from the process first")
+        self.protocol.set_writer(StdoutWriter(stdout))
+        try:
+            asyncio.run(self._serve(StdinAsyncReader(stdin, self.thread_pool)))
+        except (BrokenPipeError, SystemExit) as end:
+            if isinstance(end, SystemExit) and end.code:
+                raise
+        finally:
+            self.shutdown()  # type: ignore[no-untyped-call] # the library has no types here
+
+    async def _serve(self, reader: StdinAsyncReader) -> None:
+        await run_async(threading.Event(), reader, self.protocol, log, self.report_server_error)
+        await self.session.close()
+        for _ in range(10):  # the answer to the shutdown, and the exit, are still on their way
+            await asyncio.sleep(0)
 
     def report_server_error(self, error: Exception, source: Any) -> None:
         """Requests are answered with their error; what else goes wrong is in the log."""

@@ -51,6 +51,7 @@ class Session:
         self._given: Mapping[str, object] = {}  # settings that came with initialize or a change
         self._tasks: set[asyncio.Future[Any]] = set()
         self._said: set[str] = set()
+        self._closed: asyncio.Future[None] | None = None
         self._limits = Limits()
 
     # Life
@@ -86,11 +87,18 @@ class Session:
             self.later(self._poll())
 
     async def close(self) -> None:
-        """Stop all work and all processes."""
-        self.closing = True
+        """Stop all work and all processes; whoever comes second waits for the first."""
+        if self._closed is None:
+            self.closing = True
+            self._closed = asyncio.ensure_future(self._close(asyncio.current_task()))
+        await asyncio.shield(self._closed)
+
+    async def _close(self, ours: asyncio.Task[Any] | None) -> None:
         self.analyses.cancel_all()
-        for task in list(self._tasks):
+        others = [task for task in self._tasks if task is not ours]
+        for task in others:
             task.cancel()
+        await asyncio.gather(*others, return_exceptions=True)
         await self.workers.close()
 
     def later(self, work: Coroutine[Any, Any, Any]) -> asyncio.Future[Any]:

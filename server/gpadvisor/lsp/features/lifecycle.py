@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
 from lsprotocol import types as lsp
@@ -20,13 +21,19 @@ def register(server: Server) -> None:
         session.initialize(params)
 
     @server.feature(lsp.INITIALIZED)
-    async def initialized(_params: lsp.InitializedParams) -> None:
+    def initialized(_params: lsp.InitializedParams) -> None:
         session.later(server.watch_parent())
-        await session.start()
+        session.later(session.start())
 
     @server.feature(lsp.SHUTDOWN)
     async def shutdown(*_params: object) -> None:
         await session.close()
+
+    @server.feature(lsp.EXIT)
+    async def leave(*_params: object) -> None:
+        await session.close()
+        for _ in range(3):  # a shutdown that came just before is answered first
+            await asyncio.sleep(0)
 
     @server.feature(lsp.TEXT_DOCUMENT_DID_OPEN)
     def did_open(params: lsp.DidOpenTextDocumentParams) -> None:

@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The server's process: its stream stays clean, it ends when it should, and nothing else takes it down."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from lsprotocol import types as lsp
+from tests.kernels import KERNELS
+from tests.lsp_client import editor, plain
+from tests.lsp_projects import make_project, report_of
+
+from gpadvisor.lsp.processes import descendants
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks at processes through /proc")
+
+KERNEL = "thermal_stencil"
+NAME = "kernel.cu"
+SERVER = [sys.executable, "-m", "gpadvisor", "lsp"]
+_NOISY = """
+import os, subprocess, sys
+import gpadvisor.lsp.server as server
+def noise(where):
+    print("stray print", where)
+    sys.__stdout__.write("stray write\\n"); sys.__stdout__.flush()
+    os.write(1, b"stray bytes\\n")
+    subprocess.run(["echo", "stray child"])
+before = server.Session.opened
+def opened(self, params):
+    noise("in a handler"); before(self, params)
+server.Session.opened = opened
+start = server.Server.__init__
+server.Server.__init__ = lambda self: (noise("at the start"), start(self))[1]
+from gpadvisor.cli import main
+sys.exit(main(["lsp"]))
+"""
+
+
+def message(method: str, params: object, number: int | None = None) -> bytes:
+    body = {"jsonrpc": "2.0", "method": method, "params": params}
+    if number is not None:
+        body["id"] = number
+    data = json.dumps(body).encode()
+    return b"Content-Length: %d\r\n\r\n%s" % (len(data), data)
+
+
+def messages(stream: bytes) -> list[dict[str, object]]:
+    """Every message of a stream that holds nothing else; anything else is an assertion."""
+    found = []
+    while stream:
+        head, separator, rest = stream.partition(b"\r\n\r\n")
+        assert separator, stream[:200]
+        lines = dict(line.split(b": ", 1) for line in head.split(b"\r\n"))
+        assert set(lines) <= {b"Content-Length", b"Content-Type"}, head
+        size = int(lines[b"Content-Length"])
+        found.append(json.loads(rest[:size]))
+        stream = rest[size:]
+    return found
+
+
+INITIALIZE = {"processId": None, "rootUri": None, "capabilities": {}}
+
+
+def test_nothing_that_is_printed_reaches_the_stream(tmp_path: Path) -> None:
+    (tmp_path / "noisy.py").write_text(_NOISY, encoding="utf-8")
+    item = {"uri": (tmp_path / "a.txt").as_uri(), "languageId": "x", "version": 1, "text": ""}
+    sent = (
+        message("initialize", INITIALIZE, 1)
+        + message("initialized", {})
+        + message("textDocument/didOpen", {"textDocument": item})
+        + message("shutdown", None, 2)
+        + message("exit", None)
+    )
+    done = subprocess.run(
+        [sys.executable, str(tmp_path / "noisy.py")],
+        input=sent,
+        capture_output=True,
+        timeout=120,
+        check=False,
+        env={**os.environ, "GPADVISOR_CACHE": ""},
+    )
+    assert done.returncode == 0, done.stderr.decode()
+    answers = {one["id"]: one for one in messages(done.stdout) if "method" not in one}
+    assert set(answers) == {1, 2}
+    said = done.stderr.decode()
+    for words in (
+        "stray print at the start",
+        "stray print in a handler",
+        "stray bytes",
+        "stray child",
+        "stray write",
+    ):
+        assert words in said
+
+
+def test_the_server_ends_when_its_input_does(tmp_path: Path) -> None:
+    sent = message("initialize", INITIALIZE, 1) + message("initialized", {})
+    done = subprocess.run(SERVER, input=sent, capture_output=True, timeout=60, check=False, cwd=tmp_path)
+    assert messages(done.stdout)[0]["id"] == 1
+    assert b"Traceback" not in done.stderr
+
+
+def test_the_server_ends_with_the_client_though_the_pipe_stays_open(tmp_path: Path) -> None:
+    parent = subprocess.Popen(["sleep", "1000"])
+    with subprocess.Popen(SERVER, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=tmp_path) as server:
+        assert server.stdin is not None
+        params = {**INITIALIZE, "processId": parent.pid}
+        server.stdin.write(message("initialize", params, 1) + message("initialized", {}))
+        server.stdin.flush()
+        assert server.stdout is not None
+        server.stdout.readline()
+        parent.kill()
+        parent.wait()
+        assert server.wait(60) == 0
+
+
+def test_nothing_is_imported_from_the_workspace(tmp_path: Path) -> None:
+    """``python -m`` puts the current folder first, and editors start servers in the project's."""
+    for name in ("numpy", "tree_sitter", "cattrs", "duckdb", "asyncio"):
+        (tmp_path / f"{name}.py").write_text(
+            "import pathlib; pathlib.Path('ran').touch()\n", encoding="utf-8"
+        )
+    sent = message("initialize", INITIALIZE, 1) + message("shutdown", None, 2) + message("exit", None)
+    done = subprocess.run(
+        [sys.executable, "-P", *SERVER[1:]],
+        input=sent,
+        capture_output=True,
+        timeout=60,
+        check=False,
+        cwd=tmp_path,
+    )
+    assert done.returncode == 0, done.stderr.decode()
+    assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.asyncio
+@pytest.mark.toolkit
+@pytest.mark.nvdisasm
+async def test_a_killed_worker_costs_one_message(tmp_path: Path) -> None:
+    project = make_project(tmp_path / "project", KERNEL, report=report_of(KERNEL))
+    async with editor(project, settings={"debounceMilliseconds": 0}) as one:
+        one.open(NAME)
+        await one.shown(NAME, lambda found: any("[measured" in each.message for each in found))
+        await one.status("idle")
+        server = one.client._server
+        for pid in descendants(server.pid):
+            os.kill(pid, signal.SIGKILL)
+        assert "GPA102" in str(await one.hover(NAME, KERNELS[KERNEL].planted_line("def") - 1))
+        one.edit(NAME, one.texts[NAME] + "// more\n")
+        one.save(NAME)
+        # An idle worker that died is replaced without a word; one that dies at work is told of once.
+        await one.status("busy")
+        for _ in range(200):
+            busy = descendants(server.pid)
+            if busy:
+                break
+            await asyncio.sleep(0.02)
+        await one.status("idle", "error")
+        one.save(NAME)
+        await one.execute("gpadvisor.server.analyzeFile", one.uri(NAME))
+        assert one.diagnostics(NAME)
+
+
+@pytest.mark.asyncio
+@pytest.mark.toolkit
+async def test_a_source_that_does_not_compile_keeps_what_was_shown(tmp_path: Path) -> None:
+    project = make_project(tmp_path / "project", KERNEL)
+    async with editor(project, settings={"debounceMilliseconds": 0}) as one:
+        one.open(NAME)
+        before = await one.shown(NAME)
+        one.edit(NAME, one.texts[NAME] + "this is no CUDA\n")
+        one.save(NAME)
+        said = await one.status("error")
+        assert "error" in said["detail"]
+        assert len(one.diagnostics(NAME)) == len(before)
+        assert not one.client.messages, "the build says so already"
+        one.edit(NAME, one.texts[NAME].removesuffix("this is no CUDA\n"))
+        one.save(NAME)
+        await one.status("idle")
+
+
+@pytest.mark.asyncio
+@pytest.mark.toolkit
+@pytest.mark.nvdisasm
+async def test_progress_can_be_cancelled_and_the_compiler_ends(tmp_path: Path) -> None:
+    """A compile that takes minutes, stopped by the button of the client's progress."""
+    project = tmp_path / "project"
+    project.mkdir()
+    # Templates that double their work at each level; nothing is left of it in the machine code.
+    slow = (
+        "template <int N, int K> struct T\n"
+        "{ static const int v = T<N - 1, 2 * K>::v + T<N - 1, 2 * K + 1>::v; };\n"
+        "template <int K> struct T<0, K> { static const int v = 1; };\n"
+        "__global__ void k(int *p) { *p = T<19, 0>::v; }\n"
+    )
+    (project / NAME).write_text(slow, encoding="utf-8")
+    async with editor(project) as one:
+        one.open(NAME)
+        tokens = await one.until(
+            lambda: [key for key, values in one.client.progress_reports.items() if values]
+        )
+        server = one.client._server
+        one.client.window_work_done_progress_cancel(lsp.WorkDoneProgressCancelParams(token=tokens[0]))
+        said = await one.status("noProfile", "idle")
+        assert said["findings"] == 0
+        tools = {"nvcc", "cicc", "cudafe++", "ptxas"}
+        for _ in range(100):
+            pids = descendants(server.pid)
+            running = [pid for pid in pids if _name(pid) in tools]
+            if not running:
+                break
+            await asyncio.sleep(0.1)
+        assert not running
+        assert plain(one.own["gpadvisor/status"][-1])["state"] != "busy"
+        kinds = [type(value).__name__ for value in one.client.progress_reports[tokens[0]]]
+        assert kinds[0] == "WorkDoneProgressBegin"
+        assert one.client.progress_reports[tokens[0]][0].cancellable
+
+
+def _name(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/comm").read_text(encoding="utf-8").strip()
+    except OSError:
+        return ""
