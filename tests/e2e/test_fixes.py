@@ -4,13 +4,15 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.emulation.runner import build, compiler, run
 from tests.fix_values import finding
-from tests.kernels import FOLDER
+from tests.kernels import FOLDER, KERNELS
 
 from gpadvisor.errors import CancelledError, SourceError
 from gpadvisor.ide.fixes import Change, Fix, FixCheck, LaunchFacts, PatternState, TextEdit, apply_edits
@@ -320,3 +322,37 @@ def test_a_check_that_is_cancelled_stops(source: Callable[[str], Path]) -> None:
     fix = offered(path, SCALE, finding("GPA102", 5, "scale"), "float_literals")
     with pytest.raises(CancelledError):
         checked(path, SCALE, fix, cancelled=lambda: True)
+
+
+@pytest.mark.skipif(compiler() is None, reason="no C++ compiler for the host")
+@pytest.mark.parametrize(
+    ("name", "code", "change", "same"),
+    [
+        ("kmeans_assign", "GPA201", "unroll", True),
+        ("cross_section", "GPA203", "force_inline", True),
+        ("facet_distance", "GPA203", "force_inline", True),
+        ("cell_voltage", "GPA103", "no_inline", True),
+        ("lattice_energy", "GPA202", "restrict", True),
+        ("thermal_stencil", "GPA102", "float_literals", False),  # rounds, within what the reference allows
+    ],
+)
+def test_values_after_a_fix(name: str, code: str, change: str, same: bool, tmp_path: Path) -> None:
+    """Every fix of a kind applied in turn; the kernel computes on the host what it did."""
+    path = FOLDER / name / "before.cu"
+    whole = path.read_text(encoding="utf-8")
+    start = whole.replace("__restrict__ ", "") if change == "restrict" else whole
+    text = start
+    for line in range(1, whole.count("\n")):
+        found = find_fixes(path, text, [finding(code, line)], request=request_for(path.parent))
+        text = next((apply_edits(text, fix.edits) for fix in found if fix.change == change), text)
+    assert text != start
+    results = []
+    for folder, content in (("whole", whole), ("fixed", text)):
+        shutil.copytree(FOLDER / name, tmp_path / folder)
+        (tmp_path / folder / "before.cu").write_text(content, encoding="utf-8")
+        (tmp_path / folder / "out").mkdir()
+        program = build(tmp_path / folder, KERNELS[name].entry, tmp_path / folder / "out")
+        results.append(run(program, "before", "ascending"))
+    before, after = results
+    assert all(one.agrees for one in after), after
+    assert not same or before == after
