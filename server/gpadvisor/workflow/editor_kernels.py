@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from gpadvisor.ide.values import KernelView, LaunchView, Place, SuggestionView, ToolNote
+from gpadvisor.ide.values import KernelView, LaunchView, Place, StallShare, SuggestionView, ToolNote
 from gpadvisor.ide.words import clean, count, file_name, percent, plural
-from gpadvisor.model.advice import Advice, KernelAdvice, LaunchSummary, Suggestion
+from gpadvisor.model.advice import Advice, KernelAdvice, LaunchSummary, StallSummary, Suggestion
 from gpadvisor.model.problem import Problem, ProblemCode
 from gpadvisor.model.profile import Device, Evidence, Launch
 from gpadvisor.report.names import base_name, core_name, short_name
@@ -62,7 +62,7 @@ def kernel_view(
         time_share=advice.time_share,
         samples=advice.samples.total,
         latency=advice.samples.latency,
-        unplaced=lines.unplaced,
+        unplaced=lines.unplaced if kernel.total else advice.samples.total,
         suggestions=tuple(_suggestion(one) for one in advice.suggestions),
         best=None if best is None else found.leading.get((kernel.kernel, best.code)),
         best_code=None if best is None else best.code,
@@ -70,7 +70,7 @@ def kernel_view(
         together=None if together is None else together.speedup,
         together_codes=() if together is None else together.suggestions,
         verdict=advice.verdict,
-        stalls=lines.stalls,
+        stalls=lines.stalls or tuple(_stall(one) for one in advice.stalls),
         hidden=advice.hidden,
         rejected=tuple((one.code, one.reason) for one in advice.rejected),
         assumptions=tuple(one.message for one in assumed) if modelled else (),
@@ -89,6 +89,13 @@ def _suggestion(suggestion: Suggestion) -> SuggestionView:
         importance=suggestion.importance if sampled else None,
         speedup=suggestion.speedup,
         suppressed=None if suggestion.suppressed is None else suggestion.suppressed.reason,
+    )
+
+
+def _stall(stall: StallSummary) -> StallShare:
+    """A stall of a kernel whose code is not at hand: nothing can be blamed."""
+    return StallShare(
+        reason=stall.reason, plain=stall.plain, samples=stall.samples, latency=stall.latency, cause=None
     )
 
 

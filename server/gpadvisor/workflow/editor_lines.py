@@ -96,9 +96,9 @@ def kernel_lines(
     kernel: str, program: Program, blame: Blame | None, rows: list[BlameRow], places: Places
 ) -> KernelLines:
     """Add the rows of a blame up by line."""
-    counts = _instructions(program, places)
     if blame is None:
         return KernelLines(lines={}, stalls=(), unplaced=0)
+    counts = _instructions(program, places)
     lines: dict[Place, _Line] = {}
     whole = _Line()
     unplaced = 0

@@ -19,11 +19,13 @@ from gpadvisor.source.line_map import split_lines
 from gpadvisor.workflow.cache import Cache
 from gpadvisor.workflow.sources import FoundSources
 
+_PACKAGES: Final = re.compile(r"(?:^|/)(?:site-packages|dist-packages|\.julia/packages)/")
+"""Folders that a package manager fills, inside a project or elsewhere."""
 _LIBRARY: Final = re.compile(
-    r"^/usr/(?:local/)?(?:include|lib|lib64)/|(?:^|/)(?:site-packages|dist-packages|\.julia/packages)/"
-    r"|/(?:cuda|nvidia|hpc_sdk)[^/]*/(?:.*/)?include/|/(?:libcudacxx|crt)/|^\./[\w/]+\.jl$"
+    r"^/usr/(?:local/)?(?:include|lib|lib64)/|/(?:cuda|nvidia|hpc_sdk)[^/]*/(?:.*/)?include/"
+    r"|/(?:libcudacxx|crt)/|^\./[\w/]+\.jl$"
 )
-"""Files that come with a toolkit, a package or a language: nobody edits them to make a kernel faster."""
+"""Files of a toolkit or of a language, where they are not in the project."""
 _HEADS: Final = {
     ".py": re.compile(r"\s*def\s+(\w+)\s*\("),
     ".jl": re.compile(r"\s*(?:@\w+\s+)*function\s+(\w+!?)\s*\("),
@@ -105,11 +107,13 @@ class Places:
         return chain[chain.index(shown) + 1 :] if shown in chain else chain[1:]
 
     def is_library(self, file: str) -> bool:
-        """Whether a file is nobody's own: not of this project, and where toolkits and packages are."""
+        """Whether a file is nobody's own: nobody edits it to make a kernel faster."""
+        path = file.replace("\\", "/")
+        if _PACKAGES.search(path):
+            return True
         local = self.local.get(file)
-        if local is not None and Path(local).is_relative_to(self.root):
-            return False
-        return _LIBRARY.search(file.replace("\\", "/")) is not None
+        inside = local is not None and Path(local).is_relative_to(self.root)
+        return not inside and _LIBRARY.search(path) is not None
 
 
 def make_places(sources: FoundSources, root: Path) -> Places:

@@ -13,6 +13,7 @@ from gpadvisor.model.instruction import Instruction, OpcodeClass
 
 _MODIFIERS: Final = 2
 _OPCODES: Final = 3
+_OPCODE_LETTERS: Final = 40
 _CLASS_WORDS: Final = {
     DependencyClass.GLOBAL_MEMORY: "global memory",
     DependencyClass.LOCAL_MEMORY: "local memory",
@@ -47,7 +48,8 @@ _BARRIERS: Final = frozenset({OpcodeClass.BARRIER, OpcodeClass.CLUSTER_BARRIER, 
 
 def opcode(instruction: Instruction) -> str:
     """The mnemonic with its first modifiers: ``LDG.E.64``."""
-    return ".".join((instruction.opcode, *instruction.modifiers[:_MODIFIERS]))
+    # A snapshot carries its disassembly, which anybody can have written.
+    return clean(".".join((instruction.opcode, *instruction.modifiers[:_MODIFIERS])))[:_OPCODE_LETTERS]
 
 
 def opcodes(names: Iterable[str]) -> str:
