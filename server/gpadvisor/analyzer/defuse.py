@@ -113,7 +113,11 @@ class ReachingDefinitions:
         seen: dict[int, list[Conditions]] = {}
         swept: set[int] = set()  # seen without a condition
         # Fewer conditions let more defs through: with them first, a block is seldom gone through again.
-        layers: list[list[tuple[int, Conditions]]] = [[(source, conditions) for source in before]]
+        layers: list[list[tuple[int, Conditions]]]
+        if conditions:
+            layers = [[(source, conditions) for source in before]]
+        else:
+            layers = self._sweep(written, before, guard, found, swept)
         for layer in layers:
             while layer and self._left > 0:
                 source, known = layer.pop()
@@ -135,6 +139,36 @@ class ReachingDefinitions:
         if self._left <= 0:
             self.complete = False
         return found
+
+    def _sweep(
+        self,
+        written: _Written,
+        before: tuple[int, ...],
+        guard: Guard | None,
+        found: set[int],
+        swept: set[int],
+    ) -> list[list[tuple[int, Conditions]]]:
+        """The part of a search without conditions; returns what is left, by number of conditions."""
+        blocks, above = written.by_block, written.writers(self._frontiers).before
+        layers: list[list[tuple[int, Conditions]]] = [[]]
+        pending = [*before]
+        while pending and len(swept) < self._left:
+            source = pending.pop()
+            if source in swept:
+                continue
+            swept.add(source)
+            own = blocks.get(source)
+            if own is None:
+                pending += above(source)
+                continue
+            left = self._collect(own, _UNCONDITIONAL, guard, found)
+            if left is None:
+                continue
+            while len(layers) <= len(left):
+                layers.append([])
+            layers[len(left)].extend([(one, left) for one in above(source) if one not in swept])
+        self._left -= len(swept)
+        return layers
 
     def _last_ones(self, written: _Written, before: tuple[int, ...]) -> set[int]:
         """The same for a register that is never written under a guard: the last write in a block covers."""
