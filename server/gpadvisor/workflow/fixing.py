@@ -44,6 +44,7 @@ Cancelled = Callable[[], bool]
 
 _MAX_TEXT: Final = 1 << 20
 _KEPT_FACTS: Final = 16
+_ERROR_SHOWN: Final = 2_000
 
 
 def find_fixes(
@@ -228,7 +229,7 @@ def check_fix(
     try:
         new = check.build(unit, edited, before if fix.flag is not None else after, flag=fix.flag)
     except SourceError as error:
-        return _does_not_compile(fix, unit, old, str(error))
+        return _does_not_compile(fix, unit, old, str(error)[:_ERROR_SHOWN])
     kernels = kernel_changes(fix, old, new, kernel)
     pattern = pattern_state(fix, old, new)
     where, built = where_changed(fix), new.built
