@@ -11,6 +11,7 @@ from gpadvisor.ide.mentions import mentions_now
 from gpadvisor.ide.options import Options, Severity, Stale
 from gpadvisor.ide.placing import PlacedFile, PlacedFinding, extent, related_now
 from gpadvisor.ide.severity import note_severity, severity
+from gpadvisor.ide.status import stale_note
 from gpadvisor.ide.values import EditorAnalysis, Finding, Freshness, KernelView, Related, ToolNote
 from gpadvisor.ide.words import EVIDENCE_WORDS, FRESHNESS_WORDS, clean, plural, shorten
 from gpadvisor.model.profile import Evidence
@@ -71,7 +72,9 @@ def diagnostics(
     left = ranked[options.max_per_file :]
     if left and shown:
         shown[-1] = _and_more(shown[-1], len(left))
-    shown += _notes(analysis.problems, file, options, text)
+    stale = stale_note(analysis, [file])
+    notes = analysis.problems if stale is None else (*analysis.problems, stale)
+    shown += _notes(notes, file, options, text)
     return tuple(sorted(shown, key=lambda one: (one.line, _LOUDNESS[one.severity], one.code, one.id)))
 
 

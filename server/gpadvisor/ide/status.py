@@ -10,11 +10,12 @@ from typing import Final
 
 from gpadvisor.ide.ledger import entry_words
 from gpadvisor.ide.placing import PlacedFile
-from gpadvisor.ide.values import EditorAnalysis, LedgerEntry, ToolNote
+from gpadvisor.ide.values import EditorAnalysis, Freshness, LedgerEntry, Place, ToolNote
 from gpadvisor.ide.words import EVIDENCE_WORDS, clean, file_name, percent, plural
 
 _AGES: Final = ((86400 * 365, "year"), (86400, "day"), (3600, "hour"), (60, "minute"))
 _DETAIL_KERNELS: Final = 5
+STALE: Final = "GPA902"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,23 +70,39 @@ def stale_share(files: Sequence[PlacedFile]) -> float | None:
 
 
 def stale_note(analysis: EditorAnalysis, files: Iterable[PlacedFile]) -> ToolNote | None:
-    """GPA902: how much of the profile still stands; None where all of it does."""
+    """GPA902: how much of the profile still stands, on the first line that does not; None if all does.
+
+    Without samples there is none: what was compiled is compiled again.
+    """
     placed = tuple(files)
-    share, findings = stale_share(placed), sum(file.stale_findings for file in placed)
-    if not findings and not share:
+    share = stale_share(placed)
+    if not share:
         return None
-    taken = (
-        f"Profile taken {analysis.collected_at[:16].replace('T', ' ')}"
-        if analysis.collected_at
-        else (f"{file_name(analysis.origin)} was taken")
+    when = _taken(analysis)
+    where = f" in {file_name(placed[0].path)}" if len(placed) == 1 else ""
+    said = (
+        f"{when}, before your last edits: {percent(1 - share)} of its samples{where} are on unchanged lines"
     )
-    said = f"{taken}, before your last edits."
-    if share is not None:
-        said += f" {percent(1 - share)} of its samples are on unchanged lines"
-        said += f"; {plural(findings, 'finding')} on edited lines." if findings else "."
-    else:
-        said += f" {plural(findings, 'finding')} on edited lines."
-    return ToolNote(code="GPA902", message=f"{said} Profile again to renew them.", place=None)
+    findings = sum(file.stale_findings for file in placed)
+    if findings:
+        said += f", and {plural(findings, 'finding')} on edited ones"
+    return ToolNote(code=STALE, message=f"{said}. Profile again to renew them.", place=_first_stale(placed))
+
+
+def _taken(analysis: EditorAnalysis) -> str:
+    if analysis.collected_at is None:
+        return f"{file_name(analysis.origin)} was taken"
+    return f"Profile taken {analysis.collected_at[:16].replace('T', ' ')}"
+
+
+def _first_stale(files: Sequence[PlacedFile]) -> Place | None:
+    """The first line of the baseline that was edited or deleted."""
+    for file in files:
+        lines = [one.data.line for one in file.lines if one.freshness is Freshness.EDITED]
+        lines += [one.data.line for one in file.deleted_lines]
+        if lines:
+            return Place(file=file.path, line=min(lines))
+    return None
 
 
 def age(collected_at: str | None, now: datetime) -> str | None:

@@ -44,13 +44,23 @@ def test_an_edited_line_says_so_and_is_faded() -> None:
     assert one.faded
     assert one.severity is Severity.INFORMATION
     assert not _shown(analysis(), EDITED, Options(stale=Stale.REMAP))[0].faded
-    assert _shown(analysis(), EDITED, Options(stale=Stale.HIDE)) == ()
+    assert [one.code for one in _shown(analysis(), EDITED, Options(stale=Stale.HIDE))] == ["GPA902"]
+
+
+def test_how_much_of_the_profile_stands_is_a_hint_on_the_first_edited_line() -> None:
+    stale = _shown(analysis(), "// new\n" + EDITED)[-1]
+    assert (stale.code, stale.severity, stale.line) == ("GPA902", Severity.HINT, 8)
+    assert "39 % of its samples in gather.cu are on unchanged lines" in stale.message
+    assert [one.code for one in _shown(analysis(), EDITED, Options(stale=Stale.REMAP))] == [
+        "GPA202",
+        "GPA902",
+    ]
 
 
 def test_a_deleted_line_keeps_its_finding_where_it_stood() -> None:
     gone = SOURCE.replace("    acc += scaled(in[j]);\n", "")
-    assert [one.line for one in _shown(analysis(), gone)] == [7]
-    assert _shown(analysis(), gone, Options(stale=Stale.HIDE)) == ()
+    assert [(one.code, one.line) for one in _shown(analysis(), gone)] == [("GPA202", 7), ("GPA902", 7)]
+    assert [one.code for one in _shown(analysis(), gone, Options(stale=Stale.HIDE))] == ["GPA902"]
 
 
 def test_evidence_and_freshness_are_tags() -> None:

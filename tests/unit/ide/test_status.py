@@ -6,7 +6,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
-from tests.editor_values import SOURCE, analysis, estimate, file_analysis, finding, kernel, placed
+from tests.editor_values import FILE, SOURCE, analysis, estimate, file_analysis, finding, kernel, placed
 
 from gpadvisor.ide.status import age, stale_note, stale_share, status
 from gpadvisor.ide.values import LedgerEntry, Place, ToolNote
@@ -68,19 +68,23 @@ def test_the_stale_note() -> None:
     assert note is not None
     assert note.code == "GPA902"
     assert note.message == (
-        "Profile taken 2026-11-21 05:02, before your last edits. 39 % of its samples are on unchanged lines; "
-        "1 finding on edited lines. Profile again to renew them."
+        "Profile taken 2026-11-21 05:02, before your last edits: 39 % of its samples in gather.cu are on "
+        "unchanged lines, and 1 finding on edited ones. Profile again to renew them."
     )
+    assert note.place == Place(file=FILE, line=7)
 
 
-def test_static_findings_can_be_stale_without_samples() -> None:
-    value = analysis(files=(file_analysis(lines=()),), collected_at=None)
-    note = stale_note(value, [placed(value, EDITED)])
-    assert note is not None
-    assert note.message.startswith(
-        "run.ncu-rep was taken, before your last edits. 1 finding on edited lines."
-    )
+def test_what_has_no_samples_is_compiled_again_and_not_stale() -> None:
+    value = analysis(files=(file_analysis(lines=()),))
+    assert stale_note(value, [placed(value, EDITED)]) is None
     assert stale_share([placed(value, EDITED)]) is None
+
+
+def test_a_profile_without_a_date_is_named() -> None:
+    value = analysis(collected_at=None)
+    note = stale_note(value, [placed(value, "")])
+    assert note is not None
+    assert note.message.startswith("run.ncu-rep was taken, before your last edits: 0 % of its samples")
 
 
 @pytest.mark.parametrize(
