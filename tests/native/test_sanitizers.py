@@ -11,7 +11,17 @@ from tests.injection import Stand, build_stand
 
 from gpadvisor.store import load_profile
 
-MODES = ("threads", "brief_threads", "destroyed", "unload", "fork_use", "runtime", "graph", "slowly")
+MODES = (
+    "threads",
+    "brief_threads",
+    "destroyed",
+    "unload",
+    "fork_use",
+    "fork_quiet",
+    "runtime",
+    "graph",
+    "slowly",
+)
 # Its shadow memory does not fit every layout of addresses.
 _PLAIN_ADDRESSES = ("setarch", "-R") if shutil.which("setarch") else ()
 

@@ -25,7 +25,7 @@ struct context {
 };
 
 static _Atomic(struct context *) contexts;
-static struct context *inherited; /* of the parent of a fork */
+static struct context *volatile inherited; /* of the parent of a fork: kept in sight of leak checkers */
 static _Atomic bool device_known[MAX_DEVICES];
 
 static struct context *find(CUcontext handle) {
