@@ -98,15 +98,22 @@ def kernel(
     nanoseconds: int = 1000,
     context: int = 1,
     device: int = 0,
+    graph: int = 0,
 ) -> bytes:
-    row = (correlation, device, context, 7, 1000, 1000 + nanoseconds, name_of(text), 0, 0, 32)
+    row = (correlation, device, context, 7, 1000, 1000 + nanoseconds, name_of(text), 0, graph, 32)
     return record(Kind.KERNEL, layout.KERNEL.pack(*row, *grid, *block, 0, 0, 0, 1024, 64, 0, 0, 0))
 
 
 def launch(
-    text: str, correlation: int, *, outer: int = 0, path: int = 0, grid: tuple[int, int, int] = (10, 1, 1)
+    text: str,
+    correlation: int,
+    *,
+    outer: int = 0,
+    path: int = 0,
+    time: int = 5,
+    grid: tuple[int, int, int] = (10, 1, 1),
 ) -> bytes:
-    row = (correlation, outer, 1, 1, 5, 0, 9, name_of(text), path, *grid, 128, 1, 1, 64, 0)
+    row = (correlation, outer, 1, 1, time, 0, 9, name_of(text), path, *grid, 128, 1, 1, 64, 0)
     return record(Kind.LAUNCH, layout.LAUNCH.pack(*row))
 
 

@@ -102,6 +102,39 @@ def test_a_runtime_calls_correlation_finds_the_launch(tmp_path: Path) -> None:
     assert [kernel.total_samples for kernel in profile.kernels] == [3]
 
 
+def test_the_nodes_of_a_graph_share_a_correlation_and_not_their_samples(tmp_path: Path) -> None:
+    profile = _profile(
+        tmp_path,
+        *(made.kernel(name, 5, graph=1) for name in ("add", "mul", "add")),
+        made.samples([(77, 0, "add", 5, 1, 3), (77, 0, "mul", 5, 1, 4), (77, 0, "shared_device", 5, 1, 9)]),
+        mode=2,
+    )
+    assert [(kernel.launch.kernel, kernel.total_samples) for kernel in profile.kernels] == [
+        ("add", 3),
+        ("mul", 4),
+    ]
+    assert profile.kernels[0].metrics["gpadvisor__launches"] == 2
+    assert ProblemCode.EXTERNAL_SAMPLES in _codes(profile)
+
+
+@pytest.mark.parametrize(("finished", "launches"), [(True, 2), (False, 3)])
+def test_a_launch_captured_into_a_graph_is_no_execution(
+    tmp_path: Path, finished: bool, launches: int
+) -> None:
+    profile = _profile(
+        tmp_path,
+        made.launch("add", 1, time=10),
+        made.launch("add", 2, time=20),  # captured: later ones are reported, this one is not
+        made.launch("add", 3, time=30),
+        made.launch("add", 4, time=40),  # of a process that was killed: not reported yet
+        made.kernel("add", 1),
+        made.kernel("add", 3),
+        finished=finished,
+    )
+    (kernel,) = profile.kernels
+    assert kernel.metrics["gpadvisor__launches"] == launches
+
+
 def test_mixed_configurations_weigh_by_time(tmp_path: Path) -> None:
     profile = _profile(
         tmp_path,

@@ -7,15 +7,18 @@ kernel, since they do not.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from gpadvisor.cubin import Cubin
+from gpadvisor.store.collection.layout import Stage
 from gpadvisor.store.collection.process import KernelRow, LaunchRow, Process
 
 GRAPH: Final = 3
+_TIMES: Final = frozenset({Stage.TIMES, Stage.DROPPED})  # reports of executions are not complete
 SERIALIZED: Final = 2
 MAX_LAUNCHES: Final = 4000
 """Beyond these, launches of one configuration from one place are added up."""
@@ -56,7 +59,7 @@ class GroupKey(NamedTuple):
     rest: tuple[object, ...]  # what tells launches of one kernel apart in serialized mode
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Group:
     """Executions that share their samples."""
 
@@ -98,11 +101,25 @@ def executions(process: Process) -> Iterator[Execution]:
         if found is not None:
             reported.add(found.correlation)
         yield _reported(kernel, found)
+    unreported_since = _unreported_since(process, reported)
     for launch in process.launches:
-        if launch.correlation not in reported and launch.correlation not in process.failed:
+        if launch.correlation in reported or launch.correlation in process.failed:
+            continue
+        if launch.kind != GRAPH and launch.name and launch.time_ns >= unreported_since:
             context = process.contexts.get(launch.context)
-            if launch.kind != GRAPH and launch.name:
-                yield _launched(launch, 0 if context is None else context.device)
+            yield _launched(launch, 0 if context is None else context.device)
+
+
+def _unreported_since(process: Process, reported: set[int]) -> float:
+    """When the reports of executions end, on the clock of the launches.
+
+    A launch before that without a report did not run: it was captured into a graph.
+    """
+    if not process.kernels or any(note.stage in _TIMES for note in process.notes):
+        return 0.0
+    if process.header.finished:
+        return math.inf
+    return max((row.time_ns for row in process.launches if row.correlation in reported), default=0.0)
 
 
 def _reported(kernel: KernelRow, launch: LaunchRow | None) -> Execution:
@@ -154,7 +171,7 @@ class Grouping:
     """The groups of one process, and where samples find theirs."""
 
     groups: dict[GroupKey, Group] = field(default_factory=dict)
-    by_correlation: dict[int, Group] = field(default_factory=dict)  # serialized mode only
+    by_correlation: dict[int, list[Group]] = field(default_factory=dict)  # serialized mode only
     by_kernel: dict[tuple[int, str, str | None], Group] = field(default_factory=dict)  # continuous mode only
 
 
@@ -177,7 +194,9 @@ def group(process: Process, cubins: Mapping[str, Cubin], sampled: frozenset[tupl
         binary, ambiguous = images.of(kernel, execution.context)
         rest: tuple[object, ...] = ()
         if process.mode == SERIALIZED:
-            rest = (number,) if single else (execution.configuration, execution.path)
+            # The nodes of a graph share the correlation id of its launch.
+            one = execution.correlations if execution.from_graph else (number,)
+            rest = one if single else (execution.configuration, execution.path)
         key = GroupKey(execution.device, kernel, binary, rest)
         found = result.groups.get(key)
         if found is None:
@@ -185,7 +204,9 @@ def group(process: Process, cubins: Mapping[str, Cubin], sampled: frozenset[tupl
         _add(found, execution, ambiguous=ambiguous)
         if process.mode == SERIALIZED:
             for correlation in execution.correlations:
-                result.by_correlation.setdefault(correlation, found)
+                entries = result.by_correlation.setdefault(correlation, [])
+                if found not in entries:
+                    entries.append(found)
         else:
             result.by_kernel.setdefault((execution.device, kernel, binary), found)
     return result

@@ -188,7 +188,9 @@ class _Builder:
 
     def _owner(self, place: Place, grouping: Grouping) -> Group | None:
         if self.process.mode == SERIALIZED:
-            return grouping.by_correlation.get(place.correlation)
+            entries = grouping.by_correlation.get(place.correlation, [])
+            same = [entry for entry in entries if entry.key.kernel == place.function]
+            return same[0] if same else entries[0] if len(entries) == 1 else None
         context = self.process.contexts.get(place.context)
         device = 0 if context is None else context.device
         for binary in (place.binary, None):
