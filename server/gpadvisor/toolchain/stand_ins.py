@@ -62,6 +62,15 @@ def write_stand_in(source: Path, text: str, folder: Path) -> Path:
     return copy
 
 
+def _beside(root: Path) -> list[str]:
+    """Names of what is in the same folder; none where that may not be read."""
+    try:
+        names = (place.name for place in root.parent.iterdir())
+        return sorted(name for name in names if root.name not in {"", name})[:MAX_BESIDE]
+    except OSError:
+        return []
+
+
 def mirror(root: Path, folder: Path, changed: Path, text: str) -> Overlay:
     """Links to everything below a folder and to what is beside it, and one file with another text.
 
@@ -69,9 +78,8 @@ def mirror(root: Path, folder: Path, changed: Path, text: str) -> Overlay:
         SourceError: the folder is too large, or the changed file is not below it.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    beside = sorted(place for place in root.parent.iterdir() if place != root)[:MAX_BESIDE]
-    for place in beside if root != root.parent else ():
-        (folder / place.name).symlink_to(place)
+    for name in _beside(root):
+        (folder / name).symlink_to(root.parent / name)
     folder /= root.name or "root"
     seen = 0
     for place, names, files in os.walk(root):

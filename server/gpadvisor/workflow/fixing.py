@@ -175,7 +175,12 @@ class _Check:
             raise SourceError(
                 f"{unit} is outside of {root}; open the folder that holds it and {self.path.name}"
             )
-        return mirror(root, folder, self.path, text)
+        try:
+            return mirror(root, folder, self.path, text)
+        except OSError as error:
+            raise SourceError(
+                f"cannot mirror {root} to try a change of {self.path.name} in it: {error.strerror}"
+            ) from error
 
     def _compile(self, unit: Path, text: str, overlay: Overlay | None, flag: str | None) -> Compiled:
         settings = compile_settings(self.request.settings)

@@ -57,8 +57,8 @@ def change(**more: Any) -> KernelChange:
             [change(local_bytes=Change(before=0, after=16), registers=Change(before=12, after=10))],
             PatternState.FEWER,
             (
-                "F2F x2 and DFMA gone on line 5, FFMA added, registers 12 to 10, bytes of local memory 0 to 16; "
-                "the pattern stands in fewer places"
+                "F2F x2 and DFMA gone on line 5, FFMA added, registers 12 to 10, bytes of local memory 0 "
+                "to 16; the pattern stands in fewer places"
             ),
         ),
         (

@@ -19,7 +19,11 @@ def test_device_functions_of_separate_compilation_come_along(monkeypatch: pytest
     asked: list[Collection[str] | None] = []
 
     def disassemble(
-        cubin: bytes, *, sections: Collection[str] | None = None, timeout_seconds: float = 0.0
+        cubin: bytes,
+        *,
+        sections: Collection[str] | None = None,
+        timeout_seconds: float = 0.0,
+        cancelled: object = None,
     ) -> Disassembly:
         asked.append(sections)
         listing = dict.fromkeys(sections or (), (SassLine(None, "EXIT", ""),))
