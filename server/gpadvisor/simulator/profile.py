@@ -7,6 +7,7 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -77,12 +78,12 @@ class Truth:
     """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Simulation:
     """The outcome of one simulated launch."""
 
     profile: KernelProfile
-    truth: Truth
+    find_truth: Callable[[], Truth]
     cycles: float | None  # of the whole launch; None where the run was cut off
     simulated_cycles: int  # of one SM, as far as simulated
     duration_seconds: float | None
@@ -90,6 +91,11 @@ class Simulation:
     instructions: int  # warp-level ones that were simulated
     blocks: int  # that were simulated
     resident_blocks: int
+
+    @cached_property
+    def truth(self) -> Truth:
+        """For tests: what really held the warps up; put together when it is first asked for."""
+        return self.find_truth()
 
     def as_profile(self, cubin: bytes | None = None, listing: bytes | None = None) -> Profile:
         """A profile of this launch alone, with the machine code where given."""
@@ -205,7 +211,7 @@ class _Outcome:
         """Everything about the run."""
         assumptions = self._assumptions()
         sections = (self.function.section,)
-        samples, truth = self._samples()
+        samples = self._samples()
         cycles = self.cycles
         seconds = None if cycles is None else cycles / self.device.clock_hz
         metrics = self._metrics(cycles)
@@ -228,7 +234,7 @@ class _Outcome:
         )
         return Simulation(
             profile=profile,
-            truth=truth,
+            find_truth=self._truth,
             cycles=cycles,
             simulated_cycles=int(self.sm.number[state.NOW]),
             duration_seconds=seconds,
@@ -240,7 +246,8 @@ class _Outcome:
 
     # ---- samples ----
 
-    def _samples(self) -> tuple[PcSamples, Truth]:
+    def _rows(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Samples as they were taken, and how often each counts."""
         rows = self.results.sample[: int(self.sm.number[state.SAMPLES])].astype(np.int64)
         repeats = self.share.repeats
         weight = np.ones(len(rows), dtype=np.int64)
@@ -250,12 +257,27 @@ class _Outcome:
             weight = np.where(
                 tail, 0 if repeats > _TAIL_REPEATS else 1, 1 if repeats > _TAIL_REPEATS else 1 + repeats
             )
+        return rows, weight
+
+    def _samples(self) -> PcSamples:
+        rows, weight = self._rows()
+        keys = np.stack([rows[:, state.S_PC], rows[:, state.S_REASON]])
+        unique, total_of, latency_of = _summed(keys, weight, weight * rows[:, state.S_LATENCY])
+        return PcSamples(
+            section=np.zeros(unique.shape[1], dtype=np.uint16),
+            pc=(unique[0] * INSTRUCTION_BYTES).astype(np.uint64),
+            reason=unique[1].astype(np.uint8),
+            total=total_of.astype(np.uint64),
+            latency=latency_of.astype(np.uint64),
+        )
+
+    def _truth(self) -> Truth:
+        rows, weight = self._rows()
         cause, late = self._late_causes(rows)
         held, sets = self._holders(rows, cause, late)
         keys = np.stack([rows[:, state.S_PC], rows[:, state.S_REASON], cause, held])
-        total, latency = weight, weight * rows[:, state.S_LATENCY]
-        unique, total_of, latency_of = _summed(keys, total, latency)
-        truth = Truth(
+        unique, total_of, latency_of = _summed(keys, weight, weight * rows[:, state.S_LATENCY])
+        return Truth(
             pc=unique[0] * INSTRUCTION_BYTES,
             reason=unique[1],
             cause=np.where(unique[2] < 0, -1, unique[2] * INSTRUCTION_BYTES),
@@ -263,15 +285,6 @@ class _Outcome:
             latency=latency_of,
             holders=tuple(sets[one] for one in unique[3].tolist()),
         )
-        unique, total_of, latency_of = _summed(keys[:2], total, latency)
-        samples = PcSamples(
-            section=np.zeros(unique.shape[1], dtype=np.uint16),
-            pc=(unique[0] * INSTRUCTION_BYTES).astype(np.uint64),
-            reason=unique[1].astype(np.uint8),
-            total=total_of.astype(np.uint64),
-            latency=latency_of.astype(np.uint64),
-        )
-        return samples, truth
 
     def _late_causes(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Causes of samples, and whose: at a barrier, what held up the last warp to come, or the barrier."""
@@ -546,9 +559,15 @@ def _summed(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Equal keys once, with their sums; rows without weight are left out."""
     kept = total > 0
-    unique, inverse = np.unique(keys[:, kept], axis=1, return_inverse=True)
-    inverse = inverse.reshape(-1)
-    count = unique.shape[1]
+    found = keys[:, kept]
+    if not found.shape[1]:
+        return found, total[kept], latency[kept]
+    # One number for each column of keys sorts many times faster than columns do.
+    least = found.min(axis=1, keepdims=True)
+    sizes = tuple((found.max(axis=1) - least[:, 0] + 1).tolist())
+    numbers, inverse = np.unique(np.ravel_multi_index(tuple(found - least), sizes), return_inverse=True)
+    unique = np.stack(np.unravel_index(numbers, sizes)) + least
+    count = len(numbers)
     return (
         unique,
         np.bincount(inverse, weights=total[kept], minlength=count).astype(np.int64),
