@@ -5,7 +5,7 @@
 #   make test      every test this machine can run
 #   make check     format, lint, types, layers, spelling, declared dependencies
 #   make bench     times against nvdisasm
-#   make validate  figures on large corpora
+#   make validate  figures on estimates, blame, architectures and large corpora
 #   make docs      writes the rules' pages from their modules
 #   make vsix      packages the VS Code extension: vscode-client/dist/gpadvisor.vsix
 #   make e2e       drives it in real VS Code; RUNS="host person" names some of the runs
@@ -75,7 +75,12 @@ docs: $(BASE)
 	$(BIN)/python -m docs.generate
 	$(BIN)/python -m docs.generate_editor
 
+# Each part tells on standard error how far it is; estimates and architectures go on where they were stopped.
 validate: $(TEST)
+	$(BIN)/python -m tests.validation.estimates
+	$(BIN)/python -m tests.validation.blame
+	$(BIN)/python -m tests.validation.real_pair
+	$(BIN)/python -m tests.validation.architectures
 	GPADVISOR_VALIDATE=1 $(BIN)/python -m pytest -n $(JOBS) -q -m validate $(ARGS)
 
 clean:
