@@ -88,13 +88,19 @@ class Server(LanguageServer):
         if stdin is None or stdout is None:
             raise ValueError("the streams are to be taken from the process first")
         self.protocol.set_writer(StdoutWriter(stdout))
+        code = 1
         try:
             asyncio.run(self._serve(StdinAsyncReader(stdin, self.thread_pool)))
-        except (BrokenPipeError, SystemExit) as end:
-            if isinstance(end, SystemExit) and end.code:
-                raise
+            code = 0
+        except SystemExit as end:
+            code = int(end.code or 0)
+        except BrokenPipeError:
+            log.info("the client is gone")
+        except BaseException as error:  # noqa: BLE001 such as a signal's: the process ends all the same
+            log.warning("ended: %s", error)
         finally:
-            self.shutdown()  # type: ignore[no-untyped-call] # the library has no types here
+            logging.shutdown()
+            os._exit(code)  # a thread waits for the client's pipe, and Python would wait for the thread
 
     async def _serve(self, reader: StdinAsyncReader) -> None:
         await run_async(threading.Event(), reader, self.protocol, log, self.report_server_error)

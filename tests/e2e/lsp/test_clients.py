@@ -16,7 +16,7 @@ from gpadvisor.lsp.capabilities import client_features
 pytestmark = [pytest.mark.toolkit, pytest.mark.nvdisasm, pytest.mark.asyncio]
 
 KERNEL = "thermal_stencil"
-NAME = "kernel.cu"
+NAME = "before.cu"
 NAMES = sorted(path.stem for path in CLIENTS.glob("*.json"))
 
 
@@ -33,7 +33,7 @@ async def test_what_the_recorded_clients_announce() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 async def test_a_client_gets_what_it_announces_and_no_more(name: str, tmp_path: Path) -> None:
-    project = make_project(tmp_path / "project", KERNEL, report=report_of(KERNEL))
+    project = make_project(tmp_path / "project", KERNEL, report=report_of(KERNEL), name=NAME)
     features = client_features(recorded(name))
     async with editor(project, name) as one:
         assert one.result is not None
@@ -51,7 +51,7 @@ async def test_a_client_gets_what_it_announces_and_no_more(name: str, tmp_path: 
         assert all(each.severity is not None for each in found)
         assert all((each.related_information is not None) <= features.related_information for each in found)
         if not features.related_information:
-            assert any("kernel.cu:" in each.message or "before.cu:" in each.message for each in found)
+            assert any("before.cu:" in each.message for each in found)
         assert all((each.code_description is not None) == features.code_description for each in found)
         assert all((each.data is not None) == features.diagnostic_data for each in found)
         await _edits_and_answers(one, name, planted)
@@ -91,7 +91,7 @@ async def _edits_and_answers(one: object, name: str, planted: int) -> None:
         return
     # It changes rounding and asks first, by a message.
     assert fix.edit is None
-    one.answer = lambda params: None
+    one.answer = lambda _params: None
     assert await one.execute(fix.command.command, *fix.command.arguments) is False
     assert not one.applied
     one.answer = lambda params: params.actions[0].title
@@ -111,7 +111,7 @@ async def test_columns_follow_the_agreed_encoding(tmp_path: Path) -> None:
     """The same expression behind the same letters, in the units of each client."""
     columns = {}
     for name in ("vscode", "neovim", "emacs"):
-        project = make_project(tmp_path / name, KERNEL)
+        project = make_project(tmp_path / name, KERNEL, name=NAME)
         text = (project / NAME).read_text(encoding="utf-8")
         planted = KERNELS[KERNEL].planted_line("def") - 1
         lines = text.splitlines(keepends=True)

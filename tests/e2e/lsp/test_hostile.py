@@ -38,7 +38,8 @@ def plant(project: Path) -> Path:
                 {
                     "directory": f"{project}",
                     "file": NAME,
-                    "command": f"{project}/evil -c {NAME}; {touch} && $({touch}) `{touch}` | sh -ccbin {project}/evil "
+                    "command": f"{project}/evil -c {NAME}; {touch} && $({touch}) `{touch}` | sh "
+                    f"-ccbin {project}/evil "
                     f"-Xcompiler '-wrapper {project}/evil' -D'X=$({touch})' --compiler-bindir={project}/g++ "
                     f"-arch=sm_80 -o 'x;{touch}' -I '$({touch})'",
                 }
