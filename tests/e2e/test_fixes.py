@@ -346,6 +346,8 @@ def test_values_after_a_fix(name: str, code: str, change: str, same: bool, tmp_p
         found = find_fixes(path, text, [finding(code, line)], request=request_for(path.parent))
         text = next((apply_edits(text, fix.edits) for fix in found if fix.change == change), text)
     assert text != start
+    for shared in (one for one in FOLDER.iterdir() if one.is_file()):  # what references include
+        shutil.copy(shared, tmp_path)
     results = []
     for folder, content in (("whole", whole), ("fixed", text)):
         shutil.copytree(FOLDER / name, tmp_path / folder)
