@@ -15,7 +15,7 @@ from gpadvisor.blamer.coverage import Links, combined, coverage
 from gpadvisor.blamer.edges import Edges
 from gpadvisor.blamer.graph import FunctionGraph
 from gpadvisor.blamer.in_flight import drain_stall, fence_stall
-from gpadvisor.blamer.observe import Observed, issues, observe
+from gpadvisor.blamer.observe import Observed, cycles_per_sample, issues, observe
 from gpadvisor.blamer.pruning import is_memory_source
 from gpadvisor.blamer.rules import DEFAULT_RULES, BlameRules
 from gpadvisor.blamer.scoreboard_stalls import by_hardware
@@ -78,6 +78,7 @@ class _Attribution:
         self._reasons = profile.reasons
         self._observed = observe(program, profile)
         self._issues = issues(program, profile, self._observed)
+        self._cycles_per_sample = cycles_per_sample(self._observed, self._reasons, self._issues)
         self._rows: list[Row] = []
         self._edges = Edges()
         self._coverage: list[tuple[int, int, int]] = []
@@ -113,7 +114,7 @@ class _Attribution:
                 int(observed.latency[row]),
             )
         graph = FunctionGraph(function, self._machine, self._issues[function.id], frozenset(stalls))
-        work = _FunctionWork(graph, self._rules, self._reasons, stalls)
+        work = _FunctionWork(graph, self._rules, self._reasons, stalls, self._cycles_per_sample)
         work.run(self._own_time(function))
         self._rows.extend(work.rows)
         self._edges.add(graph, [result for _, result in work.results])
@@ -169,8 +170,10 @@ class _FunctionWork:
         rules: BlameRules,
         reasons: tuple[StallReason, ...],
         stalls: Mapping[int, _Stalls],
+        cycles_per_sample: float,
     ) -> None:
         self._graph, self._rules, self._reasons, self._stalls = graph, rules, reasons, stalls
+        self._cycles_per_sample = cycles_per_sample
         self.rows: list[Row] = []
         self.results: list[tuple[int, UseResult]] = []
 
@@ -190,7 +193,9 @@ class _FunctionWork:
             spent = self._spent(own)
             for use, index in late:
                 warpgroup = self._reasons[index].name == "warpgroup_arrive"
-                self._take(use, synchronization_stall(self._graph, use, index, spent, warpgroup=warpgroup))
+                waited = self._stalls[use].by_reason[index][0] * self._cycles_per_sample
+                result = synchronization_stall(self._graph, use, index, spent, waited, warpgroup=warpgroup)
+                self._take(use, result)
 
     def _results(self, use: int, reasons: Mapping[int, StallReason]) -> Iterable[UseResult]:
         graph, rules = self._graph, self._rules

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +14,7 @@ from gpadvisor.model.ids import INSTRUCTION_BYTES, FunctionId
 from gpadvisor.model.instruction import OpcodeClass
 from gpadvisor.model.profile import EXTERNAL, KernelProfile, PcSamples
 from gpadvisor.model.program import Function, Program
-from gpadvisor.model.stalls import StallClass
+from gpadvisor.model.stalls import StallClass, StallReason
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -138,3 +139,15 @@ def issues(
         rows = np.flatnonzero((function == at) & (index != NO_INDEX))
         np.add.at(column, index[rows], values[rows])
     return weights
+
+
+def cycles_per_sample(
+    observed: Observed, reasons: Sequence[StallReason], weights: Mapping[FunctionId, NDArray[np.int64]]
+) -> float:
+    """How many cycles of a warp one sample stands for; 0 where none issued.
+
+    A warp issues for one cycle per instruction, so the samples of warps that issued stand for all issues.
+    """
+    issued = np.array([reason.stall_class is StallClass.ISSUED for reason in reasons], dtype=bool)
+    samples = int(observed.samples[issued[observed.reason]].sum()) if len(issued) else 0
+    return sum(int(column.sum()) for column in weights.values()) / samples if samples else 0.0

@@ -3,7 +3,7 @@
 
 A warp waits at a barrier for the warps that are not there yet. What those are doing is in the profile: the
 samples taken between the previous barrier and this one. The wait goes to the causes of those samples, of the
-late ones above all.
+late ones above all; to the barrier itself as much as it takes when nobody is late.
 
 Differs from GPA: the paper attributes such stalls to the barrier alone, its code to the instruction before by
 address. Neither says what to change.
@@ -23,6 +23,8 @@ from gpadvisor.model.program import Function
 
 BARRIERS: Final = frozenset({OpcodeClass.BARRIER, OpcodeClass.CLUSTER_BARRIER})
 _GROUP_OPCODES: Final = frozenset({"WARPGROUP", "WARPGROUPSET"})
+_BARRIER_CYCLES: Final = 20
+"""Cycles that a barrier takes when all warps come at once: an assumption."""
 _MAX_SHOWN: Final = 16
 _MIN_SHARE: Final = 0.05
 """A cause with less than this share of the slow side's time is not named."""
@@ -40,7 +42,7 @@ def barrier_of(graph: FunctionGraph, use: int, *, warpgroup: bool) -> int | None
 
 
 def synchronization_stall(
-    graph: FunctionGraph, use: int, reason: int, spent: Spent, *, warpgroup: bool
+    graph: FunctionGraph, use: int, reason: int, spent: Spent, waited_cycles: float, *, warpgroup: bool
 ) -> UseResult:
     """Sources of a barrier stall.
 
@@ -49,14 +51,19 @@ def synchronization_stall(
         use: the sampled instruction.
         reason: index of its stall reason.
         spent: where the samples of other reasons went.
+        waited_cycles: of all warps together; 0 where that is not known.
         warpgroup: the stall is for the warps of a warpgroup.
     """
     barrier = barrier_of(graph, use, warpgroup=warpgroup)
     if barrier is None:
         return UseResult((), {reason: UNATTRIBUTED})
     slow = slow_side(graph, barrier, spent)
-    if not slow and barrier != use:
-        slow = {barrier: 1.0}
+    if barrier != use:
+        own = _own_share(graph, barrier, waited_cycles) if slow else 1.0
+        everything = sum(slow.values())
+        slow = {cause: (1 - own) * weight / everything for cause, weight in slow.items()}
+        if own:
+            slow[barrier] = own
     edges = [Edge(definition, use, DependencyKind.SYNCHRONIZATION, ()) for definition in slow]
     if not edges:
         return UseResult((), {reason: UNATTRIBUTED})
@@ -66,6 +73,12 @@ def synchronization_stall(
     # Time is shared out as it was spent: the weight of each cause stands for Eq. 1's.
     sources = tuple(Source(edge, DependencyClass.SYNCHRONIZATION, 1, slow[edge.definition]) for edge in edges)
     return UseResult(tuple(edges), {reason: Found(sources)})
+
+
+def _own_share(graph: FunctionGraph, barrier: int, waited_cycles: float) -> float:
+    """How much of the waiting there would be with nobody late: the barrier's own latency, for each warp."""
+    least = _BARRIER_CYCLES * int(graph.issues[barrier])
+    return min(1.0, least / waited_cycles) if waited_cycles else 0.0
 
 
 def slow_side(graph: FunctionGraph, barrier: int, spent: Spent) -> dict[int, float]:

@@ -278,6 +278,16 @@ def test_what_only_some_warps_do_before_a_barrier_takes_them_longer() -> None:
     assert blamed(few, "barrier")[3][1] == 356
 
 
+@pytest.mark.parametrize(("waiting", "own"), [(3200, 1600), (1000, 1000), (32000, 1600)])
+def test_a_barrier_takes_its_time_when_nobody_is_late(waiting: int, own: int) -> None:
+    samples = {(1, "long_scoreboard"): 90, (3, "barrier"): waiting} | {
+        (at, "selected"): 80 for at in range(5)
+    }
+    found = blamed(blame_text(BARRIER, samples, counts=dict.fromkeys(range(5), 80)), "barrier")
+    assert found[2] == ("synchronization", own)  # 20 cycles for each of 80 warps, a sample stands for one
+    assert sum(count for _, count in found.values()) == waiting
+
+
 def test_thinly_spread_time_stands_under_the_barrier() -> None:
     lines = [f"FADD R{at}, R60, R61" for at in range(40)]
     text = "\n".join([*lines, "BAR.SYNC.DEFER_BLOCKING 0x0", "EXIT"])
