@@ -10,9 +10,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from gpadvisor.store import load_profile, write_snapshot
 from tests.injection import LAUNCH_SAMPLES, Stand
 from tests.kernels import compile_text, nvdisasm_path, nvrtc_available
+
+from gpadvisor.store import load_profile, write_snapshot
 
 SOURCE = """
 extern "C" __global__ void alpha(const float *in, float *out, int n) {
