@@ -188,6 +188,40 @@ def test_sectors_follow_from_the_addresses(stride: int, sectors: int) -> None:
     assert metric.value.tolist() == [sectors]
 
 
+@pytest.mark.parametrize(("stride", "lines"), [(1, 1), (2, 2), (8, 8), (32, 32), (0, 1)])
+def test_each_line_that_a_request_touches_is_a_pass_through_l1(stride: int, lines: int) -> None:
+    simulation = run_text(_STRIDED, {0: 0, 4: 0x10, 8: stride})
+    assert simulation.profile.pc_metrics["memory_l1_tag_requests_global"].value.tolist() == [lines]
+
+
+def test_a_barrier_of_a_single_warp_costs_time() -> None:
+    text = """
+extern "C" __global__ void k(float* x, int n) {
+    __shared__ volatile float s[32];
+    float v = x[threadIdx.x];
+#pragma unroll 1
+    for (int i = 0; i < n; ++i) { s[threadIdx.x] = v; BARRIER; v += 1.0f; }
+    x[threadIdx.x] = v;
+}
+"""
+    arguments = {0: 0, 4: 0x10, 8: 200}
+    block, warp = (
+        run_text(text.replace("BARRIER", barrier), arguments)
+        for barrier in ("__syncthreads()", "__syncwarp()")
+    )
+    assert block.cycles is not None
+    assert warp.cycles is not None
+    assert block.cycles > warp.cycles
+    assert reasons(block)["barrier"] > 0 == reasons(warp)["barrier"]
+
+
+def test_traffic_behind_l1_is_counted_for_the_whole_grid() -> None:
+    metrics = run_text(_STRIDED, {0: 0, 4: 0x10, 8: 8}, grid=40, l2_hit_rate=0.0).profile.metrics
+    assert metrics["lts__t_sectors_srcunit_tex.sum"] == pytest.approx(40 * 32)
+    assert metrics["dram__sectors_write.sum"] == pytest.approx(40 * 32)
+    assert metrics["dram__sectors_read.sum"] == 0.0
+
+
 @pytest.mark.parametrize(("stride", "ways"), [(1, 1), (2, 2), (32, 32)])
 def test_bank_conflicts_follow_from_the_addresses(stride: int, ways: int) -> None:
     simulation = run_text(_CONFLICTS, {0: 0, 4: 0x10, 8: stride})
