@@ -11,7 +11,7 @@ from gpadvisor.ide.mentions import mentions_now
 from gpadvisor.ide.options import Options, Severity, Stale
 from gpadvisor.ide.placing import PlacedFile, PlacedFinding, extent, related_now
 from gpadvisor.ide.severity import note_severity, severity
-from gpadvisor.ide.status import stale_note
+from gpadvisor.ide.status import STALE, stale_note
 from gpadvisor.ide.values import EditorAnalysis, Finding, Freshness, KernelView, Related, ToolNote
 from gpadvisor.ide.words import EVIDENCE_WORDS, FRESHNESS_WORDS, clean, plural, shorten
 from gpadvisor.model.profile import Evidence
@@ -150,6 +150,7 @@ def _notes(
         if loudness is Severity.OFF:
             continue
         line, freshness = file.map.now(note.place.line)
+        edited = freshness is Freshness.EDITED and note.code != STALE
         start, end = extent(lines[line - 1] if line <= len(lines) else "", None)
         found.append(
             Shown(
@@ -162,7 +163,7 @@ def _notes(
                 end=end,
                 message=clean(note.message),
                 related=(),
-                faded=freshness is Freshness.EDITED and options.stale is Stale.DIM,
+                faded=edited and options.stale is Stale.DIM,
             )
         )
     return found
