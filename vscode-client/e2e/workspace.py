@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -23,7 +24,7 @@ GATHER = {"_Z6gatherILi1EEvPKfPKiPfi": ("gather<1>", 8), "_Z6gatherILi4EEvPKfPKi
 def main(folder: Path) -> None:
     """Fill a folder; the same bytes every time."""
     folder.mkdir(parents=True, exist_ok=True)
-    stencil = KERNELS["thermal_stencil"].source().read_text(encoding="utf-8")
+    stencil = re.sub(r" *// planted: .*", "", KERNELS["thermal_stencil"].source().read_text(encoding="utf-8"))
     texts = {path.name: path.read_text(encoding="utf-8") for path in sorted((HERE / "sources").glob("*.cu"))}
     texts["thermal_stencil.cu"] = stencil
     for name, text in texts.items():

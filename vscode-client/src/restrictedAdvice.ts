@@ -39,7 +39,9 @@ export class RestrictedAdvice implements vscode.Disposable {
       for (const finding of await findingsIn(file)) {
         const uri = await locate(finding.path, file);
         if (uri !== undefined) {
-          found.set(uri.toString(), [...(found.get(uri.toString()) ?? []), diagnostic(finding)]);
+          const document = await vscode.workspace.openTextDocument(uri);
+          const line = document.lineAt(Math.min(finding.line, document.lineCount - 1));
+          found.set(uri.toString(), [...(found.get(uri.toString()) ?? []), diagnostic(finding, line)]);
         }
       }
     }
@@ -79,9 +81,9 @@ async function locate(path: string, advice: vscode.Uri): Promise<vscode.Uri | un
   return undefined;
 }
 
-function diagnostic(finding: PlainFinding): vscode.Diagnostic {
+function diagnostic(finding: PlainFinding, line: vscode.TextLine): vscode.Diagnostic {
   const severity = finding.hint ? vscode.DiagnosticSeverity.Hint : vscode.DiagnosticSeverity.Information;
-  const range = new vscode.Range(finding.line, 0, finding.line, Number.MAX_SAFE_INTEGER);
+  const range = line.range.with({ start: line.range.start.translate(0, line.firstNonWhitespaceCharacterIndex) });
   const made = new vscode.Diagnostic(range, finding.message, severity);
   made.source = "gpadvisor";
   made.code = finding.code;

@@ -19,7 +19,11 @@ export function registerSample(context: vscode.ExtensionContext, session: Sessio
     if (source === undefined) {
       throw new Error(`${folder.fsPath} has no source; install the extension again`);
     }
-    await vscode.window.showTextDocument(vscode.Uri.joinPath(folder, source), { preview: false });
+    const document = await vscode.workspace.openTextDocument(vscode.Uri.joinPath(folder, source));
+    const loop = document.positionAt(Math.max(0, document.getText().indexOf("for (")));
+    const selection = new vscode.Range(loop, loop);
+    const editor = await vscode.window.showTextDocument(document, { preview: false, selection });
+    editor.revealRange(selection, vscode.TextEditorRevealType.InCenter);
     if (session.client === undefined) {
       await session.start();
     }

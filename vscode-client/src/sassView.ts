@@ -61,7 +61,7 @@ export class SassView implements vscode.Disposable {
       return;
     }
     const line = typeof at === "number" ? at : (editor?.selection.active.line ?? 0);
-    const uri = vscode.Uri.from({ scheme: SCHEME, path: `${vscode.Uri.parse(source).path}.sass` });
+    const uri = vscode.Uri.from({ scheme: SCHEME, path: `${vscode.Uri.parse(source).path} (SASS)` });
     if (!(await this.#load(uri, { uri: source, line }))) {
       return;
     }

@@ -57,7 +57,7 @@ function findingsOf(kernel: unknown, suggestion: unknown, local: ReadonlyMap<str
   }
   const said = [
     `${words(field(suggestion, "name"))}:`,
-    words(field(suggestion, "title")),
+    `${words(field(suggestion, "title"))}.`,
     estimate(field(suggestion, "speedup")),
     `[${[evidence, words(field(kernel, "name")), "converted advice"].filter(Boolean).join(", ")}]`,
   ];
@@ -91,7 +91,7 @@ function placeOf(code: unknown): Place | undefined {
 
 function estimate(speedup: unknown): string {
   const [low, high] = [field(speedup, "low"), field(speedup, "high")];
-  return typeof low === "number" && typeof high === "number" ? `${low.toFixed(2)}-${high.toFixed(2)}x.` : "";
+  return typeof low === "number" && typeof high === "number" ? `Estimated ${low.toFixed(2)}-${high.toFixed(2)}x.` : "";
 }
 
 function field(value: unknown, name: string): unknown {

@@ -49,13 +49,17 @@ export function layOut(result: SassResult): SassDocument {
 }
 
 function heading(result: SassResult): string[] {
-  const known = [result.title, result.arch, result.evidence].filter((part) => part !== null && part !== "");
+  const arch = result.arch !== null && result.title.includes(result.arch) ? null : result.arch;
+  const known = [result.title, arch, result.evidence].filter((part) => part !== null && part !== "");
   const lines = [`// ${known.join(", ")}`];
   if (result.message !== null) {
     lines.push(`// ${result.message}`);
   }
   if (result.rows.some((row) => row.share !== null)) {
-    lines.push("// share of samples, <samples elsewhere that wait for it, address, instruction ; control code, what it waits for");
+    lines.push(
+      "// share of samples, <samples elsewhere that wait for it, address, instruction",
+      "// ; control code, stall with most samples <- the instruction that it is blamed on",
+    );
   }
   return lines;
 }
