@@ -70,6 +70,7 @@ e2e: $(TEST)
 
 bench: $(TEST)
 	$(BIN)/python -m bench $(ARGS)
+	$(BIN)/python -m bench.editor
 
 docs: $(BASE)
 	$(BIN)/python -m docs.generate

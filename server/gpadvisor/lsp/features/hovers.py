@@ -14,7 +14,8 @@ from gpadvisor.lsp.workspace import View, file_path
 if TYPE_CHECKING:
     from gpadvisor.lsp.server import Server
 
-_MARKS: Final = re.compile(r"\*\*|(?<!\\)`|\\(?=[\\`*_{}\[\]<>#|~!])|\[([^\]]*)\]\([^)]*\)")
+_LINK: Final = re.compile(r"\[([^\]]*)\]\([^)]*\)")
+_MARKS: Final = re.compile(r"\*\*|(?<!\\)`|\\(?=[\\`*_{}\[\]<>#|~!])")
 
 
 def register(server: Server) -> None:
@@ -41,7 +42,7 @@ def _answer(server: Server, view: View, line: int) -> lsp.Hover | None:
         return None
     text, kind = "\n\n---\n\n".join(said), lsp.MarkupKind.Markdown
     if not server.session.client.markdown:
-        text, kind = _MARKS.sub(lambda found: found.group(1) or "", text), lsp.MarkupKind.PlainText
+        text, kind = _MARKS.sub("", _LINK.sub(r"\1", text)), lsp.MarkupKind.PlainText
     converter = server.session.publisher.converter()
     extent = converter.range(view.text, line, 0, len(view.text.line(line - 1)))
     return lsp.Hover(contents=lsp.MarkupContent(kind=kind, value=text), range=extent)
