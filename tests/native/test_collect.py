@@ -9,7 +9,8 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -234,7 +235,9 @@ print(collection.ending.value, collection.status, collection.launches, flush=Tru
 """
 
 
-def test_ctrl_c_at_a_terminal_goes_to_the_application(stand: Stand, tmp_path: Path) -> None:
+@pytest.fixture
+def at_a_terminal(stand: Stand, tmp_path: Path) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
+    """A profiler in the foreground of a terminal whose application waits, and the terminal's other end."""
     master, slave = pty.openpty()
     arguments = [
         stand.host,
@@ -254,11 +257,43 @@ def test_ctrl_c_at_a_terminal_goes_to_the_application(stand: Stand, tmp_path: Pa
         env=environment,
     )
     os.close(slave)
-    seen = _read_until(master, b"ready")
+    try:
+        _read_until(master, b"ready")
+        yield process, master
+    finally:
+        process.kill()
+        process.wait()
+        os.close(master)
+
+
+def test_ctrl_c_at_a_terminal_goes_to_the_application(
+    at_a_terminal: tuple[subprocess.Popen[bytes], int],
+) -> None:
+    process, master = at_a_terminal
     os.write(master, b"\x03")
-    seen += _read_until(master, b"interrupted -2 30")
-    assert process.wait(30) == 0, seen
-    os.close(master)  # only now: a terminal that goes away hangs its session up
+    _read_until(master, b"interrupted -2 30")
+    assert process.wait(30) == 0
+
+
+def test_ctrl_z_stops_both_and_they_go_on_together(
+    at_a_terminal: tuple[subprocess.Popen[bytes], int], stand: Stand
+) -> None:
+    process, master = at_a_terminal
+    (application,) = _alive(stand)
+    os.write(master, b"\x1a")
+    _, status = os.waitpid(process.pid, os.WUNTRACED)
+    assert os.WIFSTOPPED(status)
+    assert _state(application) == "T"
+    process.send_signal(signal.SIGCONT)
+    while _state(application) == "T":
+        time.sleep(0.01)
+    os.write(master, b"\x03")  # the terminal is the application's again
+    _read_until(master, b"interrupted -2 30")
+    assert process.wait(30) == 0
+
+
+def _state(process: int) -> str:
+    return Path(f"/proc/{process}/stat").read_text("ascii").rpartition(")")[2].split()[0]
 
 
 # Makes the terminal the session's own, as a login shell does.
