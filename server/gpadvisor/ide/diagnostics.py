@@ -12,7 +12,15 @@ from gpadvisor.ide.options import Options, Severity, Stale
 from gpadvisor.ide.placing import PlacedFile, PlacedFinding, extent, related_now
 from gpadvisor.ide.severity import note_severity, severity
 from gpadvisor.ide.status import STALE, stale_note
-from gpadvisor.ide.values import EditorAnalysis, Finding, Freshness, KernelView, Related, ToolNote
+from gpadvisor.ide.values import (
+    EditorAnalysis,
+    Finding,
+    Freshness,
+    KernelView,
+    Place,
+    Related,
+    ToolNote,
+)
 from gpadvisor.ide.words import EVIDENCE_WORDS, FRESHNESS_WORDS, clean, plural, shorten
 from gpadvisor.model.profile import Evidence
 from gpadvisor.source.line_map import split_lines
@@ -128,7 +136,7 @@ def _shown(
         start=placed.start,
         end=placed.end,
         message=mentions_now(message(finding, placed.freshness, kernel), own, known),
-        related=related_now(finding.related, known),
+        related=related_now(finding.related, known, Place(file=file.path, line=finding.line)),
         faded=edited and options.stale is Stale.DIM,
     )
 

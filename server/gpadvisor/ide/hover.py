@@ -15,6 +15,7 @@ from gpadvisor.ide.placing import PlacedFile, PlacedFinding, PlacedLine, place_n
 from gpadvisor.ide.values import (
     BaselineKind,
     EditorAnalysis,
+    Finding,
     Freshness,
     KernelView,
     LedgerEntry,
@@ -77,23 +78,26 @@ def hover(
     if not found and not data:
         return None
     found.sort(key=_rank)
-    now = _Now(file=file, files=files)
+    now = _Now(file=file, files=files, kernels=kernels, shown=shown, options=options)
     leader = _leader(found, data, kernels)
     return _fitted(
-        head=[_head(found[0], kernels, options)] if found else [],
+        head=[_head(found[0], now)] if found else [],
         table=_table(data, kernels, now),
         reasons=_reasons(found[0], history, now) if found else [],
-        others=[_other(one, kernels, options, now) for one in found[1:_FINDINGS]],
+        others=[_other(one, now) for one in found[1:_FINDINGS]],
         closing=_closing(found, data, leader, analysis, now),
     )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Now:
-    """Where things stand today."""
+    """Where things stand today, and what is wanted."""
 
     file: PlacedFile
     files: Mapping[str, PlacedFile]
+    kernels: Mapping[str, KernelView]
+    shown: frozenset[str]  # mangled names of the chosen kernels
+    options: Options
 
     def place(self, then: Place) -> Place:
         return place_now(then, {**self.files, self.file.path: self.file})
@@ -118,19 +122,19 @@ def _leader(
     return kernels.get(max(data, key=lambda one: one.data.samples).data.kernel)
 
 
-def _head(placed: PlacedFinding, kernels: Mapping[str, KernelView], options: Options) -> str:
+def _head(placed: PlacedFinding, now: _Now) -> str:
     finding = placed.finding
-    page = options.page(finding.code, finding.slug)
+    page = now.options.page(finding.code, finding.slug)
     title = f"**{finding.code} {escape(finding.name)}**"
     head = f"[{title}]({page})" if page is not None else title
-    return f"{head}: {_gain(placed, kernels.get(finding.kernel))}"
+    return f"{head}: {_gain(finding, now)}"
 
 
-def _other(placed: PlacedFinding, kernels: Mapping[str, KernelView], options: Options, now: _Now) -> str:
+def _other(placed: PlacedFinding, now: _Now) -> str:
     """Another finding on the line, in one line."""
     finding = placed.finding
     text = finding.advice if finding.suppressed is None else f"suppressed: {finding.suppressed}"
-    return f"{_head(placed, kernels, options)}. {now.text(text, _ADVICE // 2, finding.scope)}"
+    return f"{_head(placed, now)}. {now.text(text, _ADVICE // 2, finding.scope)}"
 
 
 def _reasons(placed: PlacedFinding, history: Sequence[LedgerEntry], now: _Now) -> list[str]:
@@ -152,15 +156,17 @@ def _reasons(placed: PlacedFinding, history: Sequence[LedgerEntry], now: _Now) -
     return lines
 
 
-def _gain(placed: PlacedFinding, kernel: KernelView | None) -> str:
-    finding = placed.finding
-    name = code(finding.kernel_name)
-    if finding.speedup is None:
+def _gain(finding: Finding, now: _Now) -> str:
+    """The range for the kernel that is shown, where it has a part in this, else for the leading one."""
+    parts = sorted(finding.parts, key=lambda one: one.kernel not in now.shown)[:1]
+    part = parts[0] if parts else None
+    if part is None or part.speedup is None:
         kind = "a note" if finding.samples else f"{EVIDENCE_WORDS[finding.evidence]} finding"
-        return f"{kind} for {name}, without an estimate"
-    text = f"{span(finding.speedup)}, expected {factor(finding.speedup.expected)}, for {name}"
-    part = finding.parts[0] if finding.parts else None
-    whole = None if part is None else part.program_speedup
+        name = finding.kernel_name if part is None else part.kernel_name
+        return f"{kind} for {code(name)}, without an estimate"
+    name = code(part.kernel_name)
+    text = f"{span(part.speedup)}, expected {factor(part.speedup.expected)}, for {name}"
+    kernel, whole = now.kernels.get(part.kernel), part.program_speedup
     if kernel is not None and kernel.time_share is not None and whole is not None:
         text += f" ({percent(kernel.time_share)} of GPU time: {span(whole)} of the whole)"
     return text

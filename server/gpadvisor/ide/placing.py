@@ -271,15 +271,18 @@ def place_now(place_then: Place, files: Mapping[str, PlacedFile]) -> Place:
     return place_then if file is None else replace(place_then, line=file.map.now(place_then.line)[0])
 
 
-def related_now(related: Sequence[Related], files: Mapping[str, PlacedFile]) -> tuple[Related, ...]:
-    """Related places in today's texts; one whose line was edited says so."""
-    return tuple(_related_now(entry, files) for entry in related)
+def related_now(
+    related: Sequence[Related], files: Mapping[str, PlacedFile], own: Place | None = None
+) -> tuple[Related, ...]:
+    """Related places in today's texts; one whose line was edited says so, but for the ``own`` line."""
+    return tuple(_related_now(entry, files, own) for entry in related)
 
 
-def _related_now(entry: Related, files: Mapping[str, PlacedFile]) -> Related:
+def _related_now(entry: Related, files: Mapping[str, PlacedFile], own: Place | None) -> Related:
     file = files.get(entry.place.file)
     if file is None:
         return entry
     line, freshness = file.map.now(entry.place.line)
-    said = f"{entry.message} (edited since the profile)" if freshness is Freshness.EDITED else entry.message
+    edited = freshness is Freshness.EDITED and entry.place != own
+    said = f"{entry.message} (edited since the profile)" if edited else entry.message
     return Related(place=replace(entry.place, line=line), message=said)

@@ -73,14 +73,14 @@ class Finding:
     leads: bool  # the heaviest line of its suggestion, which the advice is about first
     line: int
     token: str | None  # the source expression that the finding is about, where one is known
-    kernel: str  # mangled; of the part with the most samples
+    kernel: str  # mangled; of the part that takes most of the GPU's time here
     kernel_name: str  # short and demangled
     evidence: Evidence
     samples: int  # matched on this line, over all parts
     importance: float | None  # share of the first part's samples matched on this line; None without samples
     matched: float | None  # the same on all lines of the suggestion
     speedup: Estimate | None  # of the whole suggestion, all its lines together; None for static ones, notes
-    parts: tuple[FindingPart, ...]  # most samples first, the first one is ``kernel``
+    parts: tuple[FindingPart, ...]  # most of the GPU's time first, the first one is ``kernel``
     related: tuple[Related, ...]  # most samples first, at most five
     scope: Place | None  # head of the loop that the suggestion is about
     suppressed: str | None = None  # the reason given in the source

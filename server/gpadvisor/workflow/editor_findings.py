@@ -111,13 +111,20 @@ def findings(kernels: Sequence[KernelInput], sources: FindingSources) -> Found:
     for (code, place), shared in sorted(
         parts.items(), key=lambda item: (_place_order(item[0][1]), item[0][0])
     ):
-        shared.sort(key=lambda part: (-part.site.samples, part.rank, -part.kernel.total, part.kernel.name))
+        shared.sort(key=_weight)
         finding = _finding(place, shared, sources, _identity(place, shared, sources, seen))
         by_file.setdefault(place.file, []).append(finding)
         for part in shared:
             if part.rank == 0:
                 leading[part.kernel.kernel, code] = finding.id
     return Found(by_file=by_file, leading=leading)
+
+
+def _weight(part: _Part) -> tuple[float, int, int, str]:
+    """Parts by how much of the GPU's time they are, else by samples."""
+    share = part.site.samples / part.kernel.total if part.kernel.total else 0.0
+    time = part.kernel.advised.advice.time_share or 0.0
+    return -share * time, -part.site.samples, part.rank, part.kernel.name
 
 
 def _place_order(place: Place) -> tuple[str, int]:

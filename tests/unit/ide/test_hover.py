@@ -3,9 +3,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from tests.editor_values import (
     FILE,
+    FOUR,
     HEADER,
     SOURCE,
     analysis,
@@ -168,11 +171,31 @@ def test_no_hover_is_longer_than_the_limit() -> None:
     assert len(text) < 4_000
 
 
+def test_the_chosen_instantiation_has_its_own_range() -> None:
+    one = finding()
+    four = replace(one.parts[0], kernel=FOUR, kernel_name="gather<4>", speedup=estimate(1.5, 1.6, 1.7))
+    value = analysis(
+        kernel(),
+        kernel(kernel=FOUR, name="gather<4>", time_share=0.09),
+        files=(file_analysis(findings=(replace(one, parts=(one.parts[0], four)),)),),
+    )
+    leading, chosen = _hover(value), _hover(value, options=Options(chosen={"gather": FOUR}))
+    assert leading is not None
+    assert chosen is not None
+    assert leading.startswith(
+        "**GPA202 Code Reordering**: 1.12x-1.19x, expected 1.15x, for `gather<1>` (34 %"
+    )
+    assert chosen.startswith(
+        "**GPA202 Code Reordering**: 1.50x-1.70x, expected 1.60x, for `gather<4>` (9.0 %"
+    )
+
+
 def test_names_cannot_write_markdown() -> None:
     evil = "](command:evil) <img> `x` |"
+    part = replace(finding().parts[0], kernel_name=evil)
     value = analysis(
         kernel(name=evil, verdict=evil, device=evil),
-        files=(file_analysis(findings=(finding(kernel_name=evil, message=evil, advice=evil, name=evil),)),),
+        files=(file_analysis(findings=(finding(parts=(part,), message=evil, advice=evil, name=evil),)),),
     )
     text = _hover(value)
     assert text is not None

@@ -118,7 +118,7 @@ def test_instantiations_fold_into_one_finding_for_each_line_and_rule(templates: 
     folded = [finding for finding in _findings(templates) if len(finding.parts) == 2]
     assert folded
     for finding in folded:
-        assert finding.parts[0].samples >= finding.parts[1].samples
+        assert finding.kernel_name == "gather<1>"  # has 90 % of the time, if not of the samples
         assert finding.kernel == finding.parts[0].kernel
         assert finding.samples == sum(part.samples for part in finding.parts)
         assert f"Also in {finding.parts[1].kernel_name}" in finding.message
