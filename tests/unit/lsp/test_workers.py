@@ -73,11 +73,9 @@ JOBS |= {"break": break_, "linger": linger}
 def start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Workers with jobs of ours, which do what no job should."""
     (tmp_path / "odd_jobs.py").write_text(JOBS, encoding="utf-8")
-    code = workers._START.replace(
-        "from gpadvisor.lsp.worker",
-        f"sys.path.insert(0, {str(tmp_path)!r}); import odd_jobs; sys.modules['gpadvisor.lsp.jobs'] = odd_jobs;"
-        "from gpadvisor.lsp.worker",
-    )
+    ours = f"sys.path.insert(0, {str(tmp_path)!r}); import odd_jobs; "
+    ours += "sys.modules['gpadvisor.lsp.jobs'] = odd_jobs; from gpadvisor.lsp.worker"
+    code = workers._START.replace("from gpadvisor.lsp.worker", ours)
     monkeypatch.setattr(workers, "_START", code)
 
 
