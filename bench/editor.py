@@ -150,7 +150,7 @@ def main(rounds: int) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     sources = [KERNELS["thermal_stencil"].source().read_text(encoding="utf-8")]
-    sources += [cuda_source(Size(instructions=size, kernels=1)) for size in (5_000, 20_000)]
+    sources += [cuda_source(Size(instructions=size, kernels=1)) for size in (1_000, 5_000)]
     compile_text(sources[0], NAME, "sm_80")
     print(f"{platform.machine()}, {os.cpu_count()} CPUs, Python {platform.python_version()}\n")
     print("| source | compile + disassembly | save to diagnostics | ratio |\n|---|---:|---:|---:|")

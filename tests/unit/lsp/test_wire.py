@@ -42,5 +42,5 @@ def test_analyses_survive_the_pipe() -> None:
     values = (part, related, Evidence.MEASURED)
     sent = json.loads(json.dumps(to_json(values)))
     assert from_json(sent, tuple[FindingPart, Related, Evidence]) == values
-    with pytest.raises(Exception, match="origin"):
+    with pytest.raises(Exception, match="EditorAnalysis"):
         from_json({}, EditorAnalysis)
