@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -32,6 +33,32 @@ def test_addresses_and_counts_of_all_sizes() -> None:
     assert found.ids.tolist() == BIG
     assert found.values.tolist() == BIG
     assert found.values.dtype == np.uint64
+
+
+@pytest.mark.parametrize("count", [1, 3, 400])
+@pytest.mark.parametrize(
+    "values",
+    [
+        lambda at: _varint_field(5, at * at),
+        lambda at: _varint_field(4, 7 + at % 2),
+        lambda at: _double(at / 3),
+        lambda at: _double(1.5) if at % 2 else _varint_field(5, at),
+        lambda at: _string(1, f"text {at}"),
+    ],
+)
+def test_few_and_many_instances_are_decoded_alike(
+    count: int, values: Callable[[int], bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = _message([(_varint_field(5, 1 << 40 | 16 * at), values(at)) for at in range(count)])
+    columns = []
+    for few in (0, 1 << 20):
+        monkeypatch.setattr(metrics, "_FEW_BYTES", few)
+        columns.append(metrics.decode_instances(data))
+    first, second = columns
+    assert len(first) == len(second) == count
+    assert np.asarray(first.ids).tolist() == np.asarray(second.ids).tolist()
+    assert np.asarray(first.values).tolist() == np.asarray(second.values).tolist()
+    assert np.asarray(first.values).dtype == np.asarray(second.values).dtype
 
 
 def test_doubles() -> None:

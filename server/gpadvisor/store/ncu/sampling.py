@@ -53,6 +53,8 @@ def whole_numbers(
 ) -> tuple[NDArray[np.uint64], int]:
     """Counts as integers, which older reports store as floats, and how many of them are none (set to 0)."""
     if values.dtype == np.uint64:
+        if not len(values) or int(values.max()) <= _MAX_COUNT:
+            return values.astype(np.uint64), 0
         bad = values > np.uint64(_MAX_COUNT)
         return np.where(bad, np.uint64(0), values).astype(np.uint64), int(bad.sum())
     good = np.isfinite(values) & (values >= 0) & (values <= _MAX_COUNT)
