@@ -21,6 +21,7 @@ KNOWN_VERSION: Final = 7  # of the file format, the same from 2019 to 2026
 _SKIPPABLE: Final = range(0x184D2A50, 0x184D2A60)
 _ROOM: Final = 64 << 20  # what any container may unpack to; beyond that, so many times its size
 _MAX_RATIO: Final = 500
+_MAX_EMPTY_BLOCKS: Final = 1000  # a file whose rest was never written is zeros
 _CHUNK: Final = 1 << 20
 
 
@@ -103,8 +104,12 @@ def blocks(data: bytes) -> Iterator[Block]:
     _, at = _sized(data, 4, "file header")
     if format_version(data) is None:
         raise damaged("its file header states no version")
+    empty = 0
     while at < len(data):
         encoded, at = _sized(data, at, "block header")
+        empty = 0 if encoded else empty + 1
+        if empty > _MAX_EMPTY_BLOCKS:
+            raise damaged(f"more than {_MAX_EMPTY_BLOCKS} empty blocks follow each other")
         fields = wire.parse(encoded)
         size = wire.integer(fields, 5) or 0
         if size > len(data) - at:
