@@ -287,16 +287,25 @@ class _Outcome:
         )
 
     def _late_causes(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Causes of samples, and whose: at a barrier, what held up the last warp to come, or the barrier."""
+        """Causes of samples, and whose: at a barrier, what held up the last warp to come, or the barrier.
+
+        Where the run ended before the barrier opened, nobody knows who would have been the last.
+        """
         whose = np.full(len(rows), -1, dtype=np.int64)
         cause = rows[:, state.S_CAUSE].copy()
         at_barrier = np.flatnonzero(cause < -1)
         late = self.results.late[: int(self.sm.number[state.LATE])].astype(np.int64)
         held = {(serial, warp): by for serial, warp, by in late.tolist()}
+        out: dict[int, list[tuple[int, int]]] = {}
+        for serial, warp, by in late.tolist():
+            out.setdefault(serial, []).append((warp, by))
         for row in at_barrier.tolist():
             arrived, last = self.results.barrier[-2 - cause[row]].tolist()
-            barrier = rows[row, state.S_PC] - 1 if arrived < 0 else arrived
-            cause[row] = held.get((int(rows[row, state.S_SERIAL]), last), barrier)
+            serial = int(rows[row, state.S_SERIAL])
+            if arrived < 0:  # the run was cut off before: known where one warp alone was missing
+                missing = out.get(serial, ())
+                last, arrived = missing[0] if len(missing) == 1 else (-1, -1)
+            cause[row] = held.get((serial, last), arrived)
             whose[row] = last
         return cause, whose
 
