@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import { withCodeServer } from "./code-server.mjs";
 
 const HOST = path.join(path.dirname(fileURLToPath(import.meta.url)), "host");
-const LIMIT_MILLISECONDS = 180_000;
+const LIMIT_MILLISECONDS = 420_000;
 
 export async function hostTests(workspace) {
   // Without this option a built VS Code silently ignores the two paths of the payload.

@@ -53,6 +53,7 @@ describe("statusItem", () => {
 
 describe("ageOf", () => {
   it("uses the largest unit", () => {
+    assert.equal(ageOf("2023-02-26T12:00:00Z", NOW), "3 y ago");
     assert.equal(ageOf("2026-02-26T12:00:00Z", NOW), "3 d ago");
     assert.equal(ageOf("2026-03-01T11:59:50Z", NOW), "just now");
   });

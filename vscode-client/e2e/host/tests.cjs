@@ -4,7 +4,7 @@ const assert = require("node:assert/strict");
 const { readFileSync } = require("node:fs");
 const vscode = require("vscode");
 
-const LIMIT_MILLISECONDS = 20_000;
+const LIMIT_MILLISECONDS = 60_000;
 
 async function until(what, probe) {
   const end = Date.now() + LIMIT_MILLISECONDS;

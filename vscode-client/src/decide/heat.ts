@@ -15,7 +15,7 @@ const STALE = { light: "#9a9a9a", dark: "#7a7a7a" } as const;
 
 /** A bar whose length is its level; hollow where the line was edited since the profile. */
 export function gutterIcon(level: Level, stale: boolean, ground: "light" | "dark"): string {
-  const width = 3 * level;
+  const width = 2 + 2 * level;
   const colour = stale ? STALE[ground] : FILL[ground][level];
   const shape = stale
     ? `<rect x="1.5" y="4.5" width="${Math.max(width - 1, 2)}" height="7" fill="none" stroke="${colour}" stroke-dasharray="2 1"/>`

@@ -94,6 +94,7 @@ function count(number: number, noun: string): string {
 }
 
 const STEPS = [
+  { unit: "y", seconds: 31_557_600 },
   { unit: "d", seconds: 86_400 },
   { unit: "h", seconds: 3_600 },
   { unit: "min", seconds: 60 },
