@@ -206,7 +206,7 @@ async def editor(
     """A started server with its client; ended in an orderly way, or the test fails."""
     client = LanguageClient(converter_factory=_raw_converter)
     known_result = client.protocol.get_result_type
-    client.protocol.get_result_type = lambda method: (  # type: ignore[method-assign]
+    client.protocol.get_result_type = lambda method: (
         None if method == lsp.TEXT_DOCUMENT_CODE_ACTION else known_result(method)
     )
     ours = (lsp.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS, lsp.WINDOW_SHOW_MESSAGE)

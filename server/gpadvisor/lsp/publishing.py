@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Iterable, Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
@@ -248,7 +248,7 @@ def local_paths(layer: PlacedLayer) -> Mapping[str, str]:
     return {file.path: resolved(file.local) for file in layer.entry.analysis.files if file.local is not None}
 
 
-async def _quietly(request: object) -> None:
+async def _quietly(request: Awaitable[object]) -> None:
     """A client that refuses to refresh shows old lenses, and that is all."""
     with contextlib.suppress(Exception):
-        await request  # type: ignore[misc]
+        await request
