@@ -35,7 +35,10 @@ VS Code extension alone.
 | setting | default | meaning |
 |---|---|---|
 """
-_NOTE = "// Generated from server/gpadvisor/lsp by `make docs`; do not edit.\n"
+_NOTE = """\
+// SPDX-License-Identifier: Apache-2.0
+// Generated from server/gpadvisor/lsp by `make docs`; do not edit.
+"""
 
 
 def generated() -> dict[Path, str]:

@@ -12,7 +12,23 @@ import pytest
 from tests.kernels import ROOT
 
 SKIPPED_FOLDERS = {"build", "dist", "bundled", "node_modules", "__pycache__"}
-TEXT_SUFFIXES = {".py", ".md", ".toml", ".cu", ".cuh", ".json", ".txt", ".ambr", ".yml", ".yaml", ""}
+TEXT_SUFFIXES = {
+    ".py",
+    ".md",
+    ".toml",
+    ".cu",
+    ".cuh",
+    ".json",
+    ".txt",
+    ".ambr",
+    ".yml",
+    ".yaml",
+    ".ts",
+    ".mjs",
+    ".cjs",
+    ".sh",
+    "",
+}
 
 
 def _files() -> list[Path]:
@@ -41,7 +57,15 @@ def test_there_are_files_to_check() -> None:
 
 
 def test_sources_start_with_the_license_line() -> None:
-    wanted = {".py": "# ", ".toml": "# ", ".cu": "// "}
+    wanted = {
+        ".py": "# ",
+        ".toml": "# ",
+        ".cu": "// ",
+        ".ts": "// ",
+        ".mjs": "// ",
+        ".cjs": "// ",
+        ".sh": "# ",
+    }
     missing = [
         _name(path)
         for path in _files()

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Generated from server/gpadvisor/lsp by `make docs`; do not edit.
 
 export const SECTION = "gpadvisor";
