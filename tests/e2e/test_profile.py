@@ -59,6 +59,8 @@ def test_advice_on_an_application(tmp_path: Path, report: Path) -> None:
     assert "the application speaks" in done.stdout
     assert "GPA" in done.stdout
     assert "replayed several times" in done.stderr  # the cost is said
+    assert done.stderr.count("GPU time they are is not known") == 1  # launches were picked
+    assert "cover" not in done.stderr
     profile = load_profile(tmp_path / "profile.gpadvisor")
     assert profile.kernels[0].evidence is Evidence.MEASURED
     assert profile.disassemblies
@@ -70,6 +72,7 @@ def test_a_refusal_of_the_counters_takes_the_next_step_and_says_so(tmp_path: Pat
     assert done.returncode == 0, done.stderr
     assert "ERR_NVGPUCTRPERM" in done.stderr
     assert "Going on with" in done.stderr
+    assert "these executed counts cover 100.0 % of the GPU time that was seen" in done.stderr
     profile = load_profile(tmp_path / "profile.gpadvisor")
     assert profile.kernels[0].evidence is Evidence.COUNTED
     assert "counted: executed counts only" in " ".join(done.stdout.split())

@@ -40,6 +40,8 @@ class ProblemCode(Enum):
     MIXED_CONFIGURATIONS = "mixed_configurations"  # samples of launches that differ, not told apart
     UNFINISHED_COLLECTION = "unfinished_collection"  # the application ended before its collection did
     COLLECTION_LIMITED = "collection_limited"  # something stood in the way of the collector
+    UNCOVERED_TIME = "uncovered_time"  # a kernel without samples takes more time than those with some
+    UNKNOWN_TIME_COVERAGE = "unknown_time_coverage"  # kernels that were not asked for were not timed
     LOWER_EVIDENCE = "lower_evidence"  # a collector was refused PC samples and took what it could get
 
 

@@ -21,6 +21,7 @@ from gpadvisor.workflow.request import Progress, Request
 from gpadvisor.workflow.source_facts import read_source_facts
 from gpadvisor.workflow.sources import FoundSources, find_sources
 from gpadvisor.workflow.suppressing import comments_as_profiled
+from gpadvisor.workflow.time_coverage import coverage_problems
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -116,7 +117,13 @@ def advise_file(
             profile=profile,
             launches=analysis.launches,
             sources=sources.matches,
-            more_problems=(*analysis.problems, *sources.problems, *unread, *unused),
+            more_problems=(
+                *coverage_problems(profile),
+                *analysis.problems,
+                *sources.problems,
+                *unread,
+                *unused,
+            ),
         ),
         texts=texts,
         sources=sources,

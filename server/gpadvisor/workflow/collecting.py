@@ -18,6 +18,7 @@ from gpadvisor.profiler.doctor import Ladder
 from gpadvisor.workflow.opening import load
 from gpadvisor.workflow.settings import Settings
 from gpadvisor.workflow.snapshots import disassemble_all
+from gpadvisor.workflow.time_coverage import coverage_sentence, unknown_coverage
 
 
 class Collector(Enum):
@@ -103,6 +104,8 @@ def snapshot_of(
             "no kernel launch was collected; give another --kernel or --launch-skip, or another application"
         )
     profile = _with_step(profile, step, reason)
+    unseen = unknown_coverage(request.kernel, request.launch_skip, request.launch_count)
+    profile = replace(profile, problems=(*unseen, *profile.problems))
     notes = _write(profile, request.output, settings, progress)
     if request.keep is not None:
         if report.is_dir():
@@ -126,4 +129,6 @@ def _write(profile: Profile, target: Path, settings: Settings, progress: Say) ->
     profile = replace(profile, disassemblies={**profile.disassemblies, **listings})
     progress(f"writing {target.name}")
     store.write_snapshot(profile, target)
-    return tuple(dict.fromkeys(problem.message for problem in (*profile.problems, *problems)))
+    said = coverage_sentence(profile)
+    notes = [problem.message for problem in (*profile.problems, *problems)]
+    return tuple(dict.fromkeys([*notes, said] if said is not None else notes))

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from gpadvisor.ide.values import KernelView, LaunchView, Place, StallShare, SuggestionView, ToolNote
-from gpadvisor.ide.words import clean, count, file_name, percent, plural
+from gpadvisor.ide.words import clean, count, file_name, plural
 from gpadvisor.model.advice import Advice, KernelAdvice, LaunchSummary, StallSummary, Suggestion
 from gpadvisor.model.problem import Problem, ProblemCode
 from gpadvisor.model.profile import Device, Evidence, Launch
@@ -18,13 +18,12 @@ from gpadvisor.workflow.editor_lines import KernelLines
 from gpadvisor.workflow.editor_places import Text
 
 NAME_WIDTH: Final = 60
-_COLD_SHARE: Final = 0.05
-_HOT_SHARE: Final = 0.3
 UNUSED_SUPPRESSION: Final = "GPA905"
 _NOTE_CODES: Final = {
     ProblemCode.NO_LINE_INFO: "GPA901",
     ProblemCode.FEW_SAMPLES: "GPA903",
     ProblemCode.LOWER_EVIDENCE: "GPA904",
+    ProblemCode.UNCOVERED_TIME: "GPA907",
     ProblemCode.UNUSED_SUPPRESSION: UNUSED_SUPPRESSION,
 }
 OTHER_NOTE: Final = "GPA900"
@@ -162,7 +161,6 @@ def tool_notes(
             for problem in kernel.advised.advice.problems
             if problem.code in _NOTE_CODES and not _of_a_model(problem, kernel)
         ]
-    notes += _cold_kernel(advice)
     for file, line in sorted(deepest.items()):
         text = texts[file].text if file in texts else None
         if text is not None and line > text.count("\n") + 1:
@@ -190,20 +188,3 @@ def _note(problem: Problem, kernel: KernelInput | None) -> ToolNote:
     if kernel is None:
         return ToolNote(code=code, message=text, place=None)
     return ToolNote(code=code, message=f"{kernel.name}: {problem.message}.", place=kernel.place)
-
-
-def _cold_kernel(advice: Advice) -> list[ToolNote]:
-    """GPA907: the samples are of kernels that take next to no time, while another takes most of it."""
-    sampled = [kernel for kernel in advice.kernels if kernel.samples.total]
-    share = sum(kernel.time_share or 0.0 for kernel in sampled)
-    hot = max(advice.kernels, key=lambda kernel: kernel.time_share or 0.0, default=None)
-    if not sampled or hot is None or hot.samples.total or share >= _COLD_SHARE:
-        return []
-    if (hot.time_share or 0.0) < _HOT_SHARE:
-        return []
-    names = ", ".join(display_name(kernel.name) for kernel in sampled[:2])
-    text = (
-        f"The samples are of {names} ({percent(share)} of GPU time); {display_name(hot.name)} takes "
-        f"{percent(hot.time_share or 0.0)} and has none. Profile that one."
-    )
-    return [ToolNote(code="GPA907", message=text, place=None)]

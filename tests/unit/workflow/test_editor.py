@@ -382,8 +382,8 @@ def test_samples_of_a_kernel_that_takes_no_time_are_noticed(tmp_path: Path) -> N
     )
     notes = [note.message for note in _analyse(path).problems if note.code == "GPA907"]
     assert " ".join(notes) == (
-        "The samples are of gather<4> (1.0 % of GPU time); gather<1> takes 99 % and has none. "
-        "Profile that one."
+        "These samples cover 1.0 % of the GPU time that was seen (gather<4>); gather<1> takes 99.0 % and has "
+        "none: gpadvisor profile --kernel gather -- APP profiles it."
     )
 
 
