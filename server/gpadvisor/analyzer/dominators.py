@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
+
+import networkx as nx
 
 
 def reverse_postorder(successors: Sequence[Sequence[int]], entry: int = 0) -> list[int]:
@@ -45,80 +47,20 @@ def immediate_dominators(order: Sequence[int], predecessors: Sequence[Sequence[i
     """The immediate dominator of each block; None for the entry and for blocks that it does not reach.
 
     Args:
-        order: the entry, then every block that it reaches, in reverse postorder.
+        order: the entry, then every block that it reaches.
         predecessors: of each block.
     """
-    # Cooper, Harvey, Kennedy 2001: sets of dominators as the tree they form, refined until nothing changes.
-    place = {block: rank for rank, block in enumerate(order)}
-    sources = [[place[above] for above in predecessors[block] if above in place] for block in order]
-    above = [0] + [-1] * (len(order) - 1)
-    changed = True
-    while changed:
-        changed = False
-        for rank in range(1, len(order)):
-            nearest = -1
-            for source in sources[rank]:
-                if above[source] < 0:
-                    continue
-                one = source
-                while nearest >= 0 and one != nearest:
-                    if one > nearest:
-                        one = above[one]
-                    else:
-                        nearest = above[nearest]
-                nearest = one
-            if above[rank] != nearest:
-                above[rank] = nearest
-                changed = True
+    reached = set(order)
+    graph = nx.DiGraph()
+    graph.add_nodes_from(order)
+    graph.add_edges_from(
+        (above, block) for block in order for above in predecessors[block] if above in reached
+    )
     result: list[int | None] = [None] * len(predecessors)
-    for rank in range(1, len(order)):
-        result[order[rank]] = order[above[rank]]
+    for block, above in nx.immediate_dominators(graph, order[0]).items():
+        if block != order[0]:
+            result[block] = above
     return result
-
-
-def strongly_connected(nodes: Sequence[int], successors: Mapping[int, Sequence[int]]) -> list[list[int]]:
-    """The strongly connected components, single nodes included."""
-    # Tarjan 1972, with a stack of its own: functions have more blocks than Python has frames.
-    components: list[list[int]] = []
-    number: dict[int, int] = {}
-    lowest: dict[int, int] = {}  # of the nodes on the path: the first that a cycle leads back to
-    path: list[int] = []
-    work: list[tuple[int, Iterator[int]]] = []
-
-    def enter(node: int) -> None:
-        number[node] = lowest[node] = len(number)
-        path.append(node)
-        work.append((node, iter(successors[node])))
-
-    for root in nodes:
-        if root not in number:
-            enter(root)
-        while work:
-            node, pending = work[-1]
-            for target in pending:
-                if target not in number:
-                    enter(target)
-                    break
-                if target in lowest:
-                    lowest[node] = min(lowest[node], number[target])
-            else:
-                work.pop()
-                reached = lowest[node]
-                if work:
-                    lowest[work[-1][0]] = min(lowest[work[-1][0]], reached)
-                if reached == number[node]:
-                    components.append(_cut(path, node))
-                    for member in components[-1]:
-                        del lowest[member]
-    return components
-
-
-def _cut(path: list[int], node: int) -> list[int]:
-    """Take the end of a path, from a node on."""
-    taken = [path.pop()]
-    while taken[-1] != node:
-        taken.append(path.pop())
-    return taken
 
 
 class DominatorTree:

@@ -10,12 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.assembly import function_of
 
-from gpadvisor.analyzer.dominators import (
-    DominatorTree,
-    immediate_dominators,
-    reverse_postorder,
-    strongly_connected,
-)
+from gpadvisor.analyzer.dominators import DominatorTree, immediate_dominators, reverse_postorder
 from gpadvisor.analyzer.loops import find_loops
 from gpadvisor.analyzer.paths import Paths
 from gpadvisor.model.program import Function
@@ -55,24 +50,6 @@ def test_dominance_is_passing_on_every_path(successors: list[list[int]]) -> None
         rest = graph.subgraph(set(graph) - {above})
         avoidable = above not in {0, below} and nx.has_path(rest, 0, below)
         assert tree.dominates(above, below) == (not avoidable)
-
-
-@given(graphs())
-def test_immediate_dominators_are_those_of_networkx(successors: list[list[int]]) -> None:
-    order = reverse_postorder(successors)
-    theirs = nx.immediate_dominators(as_graph(successors).subgraph(order), 0)
-    ours = immediate_dominators(order, predecessors(successors))
-    assert {block: above for block, above in enumerate(ours) if above is not None} == {
-        block: above for block, above in theirs.items() if block != 0
-    }
-
-
-@given(graphs())
-def test_strong_components_are_those_of_networkx(successors: list[list[int]]) -> None:
-    theirs = {frozenset(found) for found in nx.strongly_connected_components(as_graph(successors))}
-    ours = strongly_connected(range(len(successors)), dict(enumerate(successors)))
-    assert {frozenset(found) for found in ours} == theirs
-    assert sum(map(len, ours)) == len(successors)
 
 
 @given(graphs())
