@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``gpadvisor advise``: ranked advice for a report, a snapshot, a cubin or a CUDA source."""
+"""``gpadvisor advise``: ranked advice for a report, a snapshot, a collection, a cubin or a CUDA source."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ from gpadvisor.workflow.launches import StatedLaunch
 from gpadvisor.workflow.request import Request
 
 _DESCRIPTION = """\
-Analyse an Nsight Compute report (.ncu-rep, .ncu-repz), a snapshot (.gpadvisor), a cubin or a
-.cu file and print what its kernels wait for, on which line the cause is, what to change, and an
-estimate of the speedup. No GPU and no Nsight Compute is needed. A cubin or a source has no
-samples: then only what the machine code shows is said, without estimates.
+Analyse an Nsight Compute report (.ncu-rep, .ncu-repz), a snapshot (.gpadvisor), the directory that
+the cupti collector left, a cubin or a .cu file and print what its kernels wait for, on which line
+the cause is, what to change, and an estimate of the speedup. No GPU and no Nsight Compute is
+needed. A cubin or a source has no samples: then only what the machine code shows is said, without
+estimates.
 """
 
 _EPILOG = """\

@@ -10,9 +10,9 @@ from pathlib import Path
 from gpadvisor.cli.progress import TerminalProgress
 
 _DESCRIPTION = """\
-Convert an Nsight Compute report into a snapshot: one zip file with the samples, launches and
-metrics as Parquet, the cubins and their disassembly, so that it can be analysed where neither
-Nsight Compute nor nvdisasm is.
+Convert an Nsight Compute report, or the directory that the cupti collector left, into a snapshot:
+one zip file with the samples, launches and metrics as Parquet, the cubins and their disassembly, so
+that it can be analysed where neither Nsight Compute nor nvdisasm is.
 """
 
 

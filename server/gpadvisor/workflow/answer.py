@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from gpadvisor.workflow import local_sources
 from gpadvisor.workflow.cache import Cache, cache_folder, file_digest, installation_digest
-from gpadvisor.workflow.inputs import InputKind, input_kind
+from gpadvisor.workflow.inputs import InputKind, input_digest, input_kind
 from gpadvisor.workflow.request import Progress, Request
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def answer(path: Path, request: Request, shown: AnswerOptions, progress: Progres
 def _key_parts(path: Path, request: Request, shown: AnswerOptions) -> dict[str, object]:
     machine = request.settings.machine
     return {
-        "input": file_digest(path),
+        "input": input_digest(path),
         "path": str(path),
         "installation": installation_digest(),
         "request": request.describe(),

@@ -1,35 +1,45 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What kind of input a file is, by its first bytes."""
+"""What kind of input a path is, by its first bytes, and what its content hashes to."""
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Iterator
 from enum import Enum
 from pathlib import Path
 from typing import Final
 
 from gpadvisor.errors import ProfileFormatError
+from gpadvisor.workflow.cache import file_digest
 
 SOURCE_SUFFIXES: Final = (".cu", ".cuh")
 _ELF_MACHINE_CUDA: Final = 190
+_COLLECTION: Final = b"GPACUPTI"
+_COLLECTION_FILES: Final = ("*.gpacupti", "host-lines.json", "cubins/*.cubin")
 
 
 class InputKind(Enum):
     """The inputs of ``advise``."""
 
-    PROFILE = "profile"  # an Nsight Compute report or a snapshot
+    PROFILE = "profile"  # an Nsight Compute report, a snapshot or a collection
     CUBIN = "cubin"
     SOURCE = "source"
 
 
 def input_kind(path: Path) -> InputKind:
-    """The kind of a file.
+    """The kind of a file, or of the directory that the cupti collector leaves.
 
     Raises:
-        ProfileFormatError: the path is no readable file, or is empty.
+        ProfileFormatError: the path is no readable file and no collection, or is empty.
     """
     try:
         if path.is_dir():
-            raise ProfileFormatError(f"{path} is a folder; give a report, a snapshot, a cubin or a .cu file")
+            if _is_collection(path):
+                return InputKind.PROFILE
+            raise ProfileFormatError(
+                f"{path} is a folder and no collection of gpadvisor; "
+                "give a report, a snapshot, a cubin or a .cu file"
+            )
         with path.open("rb") as stream:
             head = stream.read(64)
     except FileNotFoundError as error:
@@ -43,3 +53,44 @@ def input_kind(path: Path) -> InputKind:
     if path.suffix in SOURCE_SUFFIXES:
         return InputKind.SOURCE
     return InputKind.PROFILE
+
+
+def input_digest(path: Path) -> str:
+    """Changes with everything that is read of an input: of a collection that is every file of it."""
+    files = collection_files(path)
+    if not files:
+        return file_digest(path)
+    digest = hashlib.sha256()
+    for name, file in files:
+        digest.update(f"{name} {file_digest(file)};".encode())
+    return digest.hexdigest()
+
+
+def input_bytes(path: Path) -> int:
+    """Size of an input on the disk."""
+    return sum(file.stat().st_size for _, file in collection_files(path) or [("", path)])
+
+
+def collection_files(path: Path) -> list[tuple[str, Path]]:
+    """Name and place of each file of a collection, also where one process's file is named; else nothing."""
+    if path.is_dir():
+        return list(_regular_files(path)) if _is_collection(path) else []
+    with path.open("rb") as stream:
+        if stream.read(len(_COLLECTION)) != _COLLECTION:
+            return []
+    beside = [(name, file) for name, file in _regular_files(path.parent) if file.suffix != path.suffix]
+    return [(path.name, path), *beside]
+
+
+def _regular_files(folder: Path) -> Iterator[tuple[str, Path]]:
+    for pattern in _COLLECTION_FILES:
+        for file in sorted(folder.glob(pattern)):
+            if file.is_file() and not file.is_symlink():
+                yield file.relative_to(folder).as_posix(), file
+
+
+def _is_collection(path: Path) -> bool:
+    # The readers behind it take long to import, and few inputs are directories.
+    from gpadvisor.store.collection import is_collection  # noqa: PLC0415  # start-up cost
+
+    return is_collection(path)

@@ -12,7 +12,7 @@ from gpadvisor.model.problem import Problem, ProblemCode
 from gpadvisor.model.profile import Profile
 from gpadvisor.sass.listing import dump_listing
 from gpadvisor.toolchain import disassemble
-from gpadvisor.workflow.inputs import InputKind, input_kind
+from gpadvisor.workflow.inputs import InputKind, input_bytes, input_kind
 from gpadvisor.workflow.opening import load
 from gpadvisor.workflow.request import Progress
 from gpadvisor.workflow.settings import Settings
@@ -51,7 +51,7 @@ def import_profile(
     return Imported(
         kernels=len(profile.kernels),
         samples=sum(kernel.total_samples for kernel in profile.kernels),
-        report_bytes=source.stat().st_size,
+        report_bytes=input_bytes(source),
         snapshot_bytes=target.stat().st_size,
         problems=(*profile.problems, *problems),
     )
