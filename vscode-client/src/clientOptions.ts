@@ -8,6 +8,7 @@ import {
   ErrorAction,
   type FeatureState,
   type LanguageClientOptions,
+  type Middleware,
   RevealOutputChannelOn,
   type StaticFeature,
 } from "vscode-languageclient/node";
@@ -23,6 +24,7 @@ export function clientOptions(
   context: vscode.ExtensionContext,
   logs: Logs,
   closed: () => boolean,
+  middleware: Middleware,
 ): LanguageClientOptions {
   return {
     documentSelector: [...SELECTOR],
@@ -30,6 +32,7 @@ export function clientOptions(
     outputChannel: logs.server,
     traceOutputChannel: logs.server,
     revealOutputChannelOn: RevealOutputChannelOn.Never,
+    middleware,
     initializationOptions: (): InitializationOptions => ({
       trusted: vscode.workspace.isTrusted,
       settings: { ...vscode.workspace.getConfiguration(SECTION) },

@@ -7,6 +7,7 @@ import { clientOptions, Extensions } from "./clientOptions";
 import { RestartBudget } from "./decide/crashes";
 import type { Candidate } from "./decide/environment";
 import type { EnvironmentFinder } from "./environment";
+import { FixCommands } from "./fixCommands";
 import type { Logs } from "./logs";
 import { StatusMessage } from "./messages";
 import type { StatusItem } from "./statusItem";
@@ -17,6 +18,7 @@ export class Session implements vscode.Disposable {
   readonly #listeners: Listener[] = [];
   readonly #stopped = new vscode.EventEmitter<void>();
   readonly #installed: vscode.Disposable;
+  readonly #fixes = new FixCommands();
   #client: LanguageClient | undefined;
   #queue: Promise<void> = Promise.resolve();
 
@@ -71,6 +73,7 @@ export class Session implements vscode.Disposable {
 
   public dispose(): void {
     this.#installed.dispose();
+    this.#fixes.dispose();
     this.#stopped.dispose();
   }
 
@@ -111,7 +114,7 @@ export class Session implements vscode.Disposable {
       "gpadvisor",
       "GPAdvisor",
       run,
-      clientOptions(this.context, this.logs, () => this.#closed(budget)),
+      clientOptions(this.context, this.logs, () => this.#closed(budget), this.#fixes.middleware),
     );
     client.registerFeature(new Extensions());
     client.onDidChangeState(({ newState }) => { this.#changed(client, newState); });
