@@ -108,6 +108,7 @@ def compile_source(
         problems.append(_assumption(f"{wrong}; {path.name} was compiled with the flags of the settings"))
     if command is None:
         command = reduce_command(settings.flags, source.parent, trusted=settings.trusted)
+    problems += [_assumption(f"{path.name}: {note}") for note in command.notes]
     if command.refused:
         left_out = ", ".join(command.refused)
         problems.append(

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Final
 
 _RESPONSE_BYTES_MAX: Final = 1 << 20
+_RESPONSE_FILES_MAX: Final = 64
 _SHELL: Final = re.compile(r"[$`\\\n\r\0]")
 
 # Options with a value, by every spelling, and the spelling that both nvcc and NVRTC take.
@@ -24,6 +25,9 @@ _VALUE_OPTIONS: Final = {
     "--include-path": "--include-path",
     "-isystem": "--system-include",
     "--system-include": "--system-include",
+    # nvcc has no folders for quoted includes only, and none after the system's.
+    "-iquote": "--include-path",
+    "-idirafter": "--system-include",
     "-include": "--pre-include",
     "--pre-include": "--pre-include",
     "-D": "--define-macro",
@@ -129,8 +133,6 @@ _DROPPED_WITH_VALUE: Final = frozenset(
         "--cudadevrt",
         "-default-stream",
         "--default-stream",
-        "-iquote",
-        "-idirafter",
         "-target",
     )
 )
@@ -148,11 +150,12 @@ _ARCH_OPTIONS: Final = frozenset(
 )
 _RESPONSE_OPTIONS: Final = frozenset(("-optf", "--options-file"))
 # Longest first, so that "-isystemX" is not read as "-I".
-_JOINED: Final = ("-isystem", "-I", "-D", "-U", "-O")
+_JOINED: Final = ("-idirafter", "-isystem", "-iquote", "-I", "-D", "-U", "-O")
 _PTXAS: Final = re.compile(
     r"-{1,2}(O[0-3]|opt-level=[0-3]|[df]?lcm=\w+|def-load-cache=\w+|dscm=\w+|def-store-cache=\w+|fmad=\w+|v|verbose|"
     r"allow-expensive-optimizations=\w+|maxrregcount=\d+|warn-[\w-]+|disable-optimizer-constants)"
 )
+_DRAFTS: Final = {"c++0x": "c++11", "c++1y": "c++14", "c++1z": "c++17", "c++2a": "c++20", "c++2b": "c++23"}
 _SM: Final = re.compile(r"\bsm_(\d+[af]?)\b")
 _NUMBER: Final = re.compile(r"\d+[af]?")
 _COMPUTE: Final = re.compile(r"\bcompute_(\d+[af]?)\b")
@@ -167,6 +170,7 @@ class CompileCommand:
     directory: Path  # what relative paths are relative to
     refused: tuple[str, ...]  # options left out because they may run code of the project
     database: Path | None  # the file it comes from
+    notes: tuple[str, ...] = ()  # sentences on what was taken for granted
 
 
 def is_shell_safe(text: str) -> bool:
@@ -195,6 +199,8 @@ def reduce_command(
                 refused.append(name)
         elif name in _VALUE_OPTIONS and value:
             canonical = _VALUE_OPTIONS[name]
+            if canonical == "--std":
+                value = _standard(value)  # noqa: PLW2901  # in nvcc's spelling
             if canonical == "--ptxas-options":
                 value = ",".join(part for part in value.split(",") if _PTXAS.fullmatch(part))  # noqa: PLW2901  # reduced
             if value and not trusted and not is_shell_safe(value):
@@ -211,18 +217,28 @@ def reduce_command(
     )
 
 
+def _standard(value: str) -> str:
+    """A language standard as nvcc names it: it knows neither GNU's dialects nor names of drafts."""
+    name = "c++" + value.removeprefix("gnu++") if value.startswith("gnu++") else value
+    return _DRAFTS.get(name, name)
+
+
 def _expanded(words: Iterable[str], directory: Path) -> Iterator[str]:
     """The words, with those of response files in their place: build systems put include paths there."""
     pending = iter(words)
+    room = _RESPONSE_FILES_MAX
     for word in pending:
         name, _, joined = word.partition("=")
         if name in _RESPONSE_OPTIONS:
-            for part in (joined or next(pending, "")).split(","):
-                yield from _response(directory / part)
+            parts = (joined or next(pending, "")).split(",")
         elif word.startswith("@") and len(word) > 1:
-            yield from _response(directory / word[1:])
+            parts = [word[1:]]
         else:
             yield word
+            continue
+        for part in parts[:room]:
+            yield from _response(directory / part)
+        room = max(room - len(parts), 0)
 
 
 def _response(path: Path) -> list[str]:
