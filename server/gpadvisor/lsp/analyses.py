@@ -78,7 +78,7 @@ class Analyses:
             await asyncio.sleep(delay)
         folder = workspace.folder_of(path)
         settings = folder.settings
-        wanted = {**_analysis_settings(settings), "model": model or settings.analysis_model == "onSave"}
+        wanted = {**_analysis_settings(settings), "model": _model(settings, asked=model)}
         state = await asyncio.to_thread(source_state, path, folder.path, json.dumps(wanted, sort_keys=True))
         if state is None:
             return
@@ -247,6 +247,13 @@ def _read(data: dict[str, Any]) -> Result:
     """A worker's answer; takes a while for a large analysis, so not in the event loop."""
     launches = from_json(data["launches"], dict[str, LaunchFacts])
     return from_json(data["analysis"], EditorAnalysis), launches
+
+
+def _model(settings: EditorSettings, *, asked: bool) -> str:
+    """Which kernels are simulated."""
+    if asked:
+        return "asked"
+    return "known" if settings.analysis_model == "onSave" else "none"
 
 
 async def _settled(path: str) -> ProfileFile | None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from gpadvisor.errors import ToolError
+from gpadvisor.errors import ToolError, UsageError
 from gpadvisor.ide.fixes import Fix, LaunchFacts
 from gpadvisor.ide.values import Finding
 from gpadvisor.lsp.codec import from_json, to_json
@@ -25,6 +25,7 @@ from gpadvisor.workflow.request import Request
 from gpadvisor.workflow.settings import Settings, find_settings
 
 Said = Callable[[str], None]
+_MAX_LOOKED_AT: Final = 32 << 20
 
 
 def _warm(_arguments: dict[str, Any], _said: Said) -> object:
@@ -46,7 +47,14 @@ def _analyse(arguments: dict[str, Any], said: Said) -> object:
     def keep(analysis: Analysis) -> None:
         launches.update(launch_facts(analysis.kernels))
 
-    shown = analyse_for_editor(path, request, said, _cache(), keep)
+    try:
+        shown = analyse_for_editor(path, request, said, _cache(), keep)
+    except UsageError:
+        if arguments.get("model") != "known" or not request.model:
+            raise
+        # No kernel of this source has a stated launch after all, or one that cannot run: the command that
+        # models says so.
+        shown = analyse_for_editor(path, replace(request, model=False), said, _cache(), keep)
     return {"analysis": to_json(shown), "launches": to_json(launches)}
 
 
@@ -106,8 +114,16 @@ def _request(arguments: dict[str, Any], path: Path) -> Request:
         settings=settings,
         root=root,
         launch=None if launch is None else int(launch),
-        model=bool(arguments.get("model")) and bool(settings.launches),
+        model=_models(arguments.get("model"), settings, path),
     )
+
+
+def _models(wanted: object, settings: Settings, path: Path) -> bool:
+    """Whether kernels are simulated: when asked, or where the text names one whose launch is stated."""
+    if wanted != "known" or not settings.launches:
+        return wanted == "asked"
+    text = path.read_bytes()[:_MAX_LOOKED_AT]
+    return any(name.encode() in text for name in settings.launches)
 
 
 def _edited(settings: Settings, arguments: dict[str, Any]) -> Settings:

@@ -47,7 +47,7 @@ async def machine_code(session: Session, asked: SassParams) -> SassResult:
         "launch": kernel.launch_index if layer.entry.is_profile else None,
         "arch": folder.settings.analysis_arch,
         "flags": list(folder.settings.analysis_flags),
-        "model": kernel.evidence.value == "modelled",
+        "model": "asked" if kernel.evidence.value == "modelled" else "none",
     }
     data = await with_progress(
         session.server if session.client.progress else None,

@@ -52,6 +52,7 @@ class Session:
         self._tasks: set[asyncio.Future[Any]] = set()
         self._said: set[str] = set()
         self._closed: asyncio.Future[None] | None = None
+        self._started = False  # with the client's settings, before which nothing is analysed
         self._limits = Limits()
 
     # Life
@@ -70,7 +71,8 @@ class Session:
         settings = options.get("settings") or options.get(SECTION)
         self._given = settings if isinstance(settings, Mapping) else {}
         self.workspace.encoding = _encoding(self.server.workspace.position_encoding)
-        self.workspace.set_folders(_folder_uris(params))
+        for folder in self.workspace.set_folders(_folder_uris(params)):
+            folder.settings = read_settings(self._given, trusted=self.workspace.trusted)[0]
 
     async def start(self) -> None:
         """Everything that takes messages of our own: settings, watchers, the first look at the folders."""
@@ -81,8 +83,11 @@ class Session:
         await self._register()
         if self.workspace.trusted:
             self.workers.keep_spare()
+        self._started = True
         for folder in list(self.workspace.folders.values()):
             self.analyses.scan(folder)
+            self._analyse_open(folder)
+        self.publisher.everything()
         if not self.client.watches_files:
             self.later(self._poll())
 
@@ -236,7 +241,7 @@ class Session:
             return
         known = len(self.workspace.folders)
         folder = self.workspace.folder_of(document.path)
-        if len(self.workspace.folders) != known:
+        if len(self.workspace.folders) != known and self._started:
             self.analyses.scan(folder)
         self.publisher.soon([document.path])
         self._analyse(document.path)
@@ -277,7 +282,7 @@ class Session:
         """Look at the machine code of an open source, if the settings and the user's trust allow."""
         settings = self.workspace.folder_of(path).settings
         wanted = settings.enable and settings.run == "onSave" and path.endswith(SOURCES)
-        if wanted and path in self.workspace.documents and self.workspace.may_read(path):
+        if wanted and self._started and path in self.workspace.documents and self.workspace.may_read(path):
             self.analyses.source(path, delay=delay)
 
     # Results

@@ -447,3 +447,61 @@ async def test_closing_keeps_findings_in_the_text_on_disk(project: Path) -> None
         one.close(NAME)
         await one.shown(NAME, lambda found: bool(found) and found[0].range.start.line == first)
         assert one.published[-1].version is None
+
+
+async def test_the_users_own_profile_command(plain_project: Path, tmp_path: Path) -> None:
+    """A stand-in for a profiler: it writes the report that a profiler would have written."""
+    (tmp_path / "taken.ncu-rep").write_bytes(report_of(KERNEL))
+    command = ["cp", str(tmp_path / "taken.ncu-rep"), "${profile}.ncu-rep"]
+    async with editor(plain_project, settings={"profile": {"command": command}}) as one:
+        one.open(NAME)
+        await one.shown(NAME, static)
+        said = await one.execute("gpadvisor.server.profile", one.uri(NAME))
+        assert said.endswith(".ncu-rep is shown")
+        await one.shown(NAME, measured)
+    failing = {"profile": {"command": ["sh", "-c", "echo no GPU here >&2; exit 3"], "onSave": True}}
+    async with editor(plain_project, settings=failing) as one:
+        one.open(NAME)
+        with pytest.raises(JsonRpcException, match="ended with status 3: no GPU here"):
+            await one.execute("gpadvisor.server.profile", one.uri(NAME))
+        one.save(NAME)
+        await one.until(lambda: any("no GPU here" in each.message for each in one.client.messages))
+
+
+@pytest.mark.slow
+async def test_models_where_the_launch_is_known_or_the_user_asks(plain_project: Path) -> None:
+    async with editor(plain_project, settings={"analysis": {"model": "manual"}}) as one:
+        one.open(NAME)
+        await one.shown(NAME, static)
+        with pytest.raises(JsonRpcException, match="no launch is known"):
+            await one.execute("gpadvisor.server.modelFile", one.uri(NAME))
+    launch = KERNELS[KERNEL].launch
+    (plain_project / "gpadvisor.toml").write_text(
+        f"[launches.{KERNELS[KERNEL].entry}]\ngrid = [4, 4]\nblock = {list(launch.block)}\n"
+        "[launches.other]\ngrid = 1\nblock = 32\n",
+        encoding="utf-8",
+    )
+    async with editor(plain_project) as one:
+        one.open(NAME)
+        found = await one.shown(NAME, lambda all_: any("[modelled" in each.message for each in all_))
+        assert all(
+            each.severity is lsp.DiagnosticSeverity.Hint for each in found if "[modelled" in each.message
+        )
+        (first, *_) = await one.lenses(NAME)
+        assert "modelled, not measured" in first.command.title
+
+
+async def test_a_saved_header_is_looked_at_through_its_users(tmp_path: Path) -> None:
+    project = make_project(tmp_path / "project", "lattice_energy")
+    (header,) = (path.name for path in project.glob("*.cuh"))
+    async with editor(project, settings={"debounceMilliseconds": 0}) as one:
+        one.open(NAME)
+        await one.status("idle")
+        one.open(header)
+        seen = len(one.own["gpadvisor/status"])
+        one.edit(header, one.texts[header] + "// more\n")
+        one.save(header)
+        await one.until(
+            lambda: "busy" in [plain(each)["state"] for each in one.own["gpadvisor/status"][seen:]]
+        )
+        await one.status("idle")
