@@ -82,6 +82,7 @@ class Session:
         self.workspace.rule_page = await asyncio.to_thread(write_rule_pages)
         await self._register()
         if self.workspace.trusted:
+            self.workers.warm_up = {}
             self.workers.keep_spare()
         self._started = True
         for folder in list(self.workspace.folders.values()):

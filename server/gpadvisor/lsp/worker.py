@@ -87,6 +87,7 @@ def _serve(wire: IO[bytes], jobs: queue.SimpleQueue[Any]) -> int:
         asked = jobs.get()
         if asked is None:
             return 0
+        _send(wire, {"begun": True})
         _send(wire, _answer(known.JOBS[asked["job"]], asked["arguments"], wire))
 
 

@@ -124,10 +124,10 @@ class Workers:
             WorkerError: the worker died, hung or ran out of memory.
         """
         async with self._quick if quick else self._long:
-            worker = await self._take()
+            worker = await self._begin(job, arguments)
             try:
                 async with asyncio.timeout(timeout_seconds):
-                    answer = await self._ask(worker, job, arguments, progress)
+                    answer = await self._answer(worker, progress)
             except TimeoutError as error:
                 self._replace(worker)
                 raise WorkerError(
@@ -154,14 +154,36 @@ class Workers:
         while self._tasks:
             await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    async def _ask(
-        self, worker: _Worker, job: str, arguments: dict[str, Any], progress: Callable[[str], None] | None
-    ) -> dict[str, Any]:
+    async def _begin(self, job: str, arguments: dict[str, Any]) -> _Worker:
+        """A worker that has begun the job; one that had died while it had nothing to do is passed over."""
+        code = 0
+        for _ in range(_MAX_IDLE + 2):
+            worker = await self._take()
+            if await self._begun(worker, job, arguments):
+                return worker
+            code = await self._end(worker)
+        raise WorkerError(self._died(job, worker, code))
+
+    async def _begun(self, worker: _Worker, job: str, arguments: dict[str, Any]) -> bool:
+        """Hand a job to a worker; False where it does not live to begin."""
         stdin, stdout = worker.process.stdin, worker.process.stdout
         if stdin is None or stdout is None:
+            return False
+        try:
+            stdin.write(frames.pack({"job": job, "arguments": arguments}))
+            await stdin.drain()
+            await frames.read_body(stdout)
+        except (EOFError, frames.FrameError, OSError):
+            return False
+        except BaseException:
+            self._replace(worker)
+            raise
+        return True
+
+    async def _answer(self, worker: _Worker, progress: Callable[[str], None] | None) -> dict[str, Any]:
+        stdout = worker.process.stdout
+        if stdout is None:
             raise EOFError
-        stdin.write(frames.pack({"job": job, "arguments": arguments}))
-        await stdin.drain()
         while True:
             body = await frames.read_body(stdout)
             answer: dict[str, Any] = await _parse(body)
@@ -233,7 +255,8 @@ class Workers:
             await _ready(process)
             worker.ready = True
             if self.warm_up is not None:
-                await self._ask(worker, "warm", self.warm_up, None)
+                await self._begun(worker, "warm", self.warm_up)
+                await self._answer(worker, None)
         except (EOFError, frames.FrameError, OSError) as error:
             code = await self._end(worker)
             raise WorkerError(self._died("starting it", worker, code)) from error
