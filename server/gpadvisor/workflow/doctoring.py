@@ -13,6 +13,7 @@ from gpadvisor.errors import CubinError, GpadvisorError, ToolError
 from gpadvisor.profiler.doctor import Diagnosis, Situation, diagnose, observe
 from gpadvisor.toolchain.discovery import find_tools
 from gpadvisor.toolchain.process import run_tool
+from gpadvisor.workflow.line_info import line_info_change, script_line_info
 
 _EXTRACT_SECONDS: Final = 60.0
 _MAX_CUBINS: Final = 200
@@ -34,15 +35,19 @@ def examine_machine(application: Path | None = None) -> Diagnosis:
 def _with_application(situation: Situation, application: Path) -> Situation:
     if not application.is_file():
         raise GpadvisorError(f"{application} is no file; give the application whose CUDA code to look at")
+    situation = replace(situation, binary=application.name, line_info_change=script_line_info(application))
     try:
         cubins = _cubins(application)
     except ToolError as error:
-        return replace(situation, binary=application.name, binary_problem=str(error))
-    with_lines = [cubin for cubin in cubins if cubin]
+        return replace(situation, binary_problem=str(error))
+    if not cubins or all(cubins):
+        return replace(situation, binary_has_line_info=True if cubins else None)
+    found = line_info_change(application, Path.cwd())
     return replace(
         situation,
-        binary=application.name,
-        binary_has_line_info=len(with_lines) == len(cubins) if cubins else None,
+        binary_has_line_info=False,
+        line_info_command=found.command,
+        line_info_change=found.change,
     )
 
 

@@ -134,7 +134,8 @@ def test_clangs_options_in_nvccs_words(tmp_path: Path) -> None:
         "-xcuda --cuda-gpu-arch=sm_80 --offload-arch=sm_90 --cuda-path=/usr/local/cuda -std=gnu++2a -O "
         "-Ofast -ffast-math -fcuda-flush-denormals-to-zero -fgpu-rdc -ffp-contract=off "
         "-Xcuda-ptxas --maxrregcount=64 -Xclang -load -Xclang evil.so -Xarch_device -DDEVICE "
-        "-Xarch_host -DHOST -mllvm -inline -march=native -iquote . -isystem sys -idirafter late -DN=1 -c k.cu -o k.o"
+        "-Xarch_host -DHOST -mllvm -inline -march=native -iquote . -isystem sys -idirafter late "
+        "-DN=1 -c k.cu -o k.o"
     )
     command = reduce_command(as_nvcc(shlex.split(text)), tmp_path)
     assert command.architectures == ("sm_80", "sm_90")

@@ -272,7 +272,8 @@ def _line_info(situation: Situation) -> Check:
             name="line information",
             status=Status.NOTE,
             found=f"{situation.binary}: {situation.binary_problem or 'it holds no CUDA code of its own'}",
-            meaning="code compiled while the application runs brings its own line information, or none",
+            meaning="code compiled while the application runs brings its own line information, or none"
+            + (f" ({situation.line_info_change})" if situation.line_info_change else ""),
         )
     if situation.binary_has_line_info:
         return Check(name="line information", status=Status.OK, found=f"{situation.binary} has it")
@@ -280,9 +281,11 @@ def _line_info(situation: Situation) -> Check:
         name="line information",
         status=Status.WARNING,
         found=f"{situation.binary} has none",
-        meaning="advice then names addresses; -lineinfo does not change the machine code",
+        meaning="advice then names addresses; -lineinfo does not change the machine code. The command below "
+        "builds it once without a change"
+        + (f"; for good, {situation.line_info_change}" if situation.line_info_change else ""),
         layer=Layer.APPLICATION,
-        action="nvcc -lineinfo ...",
+        action=situation.line_info_command or "NVCC_APPEND_FLAGS=-lineinfo nvcc ...",
     )
 
 

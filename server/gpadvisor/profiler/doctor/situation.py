@@ -68,6 +68,8 @@ class Situation:
     binary: str | None = None  # the application that was asked about
     binary_has_line_info: bool | None = None
     binary_problem: str | None = None  # why nothing is known of it
+    line_info_command: str | None = None  # builds it with line information, once
+    line_info_change: str | None = None  # what to change in its build, or in a script
 
     def holds(self, capability: int) -> bool:
         """Whether the process has a Linux capability, by its number."""
