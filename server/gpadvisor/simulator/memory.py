@@ -25,6 +25,7 @@ from gpadvisor.simulator.state import (
     IN_FLIGHT,
     L1_CYCLES,
     L1_HIT,
+    L1_PASSES,
     L2_CYCLES,
     L2_FREE,
     L2_HIT,
@@ -225,6 +226,7 @@ def global_access(
     passes = max(lines, m.whole[WAVEFRONT])
     start = max(now + 1, m.number[LSU_FREE])
     m.number[LSU_FREE] = start + passes
+    m.traffic[L1_PASSES] += passes
     kind = p.fact[i, ACCESS]
     warp = m.warp[w]
     before = m.traffic[DRAM_MOVED]
@@ -254,6 +256,7 @@ def shared_access(
     passes = max(_wavefronts(p, v, r, w, i, lanes), m.whole[WAVEFRONT])
     start = max(now + 1, m.number[LSU_FREE])
     m.number[LSU_FREE] = start + passes
+    m.traffic[L1_PASSES] += passes
     done = start + passes - 1 + cycles(m, p.fact[i, LATENCY], p.fact[i, LATENCY + 1])
     done = max(done, m.warp[w, MIO_DONE])
     m.warp[w, MIO_DONE] = done

@@ -424,6 +424,10 @@ class _Outcome:
             * float(traffic[state.DRAM_MOVED])
             / active
             / float(self.sm.real[state.DRAM_RATE]),
+            "l1tex__data_pipe_lsu_wavefronts.avg.pct_of_peak_sustained_elapsed": 100.0
+            * busy
+            * float(traffic[state.L1_PASSES])
+            / active,
             "lts__t_sectors.avg.pct_of_peak_sustained_elapsed": 100.0
             * busy
             * float(traffic[state.L2_MOVED])
