@@ -53,9 +53,7 @@ def sampled(cubin: bytes, kernel: str, *, seed: str, scale: int = 1, **rest: Any
                 total = random_.randrange(100, 400) * scale
                 samples[*place, reason] = (total, total * 3 // 4)
     registers = image.facts[kernel].registers_per_thread or 32
-    return LaunchSpec(
-        kernel=kernel, cubin=cubin, samples=samples, counts=counts, registers=registers, **rest
-    )
+    return LaunchSpec(kernel=kernel, cubin=cubin, samples=samples, counts=counts, registers=registers, **rest)
 
 
 def twice(launch: LaunchSpec, duration_ns: float) -> LaunchSpec:

@@ -96,7 +96,10 @@ def build(folder: Path, entry: str, output: Path) -> Path:
     source.write_text(_DRIVER.format(entry=entry, folder=folder.as_posix()), encoding="utf-8")
     program = output / entry
     done = subprocess.run(
-        [tool, *_FLAGS, "-I", SHIM, "-I", folder.parent, "-o", program, source], capture_output=True, text=True, timeout=120
+        [tool, *_FLAGS, "-I", SHIM, "-I", folder.parent, "-o", program, source],
+        capture_output=True,
+        text=True,
+        timeout=120,
     )
     if done.returncode != 0:
         raise EmulationError(f"{folder.name} does not compile on the host: {done.stderr[:4000]}")
