@@ -107,9 +107,9 @@ def _cmake_build(path: Path, text: str, application: Path) -> LineInfoChange | N
     project, here = Path(found[1]), application.absolute().parent
     inside = here.relative_to(path.parent) if here.is_relative_to(path.parent) else Path()
     for lists in (project / inside / "CMakeLists.txt", project / "CMakeLists.txt"):
-        text = _read(lists)
-        if text is not None:
-            return _cmake(lists, text, application, build=path.parent)
+        listed = _read(lists)
+        if listed is not None:
+            return _cmake(lists, listed, application, build=path.parent)
     return None
 
 
