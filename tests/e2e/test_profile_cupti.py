@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -60,6 +61,25 @@ def test_what_was_delivered_is_in_the_snapshot(
     assert counted == stand.truth(tmp_path / "truth").samples > 0
     assert {kernel.evidence for kernel in profile.kernels} == {Evidence.MEASURED}
     assert profile.collector == "cupti"
+    assert "these samples cover 100.0 % of the GPU time that was seen" in done.stderr
+
+
+def test_advice_on_the_collection_is_advice_on_its_snapshot(stand: Stand, tmp_path: Path) -> None:
+    done = _profile(stand, tmp_path, "--no-advice", "--keep-report", "kept")
+    assert done.returncode == 0, done.stderr
+
+    def advice(name: str) -> object:
+        answer = subprocess.run(
+            [sys.executable, "-m", "gpadvisor", "advise", name, "--format", "json"],
+            cwd=tmp_path,
+            env={**os.environ, "GPADVISOR_CACHE": str(tmp_path / "cache")},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        return json.loads(answer.stdout)["kernels"]
+
+    assert advice("kept") == advice("profile.gpadvisor") != []
 
 
 def test_an_application_that_is_killed_leaves_a_snapshot(stand: Stand, tmp_path: Path) -> None:
