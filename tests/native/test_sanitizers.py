@@ -58,7 +58,9 @@ def test_nothing_is_found(sanitized: tuple[str, Stand], tmp_path: Path, mode: st
     )
     if "unexpected memory mapping" in done.stderr:
         pytest.skip("the thread sanitizer does not run under this kernel")
-    assert (done.returncode, done.stderr) == (0, "")
+    # What the leak checker says of its own doubts is no finding; a leak ends with exit code 66.
+    said = [line for line in done.stderr.splitlines() if "was not suspended. False leaks" not in line]
+    assert (done.returncode, said) == (0, [])
     counted = sum(
         kernel.total_samples + kernel.latency_samples for kernel in load_profile(tmp_path / "out").kernels
     )
