@@ -6,6 +6,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import shutil
+import signal
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -23,6 +24,10 @@ settings.register_profile(
     print_blob=True,
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "gpadvisor"))
+
+# A shell starts what runs behind it with Ctrl-C switched off, which every program that a test starts inherits.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 _ORDER = ("unit", "style", "property", "rules", "golden", "fixtures", "oracle", "bench", "e2e")
 """Folders from fast to slow; a folder not listed comes between golden and oracle."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from tests.kernels import Which
+from tests.kernels import FOLDER, Which
 
 SHIM = Path(__file__).resolve().parent
 ORDERS: tuple[Literal["ascending", "descending"], ...] = ("ascending", "descending")
@@ -96,7 +96,7 @@ def build(folder: Path, entry: str, output: Path) -> Path:
     source.write_text(_DRIVER.format(entry=entry, folder=folder.as_posix()), encoding="utf-8")
     program = output / entry
     done = subprocess.run(
-        [tool, *_FLAGS, "-I", SHIM, "-I", folder.parent, "-o", program, source],
+        [tool, *_FLAGS, "-I", SHIM, "-I", FOLDER, "-o", program, source],
         capture_output=True,
         text=True,
         timeout=120,
