@@ -25,7 +25,7 @@ settings.register_profile(
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "gpadvisor"))
 
-# A shell starts what runs behind it with Ctrl-C switched off, which every program that a test starts inherits.
+# A shell starts what runs behind it with Ctrl-C off, which every program that a test starts inherits.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
