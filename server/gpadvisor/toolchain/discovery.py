@@ -97,12 +97,12 @@ def disassemblers(arch: str, abi: int | None, *, explicit: Path | None = None) -
 def _missing(name: str, arch: str, every: Sequence[Tool]) -> str:
     """Why no copy fits, and what to install."""
     have = ", ".join(f"{tool} ({tool.origin})" for tool in every)
-    seen = f"{have} cannot" if have else f"no copy of {name} is here"
+    seen = f"{have} cannot read this architecture or ELF layout" if have else f"no copy of {name} is here"
     digits = re.match(r"\d+", _number(arch))
     old = digits is not None and int(digits.group()) < 75
-    hint = _VOLTA_HINT if old else "install the package nvidia-cuda-nvdisasm"
-    verb = f"{name} for {arch} was not found"
-    return f"{verb}: {seen}{' read this architecture or ELF layout' if have else ''}; {hint}"
+    verb = "update" if any(tool.origin == "wheel" for tool in every) else "install"
+    hint = _VOLTA_HINT if old else f"{verb} the package nvidia-cuda-nvdisasm"
+    return f"{name} for {arch} was not found: {seen}; {hint}"
 
 
 def _number(arch: str) -> str:

@@ -13,7 +13,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpadvisor.errors import ToolFailedError
-from gpadvisor.profiler.doctor import Diagnosis, Status, diagnose, observe, render_json, render_text
+from gpadvisor.profiler.doctor import (
+    Diagnosis,
+    FoundTool,
+    Status,
+    diagnose,
+    observe,
+    render_json,
+    render_text,
+)
 from gpadvisor.profiler.doctor.observation import World, this_machine
 from gpadvisor.profiler.doctor.permission import counters_allowed
 
@@ -28,6 +36,7 @@ def world_of(path: Path, root: Path) -> tuple[World, dict[str, object]]:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, encoding="utf-8")
     programs, answers = recorded["programs"], recorded["answers"]
+    release = tuple(recorded["world"].get("cupti", ()))
 
     def ask(command: Sequence[str]) -> str:
         line = " ".join([Path(command[0]).name, *command[1:]])
@@ -41,6 +50,7 @@ def world_of(path: Path, root: Path) -> tuple[World, dict[str, object]]:
         find=programs.get,
         ask=ask,
         packages=lambda _name: (),
+        cupti=lambda: FoundTool(path="/usr/lib/libcupti.so", version=release) if release else None,
         system=recorded["world"]["system"],
         architecture=recorded["world"]["architecture"],
         user_id=recorded["world"]["user"],
@@ -137,6 +147,7 @@ def test_strange_files_are_no_error(
         find=lambda name: name,
         ask=lambda _command: smi,
         packages=lambda _name: (),
+        cupti=lambda: None,
         system="Linux",
         architecture="x86_64",
         user_id=1000,

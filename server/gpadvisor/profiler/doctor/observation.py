@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from gpadvisor.errors import ToolError
+from gpadvisor.profiler.cupti.discovery import find_cupti
 from gpadvisor.profiler.doctor.situation import Container, FoundTool, Gpu, Situation
 from gpadvisor.toolchain.discovery import package_roots
 from gpadvisor.toolchain.process import run_tool
@@ -49,6 +50,15 @@ def ask(command: Sequence[str]) -> str:
     return output.stdout.decode("utf-8", "replace")
 
 
+def installed_cupti() -> FoundTool | None:
+    """The CUPTI that the collector would build against, whatever the driver; None without its headers."""
+    try:
+        found = find_cupti(driver=0)
+    except ToolError:
+        return None
+    return FoundTool(path=str(found.library or found.includes[0]), version=(found.major,))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class World:
     """Where to look; tests put a recorded machine here."""
@@ -58,6 +68,7 @@ class World:
     find: Callable[[str], str | None] = shutil.which
     ask: Ask = ask
     packages: Callable[[str], tuple[Path, ...]] = package_roots
+    cupti: Callable[[], FoundTool | None] = installed_cupti
     system: str
     architecture: str
     user_id: int
@@ -101,7 +112,7 @@ def observe(world: World | None = None) -> Situation:
         other_profiler=_other_profiler(world, names),
         injection=world.environment.get("CUDA_INJECTION64_PATH") or None,
         ncu=_tool(world, _ncu_paths(world), "--version"),
-        cupti=_cupti(world),
+        cupti=world.cupti(),
         c_compiler=_tool(world, _on_path(world, "cc", "gcc", "clang"), "--version"),
         nvcc=_tool(world, [*_on_path(world, "nvcc"), *_glob(world, "usr/local/cuda*/bin/nvcc")], "--version"),
         disassembler=_tool(
@@ -259,22 +270,6 @@ def _tool(world: World, paths: Sequence[str], option: str) -> FoundTool | None:
         parts = () if found is None else tuple(int(part) for part in found.groups() if part is not None)
         return FoundTool(path=path, version=parts or None)
     return None
-
-
-def _cupti(world: World) -> FoundTool | None:
-    patterns = (
-        "usr/local/cuda*/extras/CUPTI/lib64/libcupti.so*",
-        "usr/local/cuda*/targets/*/lib/libcupti.so*",
-    )
-    paths = [
-        *_wheel(world, "*/lib/libcupti.so*"),
-        *(p for pattern in patterns for p in _glob(world, pattern)),
-    ]
-    if not paths:
-        return None
-    suffix = Path(paths[0]).name.partition(".so.")[2].split(".")
-    version = tuple(int(part) for part in suffix if part.isdecimal()) or None
-    return FoundTool(path=paths[0], version=version)
 
 
 def _wheel(world: World, pattern: str) -> list[str]:
