@@ -267,9 +267,11 @@ def at_a_terminal(stand: Stand, tmp_path: Path) -> Iterator[tuple[subprocess.Pop
 
 
 def test_ctrl_c_at_a_terminal_goes_to_the_application(
-    at_a_terminal: tuple[subprocess.Popen[bytes], int],
+    at_a_terminal: tuple[subprocess.Popen[bytes], int], stand: Stand
 ) -> None:
     process, master = at_a_terminal
+    (application,) = _alive(stand)
+    _await_foreground(master, application)
     os.write(master, b"\x03")
     _read_until(master, b"interrupted -2 30")
     assert process.wait(30) == 0
@@ -280,16 +282,24 @@ def test_ctrl_z_stops_both_and_they_go_on_together(
 ) -> None:
     process, master = at_a_terminal
     (application,) = _alive(stand)
+    _await_foreground(master, application)
     os.write(master, b"\x1a")
     _, status = os.waitpid(process.pid, os.WUNTRACED)
     assert os.WIFSTOPPED(status)
     assert _state(application) == "T"
     process.send_signal(signal.SIGCONT)
+    _await_foreground(master, application)
     while _state(application) == "T":
         time.sleep(0.01)
     os.write(master, b"\x03")  # the terminal is the application's again
     _read_until(master, b"interrupted -2 30")
     assert process.wait(30) == 0
+
+
+def _await_foreground(master: int, group: int) -> None:
+    """Until the terminal belongs to a process group: its leader may be ready before that."""
+    while os.tcgetpgrp(master) != group:
+        time.sleep(0.01)
 
 
 def _state(process: int) -> str:

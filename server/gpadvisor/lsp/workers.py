@@ -270,8 +270,10 @@ class Workers:
         self._busy.discard(worker)
         process = worker.process
         if process.returncode is None:
+            # Not the library's send_signal: it polls the child first, and the status of one that is dead is
+            # gone before the event loop's own watcher asks for it, which then makes one up.
             with contextlib.suppress(ProcessLookupError):
-                process.send_signal(signal.SIGTERM)
+                os.kill(process.pid, signal.SIGTERM)
             try:
                 await asyncio.wait_for(asyncio.shield(process.wait()), _UNWIND_SECONDS)
             except (TimeoutError, asyncio.CancelledError):

@@ -24,6 +24,7 @@ from gpadvisor.errors import ToolNotFoundError
 
 _POLL_SECONDS: Final = 0.05
 _FIRMER: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
+_TERMINAL_STOPS: Final = (signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU)
 
 
 class Ending(Enum):
@@ -176,8 +177,9 @@ def _await_group(group: int, seconds: float) -> None:
 def _terminal_of(group: int) -> Iterator[Callable[[], None]]:
     """Give a process group the terminal, where this process has it, and take it back at the end.
 
-    What is yielded follows a Ctrl-Z: where the application has stopped, this process stops too, so that the
-    shell notices, and both go on together.
+    What is yielded follows the application's stops. After a Ctrl-Z this process stops too, so that the shell
+    notices, and both go on together. An application that used the terminal before it was given to it, which
+    stops a process in the background, just goes on.
     """
     terminal = _own_terminal()
     if terminal is None:
@@ -188,16 +190,16 @@ def _terminal_of(group: int) -> Iterator[Callable[[], None]]:
     def follow() -> None:
         with contextlib.suppress(ChildProcessError):
             stopped = os.waitid(os.P_PID, group, os.WSTOPPED | os.WNOHANG)
-            if stopped is not None and stopped.si_status == signal.SIGTSTP:
+            if stopped is None or stopped.si_status not in _TERMINAL_STOPS:
+                return
+            if stopped.si_status == signal.SIGTSTP:
                 _hand_over(terminal, own)
                 os.kill(os.getpid(), signal.SIGSTOP)
                 _hand_over(terminal, group)
-                _signal_group(group, signal.SIGCONT)
+            _signal_group(group, signal.SIGCONT)
 
     try:
         _hand_over(terminal, group)
-        # It may have tried to read before that, which stops a process in the background.
-        _signal_group(group, signal.SIGCONT)
         yield follow
     finally:
         _hand_over(terminal, own)
