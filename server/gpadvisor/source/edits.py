@@ -12,6 +12,8 @@ from enum import Enum
 from itertools import pairwise
 from typing import Final
 
+from gpadvisor.source import checked
+
 NUMBER: Final = "{n}"
 """Stands in a replacement for the number that only the finding knows."""
 MAX_EDIT_SITES: Final = 5_000
@@ -101,20 +103,20 @@ class EditFacts:
     @staticmethod
     def from_json(value: object, text: str) -> EditFacts:
         """The facts about a text; anything that cannot be facts about it is a ValueError."""
-        readable, sites, comments, no_trailing, no_above = _row(value, 5)
+        readable, sites, comments, no_trailing, no_above = checked.row(value, 5)
         lines = [len(line) for line in text.split("\n")]
         return EditFacts(
-            readable=_flag(readable),
-            sites=tuple(_site(row, lines) for row in _rows(sites, 12, MAX_EDIT_SITES)),
-            comments=tuple(_comment(row, lines) for row in _rows(comments, 7, MAX_EDIT_SITES)),
-            no_trailing=tuple(_range(row, lines) for row in _rows(no_trailing, 2, MAX_RANGES)),
-            no_above=tuple(_range(row, lines) for row in _rows(no_above, 2, MAX_RANGES)),
+            readable=checked.flag(readable),
+            sites=tuple(_site(row, lines) for row in checked.rows(sites, 12, MAX_EDIT_SITES)),
+            comments=tuple(_comment(row, lines) for row in checked.rows(comments, 7, MAX_EDIT_SITES)),
+            no_trailing=tuple(_range(row, lines) for row in checked.rows(no_trailing, 2, MAX_RANGES)),
+            no_above=tuple(_range(row, lines) for row in checked.rows(no_above, 2, MAX_RANGES)),
         )
 
 
 def _site(row: list[object], lines: list[int]) -> EditSite:
     first, last = _range(row[1:3], lines)
-    replacements = tuple(_replacement(one, lines) for one in _rows(row[11], 5, MAX_REPLACEMENTS))
+    replacements = tuple(_replacement(one, lines) for one in checked.rows(row[11], 5, MAX_REPLACEMENTS))
     ends = [(one.start_line, one.start_column, one.end_line, one.end_column) for one in replacements]
     if any(after[:2] < before[2:] for before, after in pairwise(ends)):
         raise ValueError("replacements overlap")
@@ -122,85 +124,50 @@ def _site(row: list[object], lines: list[int]) -> EditSite:
         kind=SiteKind(row[0]),
         first_line=first,
         last_line=last,
-        more_lines=tuple(_integer(line, 1, len(lines)) for line in _list(row[3], _MAX_LINES)),
-        name=_text(row[4]),
-        words=tuple(_text(word) for word in _list(row[5], MAX_NAMES)),
-        more_words=tuple(_text(word) for word in _list(row[6], MAX_NAMES)),
+        more_lines=tuple(checked.integer(line, 1, len(lines)) for line in checked.items(row[3], _MAX_LINES)),
+        name=checked.text(row[4], MAX_EDIT_TEXT),
+        words=tuple(checked.text(word, MAX_EDIT_TEXT) for word in checked.items(row[5], MAX_NAMES)),
+        more_words=tuple(checked.text(word, MAX_EDIT_TEXT) for word in checked.items(row[6], MAX_NAMES)),
         number=_number(row[7]),
         limit=_number(row[8]),
-        sure=_flag(row[9]),
-        exact=_flag(row[10]),
+        sure=checked.flag(row[9]),
+        exact=checked.flag(row[10]),
         replacements=replacements,
     )
 
 
 def _replacement(row: list[object], lines: list[int]) -> Replacement:
-    start = _integer(row[0], 1, len(lines))
-    end = _integer(row[2], start, len(lines))
-    start_column = _integer(row[1], 0, lines[start - 1])
+    start = checked.integer(row[0], 1, len(lines))
+    end = checked.integer(row[2], start, len(lines))
+    start_column = checked.integer(row[1], 0, lines[start - 1])
     return Replacement(
         start_line=start,
         start_column=start_column,
         end_line=end,
-        end_column=_integer(row[3], start_column if start == end else 0, lines[end - 1]),
-        text=_text(row[4]),
+        end_column=checked.integer(row[3], start_column if start == end else 0, lines[end - 1]),
+        text=checked.text(row[4], MAX_EDIT_TEXT),
     )
 
 
 def _comment(row: list[object], lines: list[int]) -> CommentPlace:
-    line = _integer(row[0], 1, len(lines))
+    line = checked.integer(row[0], 1, len(lines))
     first, last = _range(row[1:3], lines)
-    start = _integer(row[3], 0, lines[line - 1])
+    start = checked.integer(row[3], 0, lines[line - 1])
     return CommentPlace(
         line=line,
         first_line=first,
         last_line=last,
         start_column=start,
-        end_column=_integer(row[4], start, lines[line - 1]),
-        codes=tuple(_text(code) for code in _list(row[5], MAX_NAMES)),
-        brackets=_flag(row[6]),
+        end_column=checked.integer(row[4], start, lines[line - 1]),
+        codes=tuple(checked.text(code, MAX_EDIT_TEXT) for code in checked.items(row[5], MAX_NAMES)),
+        brackets=checked.flag(row[6]),
     )
 
 
 def _range(row: list[object], lines: list[int]) -> tuple[int, int]:
-    first = _integer(row[0], 1, len(lines))
-    return first, _integer(row[1], first, len(lines))
-
-
-def _integer(value: object, first: int, last: int) -> int:
-    if type(value) is not int or not first <= value <= last:  # a bool is no number
-        raise ValueError("a number is out of its range")
-    return value
+    first = checked.integer(row[0], 1, len(lines))
+    return first, checked.integer(row[1], first, len(lines))
 
 
 def _number(value: object) -> int | None:
-    return None if value is None else _integer(value, 0, 1 << 40)
-
-
-def _flag(value: object) -> bool:
-    if not isinstance(value, bool):
-        raise ValueError("no truth value")  # noqa: TRY004 - one kind of damage, one error
-    return value
-
-
-def _text(value: object) -> str:
-    if not isinstance(value, str) or len(value) > MAX_EDIT_TEXT:
-        raise ValueError("no text of the length expected")
-    return value
-
-
-def _list(value: object, limit: int) -> list[object]:
-    if not isinstance(value, list) or len(value) > limit:
-        raise ValueError("no list of the length expected")
-    return value
-
-
-def _row(value: object, width: int) -> list[object]:
-    row = _list(value, width)
-    if len(row) != width:
-        raise ValueError("a list is too short")
-    return row
-
-
-def _rows(value: object, width: int, limit: int) -> list[list[object]]:
-    return [_row(row, width) for row in _list(value, limit)]
+    return None if value is None else checked.integer(value, 0, 1 << 40)

@@ -7,6 +7,8 @@ import re
 from dataclasses import astuple, dataclass
 from typing import Final
 
+from gpadvisor.source import checked
+
 MARKER: Final = "gpadvisor:"
 """What every suppression comment contains."""
 HASH_SUFFIXES: Final = (".py", ".pyi", ".pyx", ".jl")
@@ -89,37 +91,39 @@ class SourceFacts:
     @staticmethod
     def from_json(value: object, lines: int) -> SourceFacts:
         """The facts of a source with so many lines; anything that cannot be facts is a ValueError."""
-        comments, literals, divisions, loops, kernels = _row(value, 5)
+        comments, literals, divisions, loops, kernels = checked.row(value, 5)
         return SourceFacts(
-            comments=tuple(_comment(row, lines) for row in _rows(comments, 5, MAX_COMMENTS)),
-            double_literals=tuple(_token(row, lines) for row in _rows(literals, 2)),
-            divisions=tuple(_token(row, lines) for row in _rows(divisions, 2)),
-            loops=tuple(_loop(row, lines) for row in _rows(loops, 3)),
-            kernels=tuple(_kernel(row, lines) for row in _rows(kernels, 4)),
+            comments=tuple(_comment(row, lines) for row in checked.rows(comments, 5, MAX_COMMENTS)),
+            double_literals=tuple(_token(row, lines) for row in checked.rows(literals, 2, MAX_SITES)),
+            divisions=tuple(_token(row, lines) for row in checked.rows(divisions, 2, MAX_SITES)),
+            loops=tuple(_loop(row, lines) for row in checked.rows(loops, 3, MAX_SITES)),
+            kernels=tuple(_kernel(row, lines) for row in checked.rows(kernels, 4, MAX_SITES)),
         )
 
 
 def _comment(row: list[object], lines: int) -> SuppressionComment:
-    codes = [_text(code) for code in _list(row[0], _MAX_CODES)]
+    codes = [checked.text(code, MAX_TEXT) for code in checked.items(row[0], _MAX_CODES)]
     if not all(_CODE.fullmatch(code) for code in codes):
         raise ValueError("no rule code")
     first, last = _span(row[3], row[4], lines)
     return SuppressionComment(
         codes=tuple(codes),
-        reason=_text(row[1], MAX_REASON),
-        line=_line(row[2], 1, lines),
+        reason=checked.text(row[1], MAX_REASON),
+        line=checked.integer(row[2], 1, lines),
         first_line=first,
         last_line=last,
     )
 
 
 def _token(row: list[object], lines: int) -> Token:
-    return Token(text=_text(row[0]), line=_line(row[1], 1, lines))
+    return Token(text=checked.text(row[0], MAX_TEXT), line=checked.integer(row[1], 1, lines))
 
 
 def _loop(row: list[object], lines: int) -> LoopSite:
     first, last = _span(row[0], row[1], lines)
-    return LoopSite(line=first, last_line=last, unroll=None if row[2] is None else _text(row[2]))
+    return LoopSite(
+        line=first, last_line=last, unroll=None if row[2] is None else checked.text(row[2], MAX_TEXT)
+    )
 
 
 def _kernel(row: list[object], lines: int) -> KernelSite:
@@ -127,40 +131,11 @@ def _kernel(row: list[object], lines: int) -> KernelSite:
     return KernelSite(
         line=first,
         last_line=last,
-        launch_bounds=None if row[2] is None else _text(row[2]),
-        unrestricted=tuple(_text(name) for name in _list(row[3], MAX_POINTERS)),
+        launch_bounds=None if row[2] is None else checked.text(row[2], MAX_TEXT),
+        unrestricted=tuple(checked.text(name, MAX_TEXT) for name in checked.items(row[3], MAX_POINTERS)),
     )
 
 
 def _span(first: object, last: object, lines: int) -> tuple[int, int]:
-    begin = _line(first, 1, lines)
-    return begin, _line(last, begin, lines)
-
-
-def _line(value: object, first: int, last: int) -> int:
-    if type(value) is not int or not first <= value <= last:  # a bool is no line
-        raise ValueError("no line of the source")
-    return value
-
-
-def _text(value: object, limit: int = MAX_TEXT) -> str:
-    if not isinstance(value, str) or len(value) > limit:
-        raise ValueError("no text of the length expected")
-    return value
-
-
-def _list(value: object, limit: int) -> list[object]:
-    if not isinstance(value, list) or len(value) > limit:
-        raise ValueError("no list of the length expected")
-    return value
-
-
-def _row(value: object, width: int) -> list[object]:
-    row = _list(value, width)
-    if len(row) != width:
-        raise ValueError("a list is too short")
-    return row
-
-
-def _rows(value: object, width: int, limit: int = MAX_SITES) -> list[list[object]]:
-    return [_row(row, width) for row in _list(value, limit)]
+    begin = checked.integer(first, 1, lines)
+    return begin, checked.integer(last, begin, lines)
