@@ -2,7 +2,9 @@
 /* A stand-in for libcuda.so.1 and libcupti.so.13 with events known in advance, for tests of the injection library.
  *
  * FAKE_TRUTH names a file for what was delivered. FAKE_CUPTI lists misbehaviour, separated by commas:
- *   subscribe=N enable=N configure=N reasons=N data=N activity=N timestamp=N  that call fails with result N
+ *   subscribe=N enable=N configure=N attribute=N reasons=N data=N activity=N  that call fails with result N
+ *   late_exclusive  reading samples fails while kernel activity is on
+ *   fatal=N       the N-th launch is followed by CUPTI's fatal error
  *   full=N        the N-th read of a context finds the hardware buffer full
  *   exclusive     sampling and kernel activity do not go together
  *   dropped=N     N samples are dropped in each read
@@ -60,10 +62,11 @@ struct CUctx_st {
     CUpti_PCSamplingCollectionMode mode;
     uint32_t period;
     size_t buffer;
-    CUpti_PCSamplingData *configured;
+    CUpti_PCSamplingData *configured; /* CUPTI's to write: rows go there first where there is an occasion */
+    bool unloaded;
     struct count *counts;
     size_t used, room;
-    uint64_t unconfirmed, reads, lost;
+    uint64_t unconfirmed, aside, reads;
     struct CUctx_st *next;
 };
 
@@ -89,6 +92,7 @@ static CUpti_BuffersCallbackCompleteFunc completed;
 static uint8_t *activity_buffer;
 static size_t activity_used, activity_room;
 static __thread CUcontext current;
+static __thread bool ended; /* a fatal error was told in this thread, which may not call CUPTI any more */
 
 static long wish(const char *name, long otherwise) {
     const char *list = getenv("FAKE_CUPTI");
@@ -113,6 +117,64 @@ static uint64_t now_ns(void) {
 static void call_back(CUpti_CallbackDomain domain, CUpti_CallbackId id, const void *data) {
     CUpti_CallbackFunc function = atomic_load(&subscriber);
     if (function && atomic_load(&enabled[domain][id])) function(NULL, domain, id, data);
+}
+
+/* Rows that were counted, as many as there is room for; the caller holds the lock. */
+static uint64_t move_rows(struct CUctx_st *context, CUpti_PCSamplingData *data) {
+    size_t room = data->collectNumPcs - data->totalNumPcs, count = context->used < room ? context->used : room;
+    uint64_t given = 0;
+    for (size_t i = 0; i < count; i++) {
+        struct count *from = &context->counts[i];
+        CUpti_PCSamplingPCData *to = &data->pPcData[data->totalNumPcs++];
+        if (to->stallReasonCount < REASONS) abort(); /* the room for reasons, to some releases */
+        to->cubinCrc = from->function->module->crc;
+        to->pcOffset = 16u * from->pc;
+        to->functionIndex = from->function->index;
+        to->functionName = from->function->name;
+        to->correlationId = from->correlation;
+        to->stallReasonCount = 0;
+        for (size_t r = 0; r < REASONS; r++)
+            if (from->samples[r]) {
+                to->stallReason[to->stallReasonCount++] =
+                    (CUpti_PCSamplingStallReason){reason_indexes[r], from->samples[r]};
+                given += from->samples[r];
+            }
+    }
+    memmove(context->counts, context->counts + count, (context->used - count) * sizeof *context->counts);
+    context->used -= count;
+    data->totalSamples += given;
+    if (data == context->configured) context->aside += given;
+    return given;
+}
+
+/* What CUPTI does by itself: rows into the buffer of the configuration. */
+static void put_aside(struct CUctx_st *context) {
+    pthread_mutex_lock(&lock);
+    if (context->sampling && context->configured) move_rows(context, context->configured);
+    pthread_mutex_unlock(&lock);
+}
+
+/* Out of there again, into the buffer of a read; the caller holds the lock. */
+static uint64_t take_aside(struct CUctx_st *context, CUpti_PCSamplingData *data) {
+    CUpti_PCSamplingData *kept = context->configured;
+    size_t count = kept->totalNumPcs < data->collectNumPcs ? kept->totalNumPcs : data->collectNumPcs;
+    uint64_t given = 0;
+    for (size_t i = 0; i < kept->totalNumPcs; i++) {
+        CUpti_PCSamplingPCData *from = &kept->pPcData[i], *to = i < count ? &data->pPcData[i] : from - count;
+        if (to->stallReasonCount < REASONS && i < count) abort();
+        CUpti_PCSamplingStallReason *reasons = to->stallReason;
+        memcpy(reasons, from->stallReason, from->stallReasonCount * sizeof *reasons);
+        *to = *from;
+        to->stallReason = reasons;
+        for (size_t r = 0; r < from->stallReasonCount && i < count; r++) given += reasons[r].samples;
+    }
+    kept->totalNumPcs -= count;
+    for (size_t i = 0; i < count; i++) kept->pPcData[kept->totalNumPcs + i].stallReasonCount = REASONS;
+    kept->totalSamples -= given;
+    context->aside -= given;
+    data->totalNumPcs = count;
+    data->totalSamples = given;
+    return given;
 }
 
 /* --- driver --- */
@@ -221,6 +283,7 @@ EXPORT CUresult fake_load(CUmodule *module, const void *image, size_t bytes) {
     modules = fresh;
     pthread_mutex_unlock(&lock);
     *module = fresh;
+    if (current->unloaded) put_aside(current); /* addresses may mean something else from here on */
     add(&truth->modules, 1);
     CUpti_ModuleResourceData loaded = {.moduleId = fresh->id, .cubinSize = bytes, .pCubin = fresh->image};
     CUpti_ResourceData data = {.context = current, .resourceDescriptor = &loaded};
@@ -229,6 +292,7 @@ EXPORT CUresult fake_load(CUmodule *module, const void *image, size_t bytes) {
 }
 
 EXPORT CUresult cuModuleUnload(CUmodule module) {
+    module->context->unloaded = true;
     CUpti_ModuleResourceData loaded = {.moduleId = module->id};
     CUpti_ResourceData data = {.context = current, .resourceDescriptor = &loaded};
     call_back(CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING, &data);
@@ -332,9 +396,15 @@ static CUresult launch(CUpti_CallbackId id, const void *parameters, struct CUfun
                       kernel_correlation ? kernel_correlation : correlation, 0);
         make_samples(function, context, correlation);
     }
+    if (context->mode == CUPTI_PC_SAMPLING_COLLECTION_MODE_KERNEL_SERIALIZED) put_aside(context);
     data.callbackSite = CUPTI_API_EXIT;
     call_back(CUPTI_CB_DOMAIN_DRIVER_API, id, &data);
     add(&truth->launches, 1);
+    if (__atomic_load_n(&truth->launches, __ATOMIC_SEQ_CST) == (uint64_t)wish("fatal", 0)) {
+        CUpti_StateData state = {.notification = {.result = CUPTI_ERROR_UNKNOWN, .message = "the GPU fell off the bus"}};
+        call_back(CUPTI_CB_DOMAIN_STATE, CUPTI_CBID_STATE_FATAL_ERROR, &state);
+        ended = true;
+    }
     return result;
 }
 
@@ -398,6 +468,7 @@ EXPORT CUresult cuGraphLaunch(CUgraphExec graph, CUstream stream) {
         make_activity(function, grid, block, 0, current, (uint32_t)(uintptr_t)stream, correlation, node);
         make_samples(function, current, correlation);
     }
+    if (current->mode == CUPTI_PC_SAMPLING_COLLECTION_MODE_KERNEL_SERIALIZED) put_aside(current);
     data.callbackSite = CUPTI_API_EXIT;
     call_back(CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch, &data);
     add(&truth->launches, 1);
@@ -481,6 +552,7 @@ EXPORT CUptiResult CUPTIAPI cuptiActivityFlushAll(uint32_t flag) {
     uint8_t *buffer;
     size_t used, room;
     (void)flag;
+    if (ended) abort();
     pthread_mutex_lock(&lock);
     buffer = activity_buffer, used = activity_used, room = activity_room;
     activity_buffer = NULL;
@@ -497,6 +569,8 @@ EXPORT CUptiResult CUPTIAPI cuptiPCSamplingEnable(CUpti_PCSamplingEnableParams *
     if (result) return (CUptiResult)result;
     if (wish("exclusive", 0) && atomic_load(&activity)) return CUPTI_ERROR_NOT_COMPATIBLE;
     pthread_mutex_lock(&lock);
+    for (struct CUctx_st *other = contexts; other; other = other->next)
+        if (other->sampling && other->device == params->ctx->device) abort(); /* by the manual, one of a GPU */
     params->ctx->mode = CUPTI_PC_SAMPLING_COLLECTION_MODE_CONTINUOUS;
     params->ctx->period = 12;
     params->ctx->buffer = (size_t)512 << 20;
@@ -505,44 +579,17 @@ EXPORT CUptiResult CUPTIAPI cuptiPCSamplingEnable(CUpti_PCSamplingEnableParams *
     return CUPTI_SUCCESS;
 }
 
-/* Hand over what fits; the caller holds the lock. */
-static void fill(CUcontext context, CUpti_PCSamplingData *data) {
-    size_t count = context->used < data->collectNumPcs ? context->used : data->collectNumPcs;
-    uint64_t given = 0;
-    for (size_t i = 0; i < count; i++) {
-        struct count *from = &context->counts[i];
-        CUpti_PCSamplingPCData *to = &data->pPcData[i];
-        to->cubinCrc = from->function->module->crc;
-        to->pcOffset = 16u * from->pc;
-        to->functionIndex = from->function->index;
-        to->functionName = from->function->name;
-        to->correlationId = from->correlation;
-        to->stallReasonCount = 0;
-        for (size_t r = 0; r < REASONS; r++)
-            if (from->samples[r]) {
-                to->stallReason[to->stallReasonCount++] =
-                    (CUpti_PCSamplingStallReason){reason_indexes[r], from->samples[r]};
-                given += from->samples[r];
-            }
-    }
-    memmove(context->counts, context->counts + count, (context->used - count) * sizeof *context->counts);
-    context->used -= count;
-    data->totalNumPcs = count;
-    data->remainingNumPcs = context->used;
-    data->totalSamples = given;
-    data->droppedSamples = (uint64_t)wish("dropped", 0);
-    data->hardwareBufferFull = 0;
-    add(&truth->dropped, data->droppedSamples);
-    context->unconfirmed += given;
-}
-
 EXPORT CUptiResult CUPTIAPI cuptiPCSamplingDisable(CUpti_PCSamplingDisableParams *params) {
     CUcontext context = params->ctx;
+    if (ended) abort();
     pthread_mutex_lock(&lock);
     add(&truth->samples, context->unconfirmed);
     context->unconfirmed = 0;
-    if (context->configured) fill(context, context->configured);
-    add(&truth->samples, context->unconfirmed);
+    if (context->configured) {
+        move_rows(context, context->configured);
+        add(&truth->samples, context->aside);
+        context->aside = 0;
+    }
     context->sampling = false;
     pthread_mutex_unlock(&lock);
     return CUPTI_SUCCESS;
@@ -557,7 +604,9 @@ EXPORT CUptiResult CUPTIAPI cuptiPCSamplingGetData(CUpti_PCSamplingGetDataParams
         if (patience > 20000) abort();
         usleep(1000);
     }
-    if (!context->alive) abort(); /* the library must not touch a context that is gone */
+    if (!context->alive || ended) abort(); /* the library must not touch a context that is gone */
+    if (data == context->configured) abort(); /* that one is CUPTI's to write */
+    if (wish("late_exclusive", 0) && atomic_load(&activity)) return CUPTI_ERROR_UNKNOWN;
     if (result) return (CUptiResult)result;
     pthread_mutex_lock(&lock);
     add(&truth->samples, context->unconfirmed);
@@ -567,7 +616,13 @@ EXPORT CUptiResult CUPTIAPI cuptiPCSamplingGetData(CUpti_PCSamplingGetDataParams
         data->totalNumPcs = data->remainingNumPcs = 0;
         result = CUPTI_ERROR_OUT_OF_MEMORY;
     } else {
-        fill(context, data);
+        uint64_t given = take_aside(context, data);
+        given += move_rows(context, data);
+        data->remainingNumPcs = context->configured->totalNumPcs + context->used;
+        data->droppedSamples = (uint64_t)wish("dropped", 0);
+        data->hardwareBufferFull = 0;
+        add(&truth->dropped, data->droppedSamples);
+        context->unconfirmed += given;
     }
     pthread_mutex_unlock(&lock);
     return (CUptiResult)result;
@@ -589,6 +644,7 @@ EXPORT CUptiResult CUPTIAPI cuptiPCSamplingSetConfigurationAttribute(CUpti_PCSam
     for (size_t i = 0; i < params->numAttributes; i++) {
         CUpti_PCSamplingConfigurationInfo *info = &params->pPCSamplingConfigurationInfo[i];
         CUcontext context = params->ctx;
+        info->attributeStatus = (CUptiResult)wish("attribute", 0);
         switch ((int)info->attributeType) {
             case CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_SAMPLING_PERIOD:
                 context->period = info->attributeData.samplingPeriodData.samplingPeriod;
@@ -598,6 +654,9 @@ EXPORT CUptiResult CUPTIAPI cuptiPCSamplingSetConfigurationAttribute(CUpti_PCSam
                 break;
             case CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_COLLECTION_MODE:
                 context->mode = info->attributeData.collectionModeData.collectionMode;
+                break;
+            case CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_STALL_REASON:
+                if (info->attributeData.stallReasonData.stallReasonCount != REASONS) abort();
                 break;
             case CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_SAMPLING_DATA_BUFFER:
                 context->configured = info->attributeData.samplingDataBufferData.samplingDataBuffer;

@@ -123,8 +123,8 @@ def _say_what_is_sent(host: str, found: _Found, say: Say) -> None:
     )
     if not found.ncu:
         raise ToolNotFoundError(
-            f"{why} and no Nsight Compute; install one of them there, as by: "
-            f"ssh {host} python3 -m pip install --user gpadvisor=={__version__}"
+            f"{why} and no Nsight Compute; install one of them there: gpadvisor {__version__} by pip install "
+            "from a copy of its source, Nsight Compute with a CUDA toolkit"
         )
     say(f"{why}: nothing is installed there; its own ncu runs, and the report is read here")
 

@@ -48,17 +48,25 @@ def test_the_copy_of_the_drivers_release_is_taken(only: Path) -> None:
     assert old.library == only / "cuda-12.6" / "extras" / "CUPTI" / "lib64" / "libcupti.so.12"
     assert len(old.includes) == 2
     assert find_cupti(driver=0).major == 13  # without a driver: the first that is found
+    _toolkit(only / "cuda-13.5", 130_500)
+    assert find_cupti(driver=13_050).api_version == 130_500
+    assert find_cupti(driver=13_010).api_version == 130_001  # not newer than the driver
 
 
 def test_a_driver_older_than_every_copy_is_told_what_to_install(only: Path) -> None:
     _toolkit(only / "cuda-13.0", 130_001)
-    with pytest.raises(ToolNotFoundError, match=r"up to 12\.4.*CUDA 13 only; install nvidia-cuda-cupti-cu12"):
+    with pytest.raises(
+        ToolNotFoundError,
+        match=r"up to 12\.4.*CUDA 13 only; pip install nvidia-cuda-cupti-cu12 nvidia-cuda-runtime-cu12",
+    ):
         find_cupti(driver=12_040)
 
 
 def test_no_headers_are_told_with_the_extra_that_has_them(only: Path) -> None:
     _toolkit(only / "cuda-11.8", 17)
-    with pytest.raises(ToolNotFoundError, match=r"pip install 'gpadvisor\[profile\]'"):
+    with pytest.raises(
+        ToolNotFoundError, match="pip install nvidia-cuda-cupti nvidia-cuda-runtime brings them"
+    ):
         find_cupti(driver=13_000)
 
 
@@ -125,11 +133,33 @@ def test_options_of_the_compiler_name_another_library(tmp_path: Path) -> None:
     assert other.path != first.path
 
 
-def test_every_warning_is_an_error_with_no_vendored_header(tmp_path: Path) -> None:
-    """Our sources are clean, and hold nothing of NVIDIA's."""
-    cupti = found_cupti()
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+def test_every_warning_is_an_error(compiler: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Against every copy of CUPTI's headers that is here, of CUDA 12 as of CUDA 13."""
+    found_cupti()
+    if shutil.which(compiler) is None:
+        pytest.skip(f"no {compiler} on PATH")
+    monkeypatch.setenv("CC", compiler)
     strict = ("-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Wstrict-prototypes", "-Wvla", "-Werror")
-    assert build_library(cupti, tmp_path, flags=strict).built_now
+    for number, cupti in enumerate(discovery._candidates()):
+        assert build_library(cupti, tmp_path / str(number), flags=strict).built_now
+
+
+def test_the_two_packages_that_are_named_are_enough(tmp_path: Path) -> None:
+    """A header of theirs wants crt/, which only the package of nvcc has."""
+    cupti = found_cupti()
+    alone = tmp_path / "include"
+    alone.mkdir()
+    for folder in reversed(cupti.includes):
+        for entry in folder.iterdir():
+            if entry.name != "crt":
+                (alone / entry.name).unlink(missing_ok=True)
+                (alone / entry.name).symlink_to(entry)
+    found = Cupti(includes=(alone,), library=None, api_version=cupti.api_version, origin=cupti.origin)
+    assert build_library(found, tmp_path / "cache", flags=("-Werror",)).built_now
+
+
+def test_no_header_is_vendored() -> None:
     for name, data in building._sources().items():
         assert data.startswith(b"/* SPDX-License-Identifier: Apache-2.0 */"), name
         assert b"NVIDIA Corporation" not in data, name

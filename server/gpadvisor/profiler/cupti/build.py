@@ -34,6 +34,7 @@ _FLAGS: Final = (
     "-Wl,-z,nodelete",
     "-Wl,-soname,libgpadvisor_inject.so",
 )
+_WITHOUT_NVCC: Final = "without_nvcc"  # stands in for a header that only nvcc's package has
 _HEADERS: Final = ("cupti_version.h", "cupti_pcsampling.h", "cupti_activity.h", "cupti_callbacks.h", "cuda.h")
 
 
@@ -113,13 +114,12 @@ def find_compiler() -> tuple[str, ...]:
 
 
 def _sources() -> dict[str, bytes]:
-    """The C sources that travel in this package, by name."""
-    folder = resources.files("gpadvisor.profiler.cupti") / "native"
-    return {
-        entry.name: entry.read_bytes()
-        for entry in sorted(folder.iterdir(), key=lambda entry: entry.name)
-        if entry.name.endswith((".c", ".h"))
-    }
+    """The C sources that travel in this package, by path."""
+    with resources.as_file(resources.files("gpadvisor.profiler.cupti") / "native") as folder:
+        return {
+            entry.relative_to(folder).as_posix(): entry.read_bytes()
+            for entry in sorted(folder.rglob("*.[ch]"))
+        }
 
 
 def _key(compiler: Sequence[str], cupti: Cupti, flags: Sequence[str], sources: dict[str, bytes]) -> str:
@@ -143,9 +143,11 @@ def _compile(
     compiler: Sequence[str], cupti: Cupti, flags: Sequence[str], sources: dict[str, bytes], place: Path
 ) -> None:
     for name, data in sources.items():
+        (place / name).parent.mkdir(parents=True, exist_ok=True)
         (place / name).write_bytes(data)
     # The headers are NVIDIA's: as system headers they warn about nothing.
     includes = [part for folder in cupti.includes for part in ("-isystem", str(folder))]
+    includes += ["-idirafter", _WITHOUT_NVCC]
     units = [name for name in sources if name.endswith(".c")]
     command = [*compiler, *_FLAGS, *flags, *includes, *units, "-o", "out.so", "-ldl"]
     output = run_tool(command, timeout_seconds=_BUILD_SECONDS, directory=place, check=False)

@@ -12,9 +12,9 @@ from typing import Final
 from gpadvisor.errors import ProfileError, ProfileFormatError, ToolFailedError
 from gpadvisor.profiler.application import Ending, run_application
 from gpadvisor.profiler.cupti.build import build_library, cache_folder
-from gpadvisor.profiler.cupti.discovery import Cupti, find_cupti
+from gpadvisor.profiler.cupti.discovery import TIED_SINCE, Cupti, find_cupti
 from gpadvisor.profiler.cupti.host_lines import name_host_frames
-from gpadvisor.profiler.cupti.options import Collection, CollectOptions, Heartbeat
+from gpadvisor.profiler.cupti.options import Collection, CollectOptions, Heartbeat, SamplingMode
 from gpadvisor.store.collection import live_counters, summarize_collection
 
 _BEAT_SECONDS: Final = 0.5
@@ -113,7 +113,16 @@ def collection_environment(
 
 
 def collection_variables(output: Path, options: CollectOptions, cupti: Cupti) -> dict[str, str]:
-    """What the library reads of the environment when it begins."""
+    """What the library reads of the environment when it begins.
+
+    Raises:
+        ToolFailedError: this copy of CUPTI cannot do what is asked.
+    """
+    if options.mode is SamplingMode.SERIALIZED and cupti.api_version < TIED_SINCE:
+        raise ToolFailedError(
+            "serialized mode needs the headers of CUDA 12.4 or newer, since older ones tie no sample to its"
+            " launch; install a newer CUPTI of the same CUDA release, or use --mode continuous"
+        )
     variables = {
         "GPADVISOR_COLLECT_DIR": str(output),
         "GPADVISOR_COLLECT_MODE": options.mode.value,

@@ -17,9 +17,7 @@ from gpadvisor.toolchain.discovery import package_roots, toolkit_folders
 _HEADER: Final = "cupti_pcsampling.h"
 _API_VERSION: Final = re.compile(rb"^\s*#\s*define\s+CUPTI_API_VERSION\s+(\d+)", re.MULTILINE)
 _SINCE: Final = 18  # CUDA 12.0; from CUDA 13 on the version is 130000 and more
-_INSTALL: Final = (
-    "install it with pip install 'gpadvisor[profile]', or install a CUDA toolkit from 12.0 on with its CUPTI"
-)
+TIED_SINCE: Final = 22  # CUDA 12.4: samples of serialized mode name their launch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,17 +46,28 @@ def find_cupti(*, driver: int | None = None) -> Cupti:
     """
     every = tuple(_candidates())
     if not every:
-        raise ToolNotFoundError(f"the headers of CUPTI ({_HEADER} and cuda.h) were not found; {_INSTALL}")
+        raise ToolNotFoundError(
+            f"the headers of CUPTI ({_HEADER} and cuda.h) were not found; {install_command()} brings them,"
+            " as does a CUDA toolkit from 12.0 on with its CUPTI"
+        )
     release = (driver_version() if driver is None else driver) or 0
     fitting = [one for one in every if not release or one.major <= release // 1000]
     if not fitting:
         have = ", ".join(sorted({f"CUDA {one.major}" for one in every}))
         raise ToolNotFoundError(
             f"the driver knows CUDA up to {release // 1000}.{release % 1000 // 10}, and CUPTI is here for"
-            f" {have} only; install nvidia-cuda-cupti-cu{release // 1000} with"
-            f" nvidia-cuda-runtime-cu{release // 1000}, or update the driver"
+            f" {have} only; {install_command(release // 1000)}, or update the driver"
         )
-    return max(fitting, key=lambda one: one.major) if release else fitting[0]
+    if not release:
+        return fitting[0]
+    # Of the driver's own CUDA release, one that is not newer than it where there is a choice.
+    return max(fitting, key=lambda one: (one.major, one.api_version // 100 <= release // 10))
+
+
+def install_command(release: int | None = None) -> str:
+    """What brings the headers and the library of a CUDA release; None: the newest one."""
+    suffix = "" if release is None or release >= 13 else f"-cu{release}"
+    return f"pip install nvidia-cuda-cupti{suffix} nvidia-cuda-runtime{suffix}"
 
 
 def driver_version() -> int | None:

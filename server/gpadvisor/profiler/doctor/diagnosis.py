@@ -14,7 +14,7 @@ from enum import Enum
 from gpadvisor.profiler.doctor.permission import permission_check
 from gpadvisor.profiler.doctor.situation import Container, Situation
 from gpadvisor.profiler.doctor.verdicts import Check, Layer, Status
-from gpadvisor.profiler.doctor.versions import version_checks
+from gpadvisor.profiler.doctor.versions import cupti_packages, version_checks
 
 
 class Ladder(Enum):
@@ -244,7 +244,7 @@ def _collectors(situation: Situation) -> Check:
         found=missing,
         meaning="PC samples come from Nsight Compute, or from CUPTI through a small library built once",
         layer=Layer.USER,
-        action="apt-get install gcc" if situation.cupti is not None else "pip install 'gpadvisor[profile]'",
+        action="apt-get install gcc" if situation.cupti is not None else cupti_packages(situation.driver),
     )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from gpadvisor.profiler.cupti.discovery import install_command
 from gpadvisor.profiler.doctor.situation import Situation
 from gpadvisor.profiler.doctor.verdicts import Check, Layer, Status
 
@@ -47,19 +48,23 @@ def version_checks(situation: Situation) -> Iterator[Check]:
                 found=shown,
                 meaning="CUDA 13 no longer knows it: use the compiler, CUPTI and ncu of CUDA 12",
                 layer=Layer.USER,
-                action="pip install nvidia-cuda-nvrtc-cu12 nvidia-cuda-cupti-cu12",
+                action=f"{install_command(12)} nvidia-cuda-nvrtc-cu12",
             )
 
 
+def cupti_packages(driver: tuple[int, ...] | None) -> str:
+    """The command that installs a CUPTI for this driver; none that is used fits one before CUDA 12."""
+    return install_command(12 if driver and driver[:2] < OLDEST_DRIVER[13] else None)
+
+
 def _too_old(name: str, major: int, driver: tuple[int, ...], needed: tuple[int, ...]) -> Check:
-    package = f"nvidia-cuda-cupti-cu{12 if driver[:2] >= OLDEST_DRIVER[12] else 11}"
     return Check(
         name="versions",
         status=Status.BLOCKED,
         found=f"{name} is of CUDA {major}, the driver is {'.'.join(map(str, driver))}",
         meaning=f"CUDA {major} needs driver {needed[0]} or newer",
         layer=Layer.USER,
-        action=f"pip install {package}",
+        action=cupti_packages(driver) if driver[:2] >= OLDEST_DRIVER[12] else "",
         admin_text=f"Please update the NVIDIA driver to {needed[0]} or newer.",
         retry_helps=False,
     )

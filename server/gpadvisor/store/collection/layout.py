@@ -51,6 +51,7 @@ class Stage(IntEnum):
     MODULE = 9
     DRIVER = 10
     DROPPED = 11
+    CONTEXT = 12
 
 
 FILE_HEADER: Final = struct.Struct("<8s6I5Q")  # up to the live counters, lost records the last of them

@@ -65,8 +65,9 @@ _WHAT: Final = {
     Stage.MODULE: "machine code could not be stored",
     Stage.DRIVER: "CUPTI reports a fatal error of the driver",
     Stage.DROPPED: "CUPTI dropped records of kernel times",
+    Stage.CONTEXT: "a further context of GPU",
 }
-_NO_SAMPLES: Final = frozenset({Stage.LOAD, Stage.SUBSCRIBE, Stage.SAMPLING, Stage.CONFIGURE})
+_NO_SAMPLES: Final = frozenset({Stage.LOAD, Stage.SUBSCRIBE, Stage.SAMPLING, Stage.CONFIGURE, Stage.CONTEXT})
 
 
 def sentence(note: Note) -> str:
@@ -80,6 +81,8 @@ def sentence(note: Note) -> str:
         return f"{what}; ask for a larger buffer, or for a longer period (--period)"
     if stage is Stage.DROPPED:
         return f"{what} ({note.code} or more)"
+    if stage is Stage.CONTEXT:
+        return f"{what} {note.code} has no PC samples: CUPTI samples one context of a GPU at a time"
     if stage in {Stage.LOAD, Stage.MODULE, Stage.DRIVER}:
         return f"{what}: {note.text}"
     reason = _REASONS.get(note.code)

@@ -81,6 +81,8 @@ bool gpa_activity_stop(void) {
     return kind != 0;
 }
 
+void gpa_activity_forsake(void) { atomic_store(&enabled, 0); }
+
 void gpa_activity_flush(bool forced) {
     if (atomic_load(&enabled)) gpa_cupti.cuptiActivityFlushAll(forced ? CUPTI_ACTIVITY_FLAG_FLUSH_FORCED : 0);
 }

@@ -35,13 +35,17 @@ void gpa_modules_again(const char *before);
 bool gpa_activity_start(void);
 bool gpa_activity_stop(void); /* whether there was anything to stop */
 void gpa_activity_flush(bool forced);
+void gpa_activity_forsake(void); /* CUPTI has ended itself */
 
 /* sampling.c */
 void gpa_sampling_context(CUcontext context, uint32_t id);   /* a context that may be new */
 void gpa_sampling_destroying(CUcontext context);
 void gpa_sampling_drain_context(CUcontext context);          /* never waits */
+void gpa_sampling_module_unloading(CUcontext context);
+void gpa_sampling_module_loaded(CUcontext context);
 void gpa_sampling_drain_all(void);
 void gpa_sampling_finish(void);
+void gpa_sampling_forsake(void); /* CUPTI has ended itself */
 void gpa_sampling_after_fork(void);
 void gpa_sampling_again(void); /* another collection: every device is described anew */
 

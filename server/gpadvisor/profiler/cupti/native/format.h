@@ -91,6 +91,7 @@ enum gpa_stage {
     GPA_STAGE_MODULE = 9,   /* storing machine code */
     GPA_STAGE_DRIVER = 10,  /* the driver's own fatal error, told by CUPTI */
     GPA_STAGE_DROPPED = 11, /* activity records that CUPTI dropped; the count stands in `code` */
+    GPA_STAGE_CONTEXT = 12, /* a context that is not sampled, since another of its GPU is; `code` is the GPU */
 };
 
 struct gpa_note {

@@ -166,10 +166,11 @@ static void resource_callback(CUpti_CallbackId id, const CUpti_ResourceData *dat
             const CUpti_ModuleResourceData *module = data->resourceDescriptor;
             if (gpa_cupti.cuptiGetContextId(data->context, &context) != CUPTI_SUCCESS) context = 0;
             if (module) gpa_module_loaded(context, module->moduleId, module->pCubin, module->cubinSize);
+            gpa_sampling_module_loaded(data->context);
             break;
         }
         case CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING:
-            gpa_sampling_drain_context(data->context); /* its addresses may go to another module */
+            gpa_sampling_module_unloading(data->context);
             break;
         default:
             break;
@@ -187,6 +188,19 @@ static bool may_record(void) {
     return gpa_recorder_is_open();
 }
 
+/* CUPTI ends itself after a fatal error: from here on it is not called any more. */
+static void state_callback(const void *data) {
+#if CUPTI_API_VERSION >= GPA_FATAL_ERRORS
+    const CUpti_StateData *state = data;
+    const char *message = state->notification.message;
+    gpa_note(GPA_STAGE_DRIVER, (int)state->notification.result, 0, message ? message : "");
+    gpa_sampling_forsake();
+    gpa_activity_forsake();
+#else
+    (void)data;
+#endif
+}
+
 static void CUPTIAPI callback(void *user, CUpti_CallbackDomain domain, CUpti_CallbackId id, const void *data) {
     (void)user;
     if (!may_record()) return;
@@ -201,12 +215,10 @@ static void CUPTIAPI callback(void *user, CUpti_CallbackDomain domain, CUpti_Cal
         record_launch(id, call);
     } else if (domain == CUPTI_CB_DOMAIN_RUNTIME_API) {
         outer_correlation = call->callbackSite == CUPTI_API_ENTER ? call->correlationId : 0;
-    } else if (domain == CUPTI_CB_DOMAIN_RESOURCE && !forked) {
-        resource_callback(id, data);
-    } else if (domain == CUPTI_CB_DOMAIN_STATE) {
-        const CUpti_StateData *state = data;
-        const char *message = state->notification.message;
-        gpa_note(GPA_STAGE_DRIVER, (int)state->notification.result, 0, message ? message : "");
+    } else if (domain == CUPTI_CB_DOMAIN_RESOURCE) {
+        if (!forked) resource_callback(id, data);
+    } else {
+        state_callback(data);
     }
 }
 
@@ -293,7 +305,6 @@ static void enable_callbacks(CUpti_CallbackDomain domain, const CUpti_CallbackId
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
 static bool subscribe(void) {
-    static const CUpti_CallbackId fatal[] = {CUPTI_CBID_STATE_FATAL_ERROR};
     CUptiResult result = gpa_cupti.cuptiSubscribe(&subscriber, callback, NULL);
     if (result != CUPTI_SUCCESS) {
         gpa_note_result(GPA_STAGE_SUBSCRIBE, result, 0);
@@ -305,7 +316,10 @@ static bool subscribe(void) {
     enable_callbacks(CUPTI_CB_DOMAIN_RESOURCE, resources, COUNT(resources));
     enable_callbacks(CUPTI_CB_DOMAIN_DRIVER_API, driver_launches, COUNT(driver_launches));
     enable_callbacks(CUPTI_CB_DOMAIN_RUNTIME_API, runtime_launches, COUNT(runtime_launches));
+#if CUPTI_API_VERSION >= GPA_FATAL_ERRORS
+    static const CUpti_CallbackId fatal[] = {CUPTI_CBID_STATE_FATAL_ERROR};
     enable_callbacks(CUPTI_CB_DOMAIN_STATE, fatal, COUNT(fatal));
+#endif
     return true;
 }
 
@@ -319,6 +333,14 @@ static void die_of(int number) {
     kill(getpid(), number);
 }
 
+/* Disabling waits in the driver for a launch that itself may wait: the signal has its way nevertheless. */
+static void *lose_patience(void *unused) {
+    struct timespec patience = {.tv_sec = JOIN_SECONDS};
+    while (nanosleep(&patience, &patience)) {}
+    die_of(atomic_load(&deadly_signal));
+    return unused;
+}
+
 static void *serve(void *unused) {
     (void)unused;
     for (unsigned turn = 1; !atomic_load(&service_stops); turn++) {
@@ -329,6 +351,8 @@ static void *serve(void *unused) {
         sem_timedwait(&service_wakes, &until);
         int number = atomic_load(&deadly_signal);
         if (number) {
+            pthread_t other;
+            if (pthread_create(&other, NULL, lose_patience, NULL) == 0) pthread_detach(other);
             finish();
             die_of(number);
             return NULL;

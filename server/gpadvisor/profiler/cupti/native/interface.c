@@ -11,14 +11,11 @@ struct gpa_driver gpa_driver;
 
 #define TEXT_OF(x) #x
 #define TEXT(x) TEXT_OF(x)
-/* CUPTI_API_VERSION is 18 to 26 for CUDA 12, and 130000 and more from CUDA 13 on. */
 #if CUPTI_API_VERSION >= 130000
 #define CUPTI_NAME "libcupti.so.13"
 #else
 #define CUPTI_NAME "libcupti.so.12"
 #endif
-/* From here on CUpti_PCSamplingPCData ends with a correlation id: a row has another size than before. */
-#define ROWS_WITH_CORRELATION 22
 
 /* A function pointer through a union, as ISO C knows no cast from what dlsym gives. */
 #define FIND(library, place, name)                        \
@@ -80,7 +77,7 @@ bool gpa_interface_load(char *why, size_t size) {
                  gpa_result_text(result));
         return false;
     }
-    if ((gpa_cupti.version >= ROWS_WITH_CORRELATION) != (CUPTI_API_VERSION >= ROWS_WITH_CORRELATION)) {
+    if ((gpa_cupti.version >= GPA_ROWS_WITH_CORRELATION) != (CUPTI_API_VERSION >= GPA_ROWS_WITH_CORRELATION)) {
         snprintf(why, size, "libcupti has version %u, which does not fit the headers of version " TEXT(CUPTI_API_VERSION)
                  " this library was built with", gpa_cupti.version);
         return false;

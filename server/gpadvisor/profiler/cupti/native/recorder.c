@@ -43,6 +43,9 @@ static struct {
     _Atomic(struct segment *) idle[IDLE_SLOTS]; /* of threads that have ended */
 } state = {.file = -1};
 
+/* Those of threads that a fork leaves behind, too: in the child nothing else knows them. */
+static _Atomic(struct writer *) writers[IDLE_SLOTS];
+
 static pthread_key_t writer_key;
 static pthread_once_t writer_once = PTHREAD_ONCE_INIT;
 static _Atomic bool have_key;
@@ -77,6 +80,14 @@ static void drop_segment(struct segment *segment) {
     free(segment);
 }
 
+/* In the first place that holds `from`, `to`; beyond so many threads none is noted. */
+static void note_writer(struct writer *from, struct writer *to) {
+    for (int i = 0; i < IDLE_SLOTS; i++) {
+        struct writer *expected = from;
+        if (atomic_compare_exchange_strong(&writers[i], &expected, to)) return;
+    }
+}
+
 /* At the end of a thread: its segment goes to whoever comes next. */
 static void writer_ends(void *data) {
     struct writer *writer = data;
@@ -87,6 +98,7 @@ static void writer_ends(void *data) {
             if (atomic_compare_exchange_strong(&state.idle[i], &none, segment)) segment = NULL;
         }
     if (segment) drop_segment(segment);
+    note_writer(writer, NULL);
     free(writer);
 }
 
@@ -107,6 +119,7 @@ static struct writer *this_writer(void) {
             free(writer);
             return NULL;
         }
+        note_writer(NULL, writer);
     }
     if (writer->generation != generation) { /* after a fork: nothing of this file has been written yet */
         if (writer->segment) drop_segment(writer->segment);

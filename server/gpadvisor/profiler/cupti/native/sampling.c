@@ -9,7 +9,8 @@
 
 #include "collector.h"
 
-#define PCS_AT_ONCE 2048
+#define PCS_AT_ONCE 512       /* of one read */
+#define PCS_KEPT 8192         /* that CUPTI puts aside itself, and at the end of a context */
 #define MAX_READS 4096        /* of one drain: far more than a buffer holds */
 #define ROWS_PER_RECORD 1024
 #define MAX_DEVICES 256
@@ -19,12 +20,16 @@ struct context {
     struct context *next;
     _Atomic(CUcontext) handle; /* NULL once it is destroyed: the driver may give the address again */
     uint32_t id, device;
-    _Atomic bool ready, reading, again;
-    CUpti_PCSamplingData data;
+    _Atomic bool ready, reading, again, unloaded;
+    /* CUPTI moves samples into `kept` by itself, after each kernel in serialized mode and when a module replaces
+     * another; reading takes them out of there again, so that it needs a buffer of its own. */
+    CUpti_PCSamplingData read, kept;
+    uint32_t *reason_indexes;
     size_t reasons;
 };
 
 static _Atomic(struct context *) contexts;
+static _Atomic(struct context *) sampled[MAX_DEVICES]; /* CUPTI samples one context of a GPU at a time */
 static struct context *volatile inherited; /* of the parent of a fork: kept in sight of leak checkers */
 static _Atomic bool device_known[MAX_DEVICES];
 
@@ -73,7 +78,7 @@ static CUptiResult read_reasons(struct context *context, CUcontext handle) {
         .size = CUpti_PCSamplingGetNumStallReasonsParamsSize, .ctx = handle, .numStallReasons = &count};
     CUptiResult result = gpa_cupti.cuptiPCSamplingGetNumStallReasons(&ask);
     if (result != CUPTI_SUCCESS) return result;
-    if (!count || count > 4096) return CUPTI_ERROR_UNKNOWN;
+    if (!count || count > 4096) return CUPTI_ERROR_NOT_SUPPORTED;
     uint32_t *indexes = calloc(count, sizeof *indexes);
     char **names = calloc(count, sizeof *names);
     char *text = calloc(count, CUPTI_STALL_REASON_STRING_SIZE);
@@ -99,45 +104,57 @@ static CUptiResult read_reasons(struct context *context, CUcontext handle) {
         }
         gpa_record(GPA_REASONS, &head, sizeof head, record, used);
         context->reasons = count;
+        context->reason_indexes = indexes;
+    } else {
+        free(indexes);
     }
-    free(indexes);
     free(names);
     free(text);
     free(record);
     return result;
 }
 
-static bool make_buffer(struct context *context) {
-    CUpti_PCSamplingData *data = &context->data;
-    CUpti_PCSamplingStallReason *reasons = calloc(PCS_AT_ONCE * context->reasons, sizeof *reasons);
+static bool make_buffer(CUpti_PCSamplingData *data, size_t pcs, size_t reasons_of_pc) {
+    CUpti_PCSamplingStallReason *reasons = calloc(pcs * reasons_of_pc, sizeof *reasons);
     data->size = sizeof *data;
-    data->collectNumPcs = PCS_AT_ONCE;
-    data->pPcData = calloc(PCS_AT_ONCE, sizeof *data->pPcData);
+    data->collectNumPcs = pcs;
+    data->pPcData = calloc(pcs, sizeof *data->pPcData);
     if (!data->pPcData || !reasons) {
         free(reasons);
         free(data->pPcData);
         data->pPcData = NULL;
         return false;
     }
-    for (size_t i = 0; i < PCS_AT_ONCE; i++) {
+    for (size_t i = 0; i < pcs; i++) {
         data->pPcData[i].size = sizeof *data->pPcData;
-        data->pPcData[i].stallReason = reasons + i * context->reasons;
+        data->pPcData[i].stallReasonCount = reasons_of_pc; /* the room, to releases that look */
+        data->pPcData[i].stallReason = reasons + i * reasons_of_pc;
     }
     return true;
 }
 
-static void free_buffer(struct context *context) {
-    if (!context->data.pPcData) return;
-    free(context->data.pPcData[0].stallReason);
-    free(context->data.pPcData);
-    context->data.pPcData = NULL;
+static void free_buffer(CUpti_PCSamplingData *data) {
+    if (!data->pPcData) return;
+    free(data->pPcData[0].stallReason);
+    free(data->pPcData);
+    data->pPcData = NULL;
+}
+
+static void free_buffers(struct context *context) {
+    free_buffer(&context->read);
+    free_buffer(&context->kept);
+    free(context->reason_indexes);
+    context->reason_indexes = NULL;
 }
 
 static CUptiResult configure(struct context *context, CUcontext handle) {
     CUpti_PCSamplingConfigurationInfo wish[5] = {0};
     size_t count = 0;
+    wish[count].attributeType = CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_STALL_REASON;
+    wish[count].attributeData.stallReasonData.stallReasonCount = context->reasons;
+    wish[count++].attributeData.stallReasonData.pStallReasonIndex = context->reason_indexes;
     wish[count].attributeType = CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_SAMPLING_DATA_BUFFER;
-    wish[count++].attributeData.samplingDataBufferData.samplingDataBuffer = &context->data;
+    wish[count++].attributeData.samplingDataBufferData.samplingDataBuffer = &context->kept;
     wish[count].attributeType = CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_COLLECTION_MODE;
     wish[count++].attributeData.collectionModeData.collectionMode =
         gpa_options.mode == GPA_SERIALIZED ? CUPTI_PC_SAMPLING_COLLECTION_MODE_KERNEL_SERIALIZED
@@ -154,7 +171,10 @@ static CUptiResult configure(struct context *context, CUcontext handle) {
                                                       .ctx = handle,
                                                       .numAttributes = count,
                                                       .pPCSamplingConfigurationInfo = wish};
-    return gpa_cupti.cuptiPCSamplingSetConfigurationAttribute(&params);
+    CUptiResult result = gpa_cupti.cuptiPCSamplingSetConfigurationAttribute(&params);
+    /* The call may succeed where an attribute is refused: another mode than the one that is recorded. */
+    for (size_t i = 0; i < count && result == CUPTI_SUCCESS; i++) result = wish[i].attributeStatus;
+    return result;
 }
 
 static void read_configuration(CUcontext handle, struct gpa_context *record) {
@@ -189,13 +209,29 @@ static CUptiResult start_sampling(struct context *context, CUcontext handle) {
         return result;
     }
     result = read_reasons(context, handle);
-    if (result == CUPTI_SUCCESS) result = make_buffer(context) ? configure(context, handle) : CUPTI_ERROR_OUT_OF_MEMORY;
+    if (result == CUPTI_SUCCESS)
+        result = make_buffer(&context->read, PCS_AT_ONCE, context->reasons) &&
+                         make_buffer(&context->kept, PCS_KEPT, context->reasons)
+                     ? configure(context, handle)
+                     : CUPTI_ERROR_OUT_OF_MEMORY;
     if (result != CUPTI_SUCCESS) {
         gpa_note_result(GPA_STAGE_CONFIGURE, result, context->id);
         stop_sampling(handle);
-        free_buffer(context);
+        free_buffers(context);
     }
     return result;
+}
+
+/* Whether this context may be sampled: until it ends, no other one of its GPU is. */
+static bool take_device(struct context *context) {
+    struct context *none = NULL;
+    return context->device >= MAX_DEVICES ||
+           atomic_compare_exchange_strong(&sampled[context->device], &none, context);
+}
+
+static void leave_device(struct context *context) {
+    struct context *own = context;
+    if (context->device < MAX_DEVICES) atomic_compare_exchange_strong(&sampled[context->device], &own, NULL);
 }
 
 void gpa_sampling_context(CUcontext handle, uint32_t id) {
@@ -216,17 +252,30 @@ void gpa_sampling_context(CUcontext handle, uint32_t id) {
     } while (!atomic_compare_exchange_weak(&contexts, &context->next, context));
     record_device(context->device);
     struct gpa_context record = {.context = id, .device = context->device, .mode = gpa_options.mode};
-    CUptiResult result = start_sampling(context, handle);
+    CUptiResult result = CUPTI_ERROR_MAX_LIMIT_REACHED;
+    if (take_device(context)) {
+        result = start_sampling(context, handle);
+        if (result != CUPTI_SUCCESS) leave_device(context);
+    } else {
+        gpa_note(GPA_STAGE_CONTEXT, (int)context->device, id, "another context of this GPU is sampled");
+    }
     record.sampling = (int32_t)result;
     if (result == CUPTI_SUCCESS) read_configuration(handle, &record);
     gpa_record(GPA_CONTEXT, &record, sizeof record, NULL, 0);
     atomic_store(&context->ready, result == CUPTI_SUCCESS);
 }
 
+static uint32_t correlation_of(const CUpti_PCSamplingPCData *pc) {
+#if CUPTI_API_VERSION >= GPA_ROWS_WITH_CORRELATION
+    return pc->correlationId;
+#else
+    return (void)pc, 0;
+#endif
+}
+
 /* Rows of what CUPTI has just filled in; the totals go with the first record. */
-static void record_data(const struct context *context) {
-    const CUpti_PCSamplingData *data = &context->data;
-    size_t pcs = data->totalNumPcs < PCS_AT_ONCE ? data->totalNumPcs : PCS_AT_ONCE;
+static void record_data(const struct context *context, const CUpti_PCSamplingData *data) {
+    size_t pcs = data->totalNumPcs < data->collectNumPcs ? data->totalNumPcs : data->collectNumPcs;
     struct {
         struct gpa_samples head;
         struct gpa_sample rows[ROWS_PER_RECORD];
@@ -258,7 +307,7 @@ static void record_data(const struct context *context) {
                                     .pc = pc->pcOffset,
                                     .function_name = name,
                                     .function = pc->functionIndex,
-                                    .correlation = pc->correlationId,
+                                    .correlation = correlation_of(pc),
                                     .reason = pc->stallReason[j].pcSamplingStallReasonIndex,
                                     .samples = pc->stallReason[j].samples};
         }
@@ -269,28 +318,35 @@ static void record_data(const struct context *context) {
     free(record);
 }
 
-static void clear_data(struct context *context) {
-    CUpti_PCSamplingData *data = &context->data;
+static void clear_read(struct context *context) {
+    CUpti_PCSamplingData *data = &context->read;
+    for (size_t i = 0; i < data->totalNumPcs && i < PCS_AT_ONCE; i++)
+        data->pPcData[i].stallReasonCount = context->reasons;
     data->collectNumPcs = PCS_AT_ONCE;
     data->totalNumPcs = data->remainingNumPcs = 0;
     data->totalSamples = data->droppedSamples = data->nonUsrKernelsTotalSamples = 0;
     data->hardwareBufferFull = 0;
 }
 
+/* Until a read brings nothing: what remains elsewhere, not every release counts. */
 static void read_all(struct context *context, CUcontext handle) {
     for (int reads = 0; reads < MAX_READS; reads++) {
-        clear_data(context);
+        clear_read(context);
         CUpti_PCSamplingGetDataParams params = {
-            .size = CUpti_PCSamplingGetDataParamsSize, .ctx = handle, .pcSamplingData = &context->data};
+            .size = CUpti_PCSamplingGetDataParamsSize, .ctx = handle, .pcSamplingData = &context->read};
         CUptiResult result = gpa_cupti.cuptiPCSamplingGetData(&params);
-        if (context->data.hardwareBufferFull) {
+        if (context->read.hardwareBufferFull) {
             gpa_note_result(GPA_STAGE_BUFFER, CUPTI_ERROR_OUT_OF_MEMORY, context->id);
+        } else if (result != CUPTI_SUCCESS && gpa_activity_stop()) {
+            /* Some releases say only now that they do not give times beside samples. */
+            gpa_note_result(GPA_STAGE_TIMES, CUPTI_ERROR_NOT_COMPATIBLE, context->id);
+            continue;
         } else if (result != CUPTI_SUCCESS) {
             gpa_note_result(GPA_STAGE_DATA, result, context->id);
             return;
         }
-        record_data(context);
-        if (!context->data.remainingNumPcs || result != CUPTI_SUCCESS) return;
+        record_data(context, &context->read);
+        if (!context->read.totalNumPcs || result != CUPTI_SUCCESS) return;
     }
 }
 
@@ -310,6 +366,19 @@ void gpa_sampling_drain_context(CUcontext handle) {
     if (context) drain(context);
 }
 
+/* Its addresses may go to another module: CUPTI wants samples read before, and after that one is loaded. */
+void gpa_sampling_module_unloading(CUcontext handle) {
+    struct context *context = find(handle);
+    if (!context) return;
+    atomic_store(&context->unloaded, true);
+    drain(context);
+}
+
+void gpa_sampling_module_loaded(CUcontext handle) {
+    struct context *context = find(handle);
+    if (context && atomic_exchange(&context->unloaded, false)) drain(context);
+}
+
 void gpa_sampling_drain_all(void) {
     for (struct context *at = atomic_load(&contexts); at; at = at->next) drain(at);
 }
@@ -325,10 +394,10 @@ static void end_context(struct context *context) {
     }
     if (atomic_exchange(&context->ready, false)) {
         read_all(context, handle);
-        clear_data(context);
-        stop_sampling(handle);
-        record_data(context);
-        free_buffer(context);
+        stop_sampling(handle); /* what was still on its way is in `kept` then */
+        if (context->kept.totalNumPcs) record_data(context, &context->kept);
+        free_buffers(context);
+        leave_device(context);
     }
     atomic_store(&context->handle, NULL);
     atomic_store(&context->reading, false);
@@ -343,6 +412,10 @@ void gpa_sampling_finish(void) {
     for (struct context *at = atomic_load(&contexts); at; at = at->next) end_context(at);
 }
 
+void gpa_sampling_forsake(void) {
+    for (struct context *at = atomic_load(&contexts); at; at = at->next) atomic_store(&at->ready, false);
+}
+
 void gpa_sampling_after_fork(void) {
     /* CUPTI is of no use in the child: the contexts are the parent's, and malloc's lock may be held. */
     inherited = atomic_exchange(&contexts, NULL);
@@ -350,5 +423,8 @@ void gpa_sampling_after_fork(void) {
 }
 
 void gpa_sampling_again(void) {
-    for (int i = 0; i < MAX_DEVICES; i++) atomic_store(&device_known[i], false);
+    for (int i = 0; i < MAX_DEVICES; i++) {
+        atomic_store(&device_known[i], false);
+        atomic_store(&sampled[i], NULL);
+    }
 }
