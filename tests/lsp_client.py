@@ -139,13 +139,20 @@ class Editor:
         end = time.monotonic() + seconds
         while not (found := condition()):
             left = end - time.monotonic()
-            assert left > 0, "what was waited for did not come"
+            assert left > 0, f"what was waited for did not come; {self._last_said()}"
             self.changed.clear()
             try:
                 await asyncio.wait_for(self.changed.wait(), min(left, 0.5))
             except TimeoutError:
                 continue
         return found
+
+    def _last_said(self) -> str:
+        """What the server told last, of every kind: why something did not come."""
+        statuses = [plain(each) for each in self.own.get("gpadvisor/status", [])[-3:]]
+        published = [(each.uri, len(each.diagnostics)) for each in self.published[-3:]]
+        messages = [each.message for each in self.client.messages]
+        return f"statuses {statuses}, published {published}, messages {messages}"
 
     async def shown(
         self, name: str, accept: Callable[[list[lsp.Diagnostic]], bool] = bool

@@ -107,6 +107,12 @@ def _orderly_end() -> Iterator[None]:
         signal.signal(number, _end)
     try:
         yield
+    except (_Ended, KeyboardInterrupt):
+        from gpadvisor.lsp.processes import kill_children
+
+        # The signal may have come while a tool was being started, before anybody was there to end it.
+        kill_children()
+        raise
     finally:
         for number in taken:
             signal.signal(number, before[number])

@@ -44,14 +44,27 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser.add_argument(
         "--mode",
         choices=("continuous", "serialized"),
-        default="continuous",
-        help="CUPTI: kernels overlap as they would, or run one at a time so that samples belong to launches",
+        help="of CUPTI, which this asks for: kernels overlap as they would, or run one at a time so that samples "
+        "belong to launches (default: continuous, serialized where launches are picked)",
     )
-    parser.add_argument("--kernel", metavar="REGEX", help="profile only kernels whose function name matches")
     parser.add_argument(
-        "--launch-skip", metavar="N", type=options.natural, default=0, help="of those kernels"
+        "--kernel",
+        metavar="REGEX",
+        help="only kernels in whose function name it is found; CUPTI still times the others",
     )
-    parser.add_argument("--launch-count", metavar="N", type=options.natural, help="profile so many launches")
+    parser.add_argument(
+        "--launch-skip",
+        metavar="N",
+        type=options.natural,
+        default=0,
+        help="leave out the first N launches of them",
+    )
+    parser.add_argument(
+        "--launch-count",
+        metavar="N",
+        type=options.natural,
+        help="then profile so many, and leave out the rest",
+    )
     parser.add_argument(
         "--period",
         metavar="N",
@@ -98,7 +111,7 @@ def run(arguments: argparse.Namespace) -> int:
         application=tuple(arguments.application),
         output=arguments.output,
         collector=Collector(arguments.collector),
-        serialized=arguments.mode == "serialized",
+        serialized=None if arguments.mode is None else arguments.mode == "serialized",
         kernel=arguments.kernel,
         launch_skip=arguments.launch_skip,
         launch_count=arguments.launch_count,

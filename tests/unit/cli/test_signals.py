@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,20 @@ case "$1" in
 esac
 echo $$ > "{place}"
 exec sleep 100
+"""
+
+STARTING = """
+import subprocess, sys, time
+from pathlib import Path
+from gpadvisor import cli
+
+def start(_):
+    process = subprocess.Popen(["sleep", "100"], start_new_session=True)
+    Path("{place}").write_text(str(process.pid))
+    time.sleep(100)  # the constructor has not come back
+
+cli._run = start
+sys.exit(cli.main([]))
 """
 
 
@@ -39,14 +54,38 @@ def test_the_tool_and_the_files_go_too(tmp_path: Path, number: signal.Signals, c
     }  # fmt: skip
     command = [sys.executable, "-m", "gpadvisor", "advise", str(cubin), "-o", str(tmp_path / "out.txt")]
     process = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE)
-    deadline = time.monotonic() + 20
-    while not (place.exists() and place.read_text().strip()) and time.monotonic() < deadline:
-        time.sleep(0.02)
+    _await(lambda: place.exists() and bool(place.read_text().strip()))
     process.send_signal(number)
     _, complaint = process.communicate(timeout=60)
     assert process.returncode == code, complaint
     assert b"Traceback" not in complaint
     assert not list(temporary.iterdir())
     assert not (tmp_path / "out.txt").exists()
-    with pytest.raises(ProcessLookupError):
-        os.kill(int(place.read_text()), 0)
+    _await(lambda: _gone(int(place.read_text())))
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_tool_that_was_just_being_started_goes_too(tmp_path: Path, number: signal.Signals) -> None:
+    place = tmp_path / "pid"
+    process = subprocess.Popen([sys.executable, "-c", STARTING.format(place=place)], stderr=subprocess.PIPE)
+    _await(lambda: place.exists() and bool(place.read_text().strip()))
+    process.send_signal(number)
+    process.communicate(timeout=60)
+    assert process.returncode == 128 + number
+    _await(lambda: _gone(int(place.read_text())))
+
+
+def _await(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def _gone(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    # Nobody may have asked for its status yet.
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
