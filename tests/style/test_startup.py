@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-HEAVY = ("numpy", "rustworkx", "duckdb", "elftools", "tree_sitter", "zstandard", "cuda", "ncu_report")
+HEAVY = ("numpy", "networkx", "duckdb", "elftools", "tree_sitter", "zstandard", "cuda", "ncu_report")
 """Packages that only an analysis needs; each costs tens of milliseconds."""
 
 _PROBE = """

@@ -6,12 +6,14 @@ from __future__ import annotations
 from typing import Final
 
 from gpadvisor.analyzer.frontiers import Frontiers, Writers
-from gpadvisor.model.instruction import Guard, Register, RegisterFile, register
+from gpadvisor.model.instruction import Register, RegisterFile, register
 from gpadvisor.model.program import Function
 
 _BUDGET: Final = 4_000_000
 
-Conditions = frozenset[Guard]
+Condition = int
+"""A guard as twice the number of its predicate, and 1 more where it is negated: ``^ 1`` is the other sense."""
+Conditions = frozenset[Condition]
 _UNCONDITIONAL: Final[Conditions] = frozenset()
 
 
@@ -20,7 +22,7 @@ class _Written:
 
     def __init__(self) -> None:
         self.by_block: dict[int, list[int]] = {}
-        self.guards: set[Guard] = set()
+        self.guards: set[Condition] = set()
         self._writers: Writers | None = None
 
     def writers(self, frontiers: Frontiers) -> Writers:
@@ -40,7 +42,10 @@ class ReachingDefinitions:
 
     def __init__(self, function: Function) -> None:
         """Index the definitions of a function by register and block."""
-        self._instructions = function.instructions
+        self._guards: list[Condition | None] = [
+            None if one.guard is None else 2 * one.guard.register + one.guard.negated
+            for one in function.instructions
+        ]
         self._owner: list[int] = function.block_of.tolist()
         self._frontiers = Frontiers(function)
         self._written: dict[int, _Written] = {}
@@ -52,7 +57,7 @@ class ReachingDefinitions:
             for scoreboard in dict.fromkeys((control.write_barrier, control.read_barrier)):
                 if scoreboard is not None:
                     self._write(register(RegisterFile.BARRIER, scoreboard), block, index)
-        self._known: dict[tuple[int, Guard | None, tuple[int, ...]], frozenset[int]] = {}
+        self._known: dict[tuple[int, Condition | None, tuple[int, ...]], frozenset[int]] = {}
         self._left = _BUDGET
         self.complete = True
 
@@ -61,7 +66,7 @@ class ReachingDefinitions:
         if entry is None:
             entry = self._written[written] = _Written()
         entry.by_block.setdefault(block, []).append(index)
-        guard = self._instructions[index].guard
+        guard = self._guards[index]
         if guard is not None:
             entry.guards.add(guard)
 
@@ -70,7 +75,7 @@ class ReachingDefinitions:
         written = self._written.get(read)
         if written is None:
             return ()
-        guard = self._instructions[use].guard
+        guard = self._guards[use]
         if guard not in written.guards:
             guard = None  # no def is under it, so it decides nothing
         block = self._owner[use]
@@ -92,19 +97,19 @@ class ReachingDefinitions:
         return tuple(sorted(found | known if found else known))
 
     def _collect(
-        self, defs: list[int], conditions: Conditions, guard: Guard | None, found: set[int]
+        self, defs: list[int], conditions: Conditions, guard: Condition | None, found: set[int]
     ) -> Conditions | None:
         """Take defs of one block, last first; None once they cover the use."""
         for index in reversed(defs):
             found.add(index)
-            own = self._instructions[index].guard
-            if own is None or own == guard or Guard(own.register, not own.negated) in conditions:
+            own = self._guards[index]
+            if own is None or own == guard or own ^ 1 in conditions:
                 return None
             conditions |= {own}
         return conditions
 
     def _search(
-        self, written: _Written, before: tuple[int, ...], guard: Guard | None, conditions: Conditions
+        self, written: _Written, before: tuple[int, ...], guard: Condition | None, conditions: Conditions
     ) -> set[int]:
         if not conditions and not written.guards:
             return self._last_ones(written, before)
@@ -144,7 +149,7 @@ class ReachingDefinitions:
         self,
         written: _Written,
         before: tuple[int, ...],
-        guard: Guard | None,
+        guard: Condition | None,
         found: set[int],
         swept: set[int],
     ) -> list[list[tuple[int, Conditions]]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import rustworkx as rx
+import networkx as nx
 
 
 def reverse_postorder(successors: Sequence[Sequence[int]], entry: int = 0) -> list[int]:
@@ -51,13 +51,13 @@ def immediate_dominators(order: Sequence[int], predecessors: Sequence[Sequence[i
         predecessors: of each block.
     """
     reached = set(order)
-    graph: rx.PyDiGraph[None, None] = rx.PyDiGraph()
-    graph.add_nodes_from([None] * len(predecessors))
-    graph.add_edges_from_no_data(
-        [(above, block) for block in order for above in predecessors[block] if above in reached]
+    graph = nx.DiGraph()
+    graph.add_nodes_from(order)
+    graph.add_edges_from(
+        (above, block) for block in order for above in predecessors[block] if above in reached
     )
     result: list[int | None] = [None] * len(predecessors)
-    for block, above in rx.immediate_dominators(graph, order[0]).items():
+    for block, above in nx.immediate_dominators(graph, order[0]).items():
         if block != order[0]:
             result[block] = above
     return result

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-import rustworkx as rx
+import networkx as nx
 
 from gpadvisor.analyzer.dominators import DominatorTree
 
@@ -117,12 +117,10 @@ def _irreducible_regions(
 
 def strongly_connected(nodes: Sequence[int], successors: dict[int, list[int]]) -> list[list[int]]:
     """The strongly connected components, single nodes included."""
-    graph: rx.PyDiGraph[None, None] = rx.PyDiGraph()
-    place = dict(zip(nodes, graph.add_nodes_from([None] * len(nodes)), strict=True))
-    graph.add_edges_from_no_data(
-        [(place[node], place[target]) for node in nodes for target in successors[node]]
-    )
-    return [[nodes[at] for at in component] for component in rx.strongly_connected_components(graph)]
+    graph = nx.DiGraph()
+    graph.add_nodes_from(nodes)
+    graph.add_edges_from((node, target) for node in nodes for target in successors[node])
+    return [list(component) for component in nx.strongly_connected_components(graph)]
 
 
 def _nest(found: list[FoundLoop], block_count: int, *, complete: bool) -> LoopNest:

@@ -8,7 +8,7 @@ import sys
 
 _MODULES = ("diagnostics", "heat", "hints", "hover", "ledger", "lenses", "placing", "sass", "status", "wire")
 _HEAVY = (
-    "rustworkx",
+    "networkx",
     "duckdb",
     "tree_sitter",
     "numba",
