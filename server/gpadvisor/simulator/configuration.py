@@ -10,8 +10,8 @@ from typing import Final, Literal
 
 from gpadvisor.errors import UsageError
 
-_POINTER_BASE: Final = 0x10_0000_0000
-_POINTER_STEP: Final = 0x1000_0000
+POINTER_BASE: Final = 0x10_0000_0000
+POINTER_STEP: Final = 0x1000_0000
 _MAX_GRID: Final = ((1 << 31) - 1, 65535, 65535)
 _MAX_BLOCK: Final = (1024, 1024, 64)
 
@@ -119,7 +119,7 @@ def argument_words(arguments: Sequence[Argument]) -> dict[int, int]:
 
 def _words(argument: Argument, position: int) -> Sequence[int]:
     if argument.kind == "pointer":
-        value = int(argument.value or _POINTER_BASE + position * _POINTER_STEP)
+        value = int(argument.value or POINTER_BASE + position * POINTER_STEP)
         return (
             [(value + 0) & 0xFFFF_FFFF, value >> 32]
             if argument.size == 8
@@ -136,5 +136,5 @@ def _words(argument: Argument, position: int) -> Sequence[int]:
 
 def _pointers(size: int, value: int) -> Sequence[int]:
     """A struct of pointers: each 8 bytes a place of its own."""
-    places = (value + at * (_POINTER_STEP >> 6) for at in range(size // 8))
+    places = (value + at * (POINTER_STEP >> 6) for at in range(size // 8))
     return [word for place in places for word in (place & 0xFFFF_FFFF, place >> 32)]

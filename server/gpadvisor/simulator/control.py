@@ -6,18 +6,26 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import partial
 from typing import Final
 
 from gpadvisor.model.ids import INSTRUCTION_BYTES, BlockId
 from gpadvisor.model.instruction import Instruction, OpcodeClass
-from gpadvisor.model.program import Function, FunctionKind, Loop, Program
+from gpadvisor.model.program import Function, FunctionKind, LineEntry, Loop, Program
 from gpadvisor.simulator.configuration import SimulationConfig
 from gpadvisor.simulator.unrolling import Passes, guards, parts, passes
 
-_WAIT_LOOP: Final = 8
-"""A loop no longer than this around a try-wait or a sleep is one that waits, not one that works."""
+_WAIT_LOOP: Final = 16
+"""A loop no longer than this around something that waits is one that waits, not one that works."""
 _SHOWN_PLACES: Final = 6
 _WAITING: Final = frozenset({OpcodeClass.MBARRIER, OpcodeClass.SLEEP})
+_WORKING: Final = frozenset({OpcodeClass.STORE, OpcodeClass.LOAD, OpcodeClass.REDUCTION, OpcodeClass.ATOMIC})
+_SYSTEM_CALLS: Final = "c[0x4]"
+"""The bank of addresses that a call of printf, a failed assertion or malloc takes its target from."""
+
+
+_SLOW: Final = "slow paths of math functions are not taken: {}"
+_RARE: Final = "ways to traps, failed assertions, prints and allocations are not taken: {}"
 
 
 class Rule(IntEnum):
@@ -87,9 +95,14 @@ def is_conditional(instruction: Instruction) -> bool:
 
 
 def _where(function: Function, index: int) -> str:
-    line = function.lines[index]
+    entry = function.lines[index]
     pc = f"{int(function.instructions[index].pc):#x}"
-    return pc if line is None else f"line {line.location.line} ({pc})"
+    return pc if entry is None else f"line {kernel_line(entry)} ({pc})"
+
+
+def kernel_line(entry: LineEntry) -> int:
+    """The line in the kernel's own text: of what was inlined, where that was done last."""
+    return (entry.inline[-1].call_site if entry.inline else entry.location).line
 
 
 class _Rules:
@@ -108,6 +121,11 @@ class _Rules:
         given = self._config.branch_taken_at.get(int(self._function.instructions[index].pc))
         if given is None and index in self._guards:
             return self._guard(index)
+        for number in self._function.enclosing_loops(index) if given is None else ():
+            if self._counted.get(number) == index:
+                return self._loop_branch(index, self._function.loops[number], 0.0)
+        if given is None and _is_rare(self._function, index + 1):
+            return Decision(Rule.CHANCE, 1.0, 0, _RARE, _where(self._function, index))
         taken = given or 0.0
         text = f"of the warps {taken:.0%} end at the conditional exits of {{}}"
         return Decision(Rule.CHANCE, taken, 0, text, _where(self._function, index))
@@ -131,13 +149,10 @@ class _Rules:
                 return self._loop_branch(index, loop, 1.0 if inside else 0.0)
         if index in self._guards:
             return self._guard(index)
-        helper = (
-            _calls_helper(self._program, function, target),
-            _calls_helper(self._program, function, behind),
-        )
-        if helper[0] != helper[1]:
-            text = "slow paths of math functions are not taken: {}"
-            return Decision(Rule.CHANCE, 0.0 if helper[0] else 1.0, 0, text, where)
+        for text, rare in ((_SLOW, partial(_calls_helper, self._program)), (_RARE, _is_rare)):
+            ahead, next_one = (rare(function, way) for way in (target, behind))
+            if ahead != next_one:
+                return Decision(Rule.CHANCE, 0.0 if ahead else 1.0, 0, text, where)
         taken = self._config.branch_taken
         return Decision(Rule.CHANCE, taken, 0, f"of the warps {taken:.0%} take the branches of {{}}", where)
 
@@ -147,10 +162,8 @@ class _Rules:
         if self._counted.get(loop.id) != index:
             return Decision(Rule.CHANCE, stays, 0, "no loop is left early by the branches of {}", where)
         found = self._passes[loop.header]
-        size = sum(function.blocks[block].end - function.blocks[block].start for block in loop.blocks)
-        waits = size <= _WAIT_LOOP and any(one.info.opclass in _WAITING for one in _code(function, loop))
-        if found.told_at is None and waits:
-            text = "the loops that end at {} run 1 times, since they only wait"
+        if found.told_at is None and _only_waits(_code(function, loop)):
+            text = "the loops that end at {} run once, since they only wait or try again"
             return Decision(Rule.TRIPS, stays, 1, text, where)
         return Decision(Rule.TRIPS, stays, max(1, found.passes), _loop_text(found), where)
 
@@ -177,10 +190,10 @@ def _loop_text(found: Passes) -> str:
 
 
 def _counting_branches(function: Function, like_branches: frozenset[int]) -> dict[int, int]:
-    """The branch of each loop that counts its iterations: that of a latch, else the first way out."""
+    """What counts the iterations of each loop: the branch of a latch, else the first way out, or EXIT."""
     found: dict[int, int] = {}
     for loop in function.loops:
-        exits = []
+        exits, ends = [], []
         for block in sorted(loop.blocks):
             last = function.blocks[block].end - 1
             instruction = function.instructions[last]
@@ -188,8 +201,10 @@ def _counting_branches(function: Function, like_branches: frozenset[int]) -> dic
             branches = instruction.info.opclass is OpcodeClass.BRANCH or last in like_branches
             if leaves and branches and is_conditional(instruction):
                 exits.append((not _to_header(function, block, loop), last))
-        if exits:
-            found[loop.id] = min(exits)[1]
+            elif instruction.info.opclass is OpcodeClass.EXIT and instruction.guard is not None:
+                ends.append((False, last))
+        if exits or ends:
+            found[loop.id] = min(exits or ends)[1]
     return found
 
 
@@ -203,6 +218,38 @@ def _code(function: Function, loop: Loop) -> Sequence[Instruction]:
         for block in loop.blocks
         for instruction in function.instructions[function.blocks[block].start : function.blocks[block].end]
     ]
+
+
+def _only_waits(code: Sequence[Instruction]) -> bool:
+    """Whether a loop polls memory, tries an atomic operation again, or gathers the lanes of its warp."""
+    if len(code) > _WAIT_LOOP:
+        return False
+    if any(one.info.opclass in _WAITING for one in code):
+        return True
+    working = [one for one in code if one.info.opclass in _WORKING]
+    if not working:
+        return any(one.opcode == "YIELD" for one in code) and any(one.opcode == "VOTE" for one in code)
+    defined = {register for one in code for register in one.defs}
+    return len(working) == 1 and (
+        "CAS" in working[0].modifiers
+        or (
+            working[0].info.opclass is OpcodeClass.LOAD
+            and "STRONG" in working[0].modifiers
+            and not defined & set(working[0].uses)
+        )
+    )
+
+
+def _is_rare(function: Function, index: int) -> bool:
+    """Whether the straight code from an instruction on traps, or calls what is not of this program."""
+    if index >= len(function.instructions):
+        return False
+    way = range(index, function.blocks[function.block_of[index]].end)
+    indirect = {call.index for call in function.calls if call.callee is None} & {*way}
+    code = [function.instructions[one] for one in way]
+    return any(one.opcode == "BPT" and "TRAP" in one.modifiers for one in code) or (
+        bool(indirect) and any(_SYSTEM_CALLS in one.operands and one.opcode == "LDC" for one in code)
+    )
 
 
 def _calls_helper(program: Program, function: Function, index: int) -> bool:

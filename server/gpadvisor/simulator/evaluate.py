@@ -142,6 +142,74 @@ def _pairs(code: Slice, values: Values, i: int, lane: int) -> tuple[int, int]:
 
 
 @compiled
+def _rounded_up(low: int, high: int) -> int:
+    """The least float that is no smaller than a pair of words, as its bits."""
+    value, lost, exponent = low, 0, 23
+    if high:
+        value, lost, exponent = high << 31 | low >> 1, low & 1, 24
+    if value == 0:
+        return 0
+    while value >= 1 << 24:
+        lost |= value & 1
+        value >>= 1
+        exponent += 1
+    while value < 1 << 23:
+        value <<= 1
+        exponent -= 1
+    # A carry out of the mantissa goes on into the exponent.
+    return ((exponent + 127) << 23) + (value & 0x7F_FFFF) + (1 if lost else 0)
+
+
+@compiled
+def _reciprocal(bits: int) -> int:
+    """Of a float that is not negative, rounded down; the GPU's own may be off by its last bit."""
+    exponent = bits >> 23 & 0xFF
+    if exponent == 0:
+        return 0x7F80_0000
+    quotient = (1 << 47) // (bits & 0x7F_FFFF | 1 << 23)
+    if quotient == 1 << 24:
+        return max(0, 254 - exponent) << 23
+    return max(0, 253 - exponent) << 23 | quotient & 0x7F_FFFF
+
+
+@compiled
+def _truncated(bits: int, width: int) -> tuple[int, int]:
+    """The integer part of a float that is not negative, as a pair of words; at most the largest of them."""
+    exponent = (bits >> 23 & 0xFF) - 127
+    if bits & SIGN or exponent < 0:
+        return 0, 0
+    if exponent >= width:
+        return WORD, WORD
+    mantissa = bits & 0x7F_FFFF | 1 << 23
+    value = mantissa << (exponent - 23) if exponent > 23 else mantissa >> (23 - exponent)
+    return value & WORD, value >> 32 & WORD
+
+
+@compiled
+def _of_floats(code: Slice, values: Values, i: int, op: int, lane: int) -> tuple[int, int]:
+    """The steps of an integer division that go through floating point."""
+    a = _read(code, values, i, 0, lane) & WORD
+    if op == 22:
+        return _rounded_up(a, _read(code, values, i, 1, lane) & WORD), 0
+    if op == 23:
+        return _reciprocal(a), 0
+    return _truncated(a, int(code.mode[i]))
+
+
+@compiled
+def _pair(code: Slice, values: Values, i: int, op: int, lane: int, chosen: int) -> tuple[int, int]:
+    """Results of two words."""
+    if op == 19:
+        return _pairs(code, values, i, lane)
+    if op == 21:
+        first = 0 if chosen else 1
+        return _read(code, values, i, first, lane) & WORD, _read(code, values, i, first + 2, lane) & WORD
+    if op >= 22:
+        return _of_floats(code, values, i, op, lane)
+    return _wide(code, values, i, lane)
+
+
+@compiled
 def _shifted(mode: int, low: int, amount: int, high: int) -> int:
     right, upper, arithmetic, wrap, wide = mode & 1, mode & 2, mode & 4, mode & 8, mode & 16
     most = 63 if wide else 31
@@ -338,11 +406,15 @@ def _words(code: Slice, values: Values, w: int, i: int, lanes: int, known: int) 
             out[lane] = total & WORD
             if total >> 32 & 1:
                 carried |= 1 << lane
-    elif op in (4, 5, 19):
+    elif op in (4, 5, 19, 21, 22, 23, 24):
         for lane in range(32):
-            low, high = _pairs(code, values, i, lane) if op == 19 else _wide(code, values, i, lane)
+            low, high = _pair(code, values, i, op, lane, first >> lane & 1)
             out[lane] = high if op == 5 else low
             upper[lane] = high
+            # The sum of two unsigned pairs is smaller than either where it has a carry.
+            added = values.scratch[3, lane]
+            if high < added or (high == added and low < values.scratch[2, lane]):
+                carried |= 1 << lane
         if op != 5:
             _write(code, values, w, i, 1, 5, lanes, known)
     else:

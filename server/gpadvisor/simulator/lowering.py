@@ -19,9 +19,10 @@ from gpadvisor.model.program import Function, Program
 from gpadvisor.simulator.configuration import SimulationConfig
 from gpadvisor.simulator.control import Decision, decisions, indirect_targets, is_conditional, jumps
 from gpadvisor.simulator.evaluate import Slice
-from gpadvisor.simulator.parameters import constant_words
+from gpadvisor.simulator.parameters import constant_words, parameters_at
+from gpadvisor.simulator.pointers import pointer_words
 from gpadvisor.simulator.resources import Access, Unit, Use, use_of
-from gpadvisor.simulator.semantics import TRUE, Meaning, branch_predicate, is_uniform, written_by
+from gpadvisor.simulator.semantics import TRUE, Meaning, branch_predicate, is_uniform
 from gpadvisor.simulator.slices import Relevance, relevance
 from gpadvisor.simulator.timing import Timing
 
@@ -143,8 +144,14 @@ def lower(
     """Lower the section of a kernel, with the functions in it."""
     functions = tuple(one for one in program.functions if one.section == kernel.section)
     constants = constant_words(program.arch, config)
+    pointers = {}
+    if not config.arguments:
+        pointers = pointer_words(functions, constants, parameters_at(program.arch))
+        constants |= pointers
     followed = relevance(functions, constants.get, addresses=True)
     lowering = _Lowering(functions, followed, config)
+    if pointers:
+        lowering.note(f"{len(pointers) // 2} parameters are pointers, aligned as allocations are")
     for function in functions:
         first = function.start // INSTRUCTION_BYTES
         like_branches = jumps(function)
@@ -205,7 +212,7 @@ class _Lowering:
         self._flag = {one: at for at, one in enumerate(predicates)}
         self.code = _empty_code(count)
         widest = max((len(m.results) for m in followed.meanings.values()), default=1)
-        kills = max((len(self._killed(one)) for one in self._relevant()), default=1)
+        kills = max((len(self._killed(place)) for place in followed.meanings), default=1)
         self.slice = _empty_slice(count, max(2, widest, kills))
         self._registers: list[int] = []
         self._listed: list[int] = []
@@ -214,16 +221,8 @@ class _Lowering:
         self._unknown: dict[str, int] = {}
         self._instructions: dict[int, Instruction] = {}
 
-    def _relevant(self) -> list[Instruction]:
-        return [
-            function.instructions[place - function.start // INSTRUCTION_BYTES]
-            for function in self._functions
-            for place in self._followed.meanings
-            if 0 <= place - function.start // INSTRUCTION_BYTES < len(function.instructions)
-        ]
-
-    def _killed(self, instruction: Instruction) -> list[int]:
-        return [self._slot[one] for one in written_by(instruction) if one in self._slot]
+    def _killed(self, place: int) -> list[int]:
+        return [self._slot[one] for one in self._followed.written[place] if one in self._slot]
 
     # ---- one instruction ----
 
@@ -352,7 +351,7 @@ class _Lowering:
             out.flag[place, k] = self._flag.get(flag, -1)
         written = [*meaning.results, *(flag for flag in meaning.flags if flag >= 0)]
         out.uniform[place] = any(is_uniform(one) for one in written if one >= 0)
-        if set(written_by(instruction)) - set(written):  # more than is followed
+        if set(self._followed.written[place]) - set(written):  # more than is followed
             out.op[place] = 1
             self._kill(place, instruction)
 
@@ -360,7 +359,7 @@ class _Lowering:
         out = self.slice
         out.result[place] = -1
         out.flag[place] = -1
-        for k, slot in enumerate(self._killed(instruction)):
+        for k, slot in enumerate(self._killed(place)):
             out.result[place, k] = slot
         flags = [self._flag[int(one)] for one in instruction.defs if int(one) in self._flag]
         for k, flag in enumerate(flags[:8]):
@@ -379,6 +378,10 @@ class _Lowering:
             self._notes["bulk copies take one memory latency, whatever their size"] = None
 
     # ---- the rest ----
+
+    def note(self, text: str) -> None:
+        """Something that is taken for granted."""
+        self._notes[text] = None
 
     def decide(self, place: int, decision: Decision) -> None:
         """What to do where the condition is not known."""
@@ -420,7 +423,7 @@ def _flow_of(instruction: Instruction) -> Flow:
     if instruction.partial_wait is not None:
         return Flow.PARTIAL_WAIT
     if opclass is OpcodeClass.NOP:
-        return Flow.PLAIN
+        return Flow.EXIT if instruction.opcode == "BPT" and "TRAP" in instruction.modifiers else Flow.PLAIN
     by_opcode = _FLOWS_BY_OPCODE.get(instruction.opcode)
     if by_opcode is Flow.TRY_WAIT and "TRYWAIT" not in instruction.modifiers:
         return Flow.PLAIN

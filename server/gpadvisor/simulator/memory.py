@@ -214,6 +214,9 @@ def _levels(p: Packed, m: Machine, i: int, start: int, bytes_moved: float, l1_hi
     begin = max(traffic[DRAM_FREE], begin)
     traffic[DRAM_FREE] = begin + bytes_moved / m.real[DRAM_RATE]
     traffic[DRAM_MOVED] += bytes_moved
+    if p.fact[i, ACCESS] in (2, 6):
+        # L2 is written back: it takes a store as soon as DRAM takes what has to leave for it.
+        return int(begin) + cycles(m, whole[L2_CYCLES], whole[L2_CYCLES + 1])
     return int(begin) + cycles(m, whole[DRAM_CYCLES], whole[DRAM_CYCLES + 1])
 
 

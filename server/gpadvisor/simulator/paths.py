@@ -42,6 +42,7 @@ from gpadvisor.simulator.state import (
     TAKEN,
     TARGET,
     TARGETS,
+    TOO_DEEP,
     TRIPS,
     U_BRANCH,
     UNTIL,
@@ -148,12 +149,15 @@ def mark(p: Packed, m: Machine, w: int, i: int) -> None:
 
 @seldom
 def call(p: Packed, m: Machine, w: int, i: int, lanes: int, now: int) -> None:
-    """Go to a function of this section; others return at once."""
+    """Go to a function of this section; others return at once, as calls do that are too deep."""
     target = p.fact[i, TARGET]
     if target < 0 or lanes == 0:
         return
     warp = m.warp[w]
-    warp[RETURNS + warp[DEPTH] % CALLS] = i + 1
+    if warp[DEPTH] >= CALLS:
+        m.number[TOO_DEEP] += 1
+        return
+    warp[RETURNS + warp[DEPTH]] = i + 1
     warp[DEPTH] += 1
     branch(m, w, target, lanes, now)
 
@@ -163,7 +167,7 @@ def give_back(p: Packed, m: Machine, v: Values, w: int, slot: int, now: int) -> 
     """RET: to the address in its register where that is known, else behind the last call."""
     warp = m.warp[w]
     warp[DEPTH] = max(0, warp[DEPTH] - 1)
-    target = warp[RETURNS + warp[DEPTH] % CALLS]
+    target = warp[RETURNS + warp[DEPTH]]
     if slot >= 0 and warp[ACTIVE] & ~v.known[w, slot] == 0:
         first = 0
         while first < 31 and not warp[ACTIVE] >> first & 1:

@@ -34,7 +34,7 @@ from gpadvisor.model.program import Function, Program
 from gpadvisor.model.stalls import stall_reason
 from gpadvisor.simulator import state
 from gpadvisor.simulator.configuration import SimulationConfig
-from gpadvisor.simulator.control import together
+from gpadvisor.simulator.control import kernel_line, together
 from gpadvisor.simulator.engine import run
 from gpadvisor.simulator.launch import Share, find_kernel, real_parameters, share_of_sm, whole_parameters
 from gpadvisor.simulator.lowering import Lowered, lower, packed
@@ -517,6 +517,9 @@ class _Outcome:
                 "warps that waited for each other for ever were let go "
                 f"{int(self.sm.number[state.FORCED])} times"
             )
+        deep = int(self.sm.number[state.TOO_DEEP])
+        if deep:
+            found.append(f"{deep} calls deeper than {state.CALLS} inside one another returned at once")
         return tuple(dict.fromkeys(found))
 
     def _guessed_addresses(self) -> str:
@@ -528,7 +531,7 @@ class _Outcome:
                 place = first + index
                 if executed[place] and _guessed(instruction, self.results, place):
                     entry = function.lines[index]
-                    lines.add(f"line {entry.location.line}" if entry else f"{int(instruction.pc):#x}")
+                    lines.add(f"line {kernel_line(entry)}" if entry else f"{int(instruction.pc):#x}")
         if not lines:
             return ""
         shown = sorted(lines, key=lambda text: (len(text), text))[:8]

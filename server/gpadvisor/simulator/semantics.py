@@ -47,6 +47,11 @@ class Op(IntEnum):
     VOTE = 18
     ADD_WIDE = 19  # d pair = a pair + b pair; sources are both low words, then both high ones
     ADD_MINIMUM = 20  # d = q0 ? min : max of a + b and c
+    SELECT_WIDE = 21  # d pair = q0 ? a pair : b pair; sources as of ADD_WIDE
+    # Integer division by what is known at run time only goes through these, corrected by integer code.
+    FLOAT_UP = 22  # d = a pair as a float, rounded up
+    RECIPROCAL = 23  # d = 1 / a, of floats
+    TRUNCATE = 24  # d pair = the integer part of a, no less than 0; mode = its bits
 
 
 class Special(IntEnum):
@@ -126,9 +131,9 @@ Constants = Callable[[int], int | None]
 """The known word at an offset of constant bank 0."""
 
 
-def meaning_of(instruction: Instruction, constants: Constants) -> Meaning:
-    """What an instruction computes; UNKNOWN where that is not followed."""
-    reader = _Reader(instruction, constants)
+def meaning_of(instruction: Instruction, constants: Constants, frame: int | None = None) -> Meaning:
+    """What an instruction computes; UNKNOWN where that is not followed. ``frame``: see ``stack_words``."""
+    reader = _Reader(instruction, constants, frame)
     rule = _RULES.get(instruction.opcode) or _RULES.get(instruction.opcode.removeprefix("U"))
     found = None if rule is None else rule(reader)
     return Meaning(Op.UNKNOWN) if found is None else found
@@ -137,8 +142,9 @@ def meaning_of(instruction: Instruction, constants: Constants) -> Meaning:
 class _Reader:
     """The operands of one instruction."""
 
-    def __init__(self, instruction: Instruction, constants: Constants) -> None:
+    def __init__(self, instruction: Instruction, constants: Constants, frame: int | None) -> None:
         self.instruction = instruction
+        self.frame = frame
         self.modifiers = instruction.modifiers
         self._constants = constants
         texts = _split(instruction.operands)
@@ -276,16 +282,18 @@ def _multiply(r: _Reader) -> Meaning | None:
         return None
     a, b, c = (r.source(operand) for operand in values[:3])
     signed = "U32" not in r.modifiers
+    if ("WIDE" in r.modifiers or "HI" in r.modifiers) and ("X" in r.modifiers or c.how != PLAIN):
+        return None
     if "WIDE" in r.modifiers:
-        if "X" in r.modifiers:
-            return None
         high = _high(r, values[2])
         return Meaning(
             Op.MUL_ADD_WIDE, [a, b, c, high], [], r.result(r.operands[0], 2), _real(flags), signed=signed
         )
     if "HI" in r.modifiers:
         high = _high(r, values[2])
-        return Meaning(Op.MUL_ADD_HIGH, [a, b, c, high], [], r.result(r.operands[0]), signed=signed)
+        return Meaning(
+            Op.MUL_ADD_HIGH, [a, b, c, high], [], r.result(r.operands[0]), _real(flags), signed=signed
+        )
     carries = [carry for carry in r.trailing() if "X" in r.modifiers and carry != (TRUE, True)]
     return Meaning(Op.MUL_ADD, [a, b, c], carries, r.result(r.operands[0]), _real(flags))
 
@@ -415,9 +423,12 @@ def _compare(r: _Reader) -> Meaning | None:
 
 def _select(r: _Reader) -> Meaning | None:
     predicates = r.trailing()
-    if len(r.operands) < 4 or len(predicates) != 1 or "64" in r.modifiers:
+    if len(r.operands) < 4 or len(predicates) != 1:
         return None
     sources = [r.source(r.operands[1]), r.source(r.operands[2])]
+    if "64" in r.modifiers:
+        sources += [_high_of(r, r.operands[1]), _high_of(r, r.operands[2])]
+        return Meaning(Op.SELECT_WIDE, sources, predicates, r.result(r.operands[0], 2))
     return Meaning(Op.SELECT, sources, predicates, r.result(r.operands[0]))
 
 
@@ -440,6 +451,34 @@ def _add_minimum(r: _Reader) -> Meaning | None:
     sources = [r.source(operand) for operand in r.operands[1:4]]
     signed = "U32" not in r.modifiers
     return Meaning(Op.ADD_MINIMUM, sources, predicates, r.result(r.operands[0]), signed=signed)
+
+
+def _float_up(r: _Reader) -> Meaning | None:
+    """``I2F.U32.RP R0, R6``."""
+    narrow = any("8" in name or "16" in name for name in r.modifiers)
+    if len(r.operands) != 2 or "RP" not in r.modifiers or "F64" in r.modifiers or narrow:
+        return None
+    operand = r.operands[1]
+    high = _high(r, operand) if "U64" in r.modifiers else _ZERO
+    if "S64" in r.modifiers:
+        return None
+    # A signed word here is a magnitude: the largest one is the same with or without a sign.
+    return Meaning(Op.FLOAT_UP, [r.source(operand), high], [], r.result(r.operands[0]))
+
+
+def _special_function(r: _Reader) -> Meaning | None:
+    if len(r.operands) != 2 or r.modifiers != ("RCP",):
+        return None
+    return Meaning(Op.RECIPROCAL, [r.source(r.operands[1])], [], r.result(r.operands[0]))
+
+
+def _truncate(r: _Reader) -> Meaning | None:
+    """``F2I.FTZ.U32.TRUNC.NTZ R3, R2``."""
+    bits = 64 if "U64" in r.modifiers else 32 if "U32" in r.modifiers else 0
+    if len(r.operands) != 2 or "TRUNC" not in r.modifiers or "F64" in r.modifiers or not bits:
+        return None
+    results = r.result(r.operands[0], bits // 32)
+    return Meaning(Op.TRUNCATE, [r.source(r.operands[1])], [], results, mode=bits)
 
 
 def _predicate_logic(r: _Reader) -> Meaning | None:
@@ -504,35 +543,42 @@ _STACK_STEP: Final = 512
 _MAX_FRAME: Final = 1 << 16
 
 
-def stack_words(instruction: Instruction) -> list[int]:
-    """The words of the thread's own frame that a local access at a fixed offset covers, as register numbers.
+def stack_words(instruction: Instruction, frame: int | None) -> list[int]:
+    """The words of a function's own frame that a local access at a fixed offset covers, as register numbers.
 
     Spilled counters and addresses are followed through them; R1 is taken to stay where the prologue put it.
+    Frames are told apart by their numbers; those of functions that call themselves have none, and are not
+    followed.
     """
     info = instruction.info
-    if info.space is not MemorySpace.LOCAL or info.opclass not in {OpcodeClass.LOAD, OpcodeClass.STORE}:
+    if (
+        frame is None
+        or info.space is not MemorySpace.LOCAL
+        or info.opclass not in {OpcodeClass.LOAD, OpcodeClass.STORE}
+    ):
         return []
     base = address_base(instruction)
     if base is None or base[0] != [(_STACK_POINTER, 0)] or not 0 <= base[1] < _MAX_FRAME or base[1] % 4:
         return []
     words = max(1, (instruction.width_bytes or 4) // 4)
-    return [_STACK_WORD + _STACK_STEP * (base[1] // 4 + word) for word in range(words)]
+    first = (frame * _MAX_FRAME + base[1]) // 4
+    return [_STACK_WORD + _STACK_STEP * (first + word) for word in range(words)]
 
 
 _STACK_POINTER: Final = register(RegisterFile.GPR, 1)
 
 
-def written_by(instruction: Instruction) -> list[int]:
+def written_by(instruction: Instruction, frame: int | None) -> list[int]:
     """Registers, predicates and words of the frame that an instruction writes."""
     written = [int(one) for one in instruction.defs]
     if instruction.info.opclass is OpcodeClass.STORE:
-        written += stack_words(instruction)
+        written += stack_words(instruction, frame)
     return written
 
 
 def _local(r: _Reader) -> Meaning | None:
     """Spills and their reloads, one or two words."""
-    words = stack_words(r.instruction)
+    words = stack_words(r.instruction, r.frame)
     narrow = any(name in r.modifiers for name in ("U8", "S8", "U16", "S16"))
     registers = [operand for operand in r.operands if operand.is_register]
     if not 1 <= len(words) <= 2 or narrow or not registers:
@@ -573,6 +619,9 @@ _RULES: Final[Mapping[str, Callable[[_Reader], Meaning | None]]] = {
     "IABS": _absolute,
     "PRMT": _permute,
     "R2UR": _broadcast,
+    "I2F": _float_up,
+    "MUFU": _special_function,
+    "F2I": _truncate,
     "LDL": _local,
     "STL": _local,
     "VOTE": _vote,

@@ -3,18 +3,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import functools
+import operator
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from gpadvisor.model.ids import INSTRUCTION_BYTES, FunctionId
 from gpadvisor.model.instruction import Instruction, MemorySpace, OpcodeClass
 from gpadvisor.model.program import Function
 from gpadvisor.simulator.semantics import (
+    IMMEDIATE,
+    PLAIN,
     REGISTER,
     TRUE,
     Constants,
     Meaning,
     Op,
+    Source,
     address_base,
     branch_predicate,
     meaning_of,
@@ -22,6 +27,8 @@ from gpadvisor.simulator.semantics import (
 )
 
 _FOLLOWED_SPACES = frozenset({MemorySpace.GLOBAL, MemorySpace.GENERIC, MemorySpace.SHARED})
+_ALLOCATED = frozenset({MemorySpace.GLOBAL, MemorySpace.GENERIC})
+_SUMS = frozenset({Op.ADD, Op.ADD_WIDE, Op.SELECT, Op.SELECT_WIDE, Op.BROADCAST})
 _ACCESSES = frozenset({OpcodeClass.LOAD, OpcodeClass.STORE, OpcodeClass.ATOMIC, OpcodeClass.REDUCTION})
 
 
@@ -33,6 +40,7 @@ class Relevance:
     bases: Mapping[
         int, tuple[tuple[tuple[int, int], ...], int]
     ]  # of addresses: registers with shifts, offset
+    written: Mapping[int, Sequence[int]]  # by place, everything that instructions with a meaning write
     registers: frozenset[int]  # every register and predicate that is followed
 
 
@@ -52,8 +60,33 @@ def relevance(functions: Sequence[Function], constants: Constants, *, addresses:
                 found.update(_guard(instruction))
         if found:
             roots[place] = bits.mask(found)
-    live = _solve(graph, roots, bits, constants)
-    return Relevance(live, bases, bits.used(live, roots))
+    meanings, wanted = _solve(graph, roots, bits, lambda *one: meaning_of(one[0], constants, one[1]))
+    written = {place: graph.written(place) for place in meanings}
+    return Relevance(meanings, bases, written, bits.members(wanted))
+
+
+def addends(functions: Sequence[Function], constants: Constants, *, high: bool) -> Iterable[Meaning]:
+    """What is added up to the low or to the high words of addresses outside of shared memory, as it is."""
+    graph, bits = _Graph(functions), _Bits()
+    roots: dict[int, int] = {}
+    for place, instruction in graph.instructions.items():
+        base = None if instruction.info.space not in _ALLOCATED else address_base(instruction)
+        if base is not None:
+            roots[place] = bits.mask(int(one) + high for one, shift in base[0] if not shift)
+    return _solve(graph, roots, bits, lambda *one: _added(meaning_of(one[0], constants, one[1])))[0].values()
+
+
+def _added(meaning: Meaning) -> Meaning:
+    """Those sources of an instruction that go into a sum as they are."""
+    sources = meaning.sources
+    times_one = meaning.op is Op.MUL_ADD and sources[1] == Source(IMMEDIATE, 1)
+    kept = {
+        Op.MUL_ADD: sources[2:] + (sources[:1] if times_one else []),
+        Op.MUL_ADD_WIDE: sources[2:],
+        Op.SHIFT_ADD: sources[1:2],
+        Op.SHIFT_ADD_HIGH: sources[1:2],
+    }.get(meaning.op, sources if meaning.op in _SUMS else [])
+    return Meaning(meaning.op, [one for one in kept if one.how == PLAIN])
 
 
 def _guard(instruction: Instruction) -> tuple[int, ...]:
@@ -90,13 +123,8 @@ class _Bits:
             found |= 1 << self._place.setdefault(one, len(self._place))
         return found
 
-    def used(self, meanings: Mapping[int, Meaning], roots: Mapping[int, int]) -> frozenset[int]:
-        wanted = 0
-        for mask in roots.values():
-            wanted |= mask
-        for meaning in meanings.values():
-            wanted |= self.mask(_reads(meaning))
-        return frozenset(one for one, place in self._place.items() if wanted >> place & 1)
+    def members(self, mask: int) -> frozenset[int]:
+        return frozenset(one for one, place in self._place.items() if mask >> place & 1)
 
 
 def _reads(meaning: Meaning) -> Iterable[int]:
@@ -113,14 +141,17 @@ class _Graph:
 
     def __init__(self, functions: Sequence[Function]) -> None:
         self.instructions: dict[int, Instruction] = {}
+        self.frames: dict[int, int | None] = {}
         self.ranges: list[tuple[int, int]] = []
         self.successors: list[list[int]] = []
         offset = {}
         for function in functions:
             offset[function.id] = len(self.ranges)
             first = function.start // INSTRUCTION_BYTES
+            frame = None if _calls_itself(functions, function) else int(function.id)
             for at, instruction in enumerate(function.instructions):
                 self.instructions[first + at] = instruction
+                self.frames[first + at] = frame
             for block in function.blocks:
                 self.ranges.append((first + block.start, first + block.end))
                 self.successors.append([offset[function.id] + target for target, _ in block.successors])
@@ -132,6 +163,10 @@ class _Graph:
         for source, targets in enumerate(self.successors):
             for target in targets:
                 self.predecessors[target].append(source)
+
+    def written(self, place: int) -> list[int]:
+        """Registers, predicates and words of its frame that the instruction at a place writes."""
+        return written_by(self.instructions[place], self.frames[place])
 
     def _join(
         self,
@@ -152,11 +187,29 @@ class _Graph:
                     self.successors[callee + one.id].extend(behind)
 
 
-def _solve(graph: _Graph, roots: Mapping[int, int], bits: _Bits, constants: Constants) -> dict[int, Meaning]:
-    """Backward liveness of what matters, until nothing changes."""
+def _calls_itself(functions: Sequence[Function], function: Function) -> bool:
+    """Whether a function is called again before it returns, by itself or by what it calls."""
+    callees = {one.id: {call.callee for call in one.calls if call.callee is not None} for one in functions}
+    reached: set[FunctionId] = set()
+    pending = [*callees[function.id]]
+    while pending:
+        one = pending.pop()
+        if one not in reached:
+            reached.add(one)
+            pending += callees.get(one, ())
+    return function.id in reached
+
+
+def _solve(
+    graph: _Graph,
+    roots: Mapping[int, int],
+    bits: _Bits,
+    meaning_in: Callable[[Instruction, int | None], Meaning],
+) -> tuple[dict[int, Meaning], int]:
+    """Backward liveness of what matters, until nothing changes; and all that is read for it."""
     meanings: dict[int, Meaning] = {}
     reads: dict[int, int] = {}
-    written = {place: bits.mask(written_by(found)) for place, found in graph.instructions.items()}
+    written = {place: bits.mask(graph.written(place)) for place in graph.instructions}
     entry = [0] * len(graph.ranges)
     pending = list(range(len(graph.ranges)))
     queued = [True] * len(graph.ranges)
@@ -171,7 +224,7 @@ def _solve(graph: _Graph, roots: Mapping[int, int], bits: _Bits, constants: Cons
             if live & written[place]:
                 instruction = graph.instructions[place]
                 if place not in meanings:
-                    meanings[place] = meaning = meaning_of(instruction, constants)
+                    meanings[place] = meaning = meaning_in(instruction, graph.frames[place])
                     found = [] if meaning.op is Op.UNKNOWN else list(_reads(meaning))
                     reads[place] = bits.mask([*found, *_guard(instruction)])
                 if instruction.guard is None:
@@ -184,4 +237,4 @@ def _solve(graph: _Graph, roots: Mapping[int, int], bits: _Bits, constants: Cons
                 if not queued[before]:
                     queued[before] = True
                     pending.append(before)
-    return meanings
+    return meanings, functools.reduce(operator.or_, (*roots.values(), *reads.values()), 0)

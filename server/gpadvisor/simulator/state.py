@@ -18,7 +18,8 @@ IN_FLIGHT: Final = 64
 """Operations of one scoreboard whose times are kept: for a partial wait, and for what holds a warp up."""
 HISTORY: Final = 16
 SPLITS: Final = 32
-CALLS: Final = 16
+CALLS: Final = 64
+"""Calls inside one another; deeper ones return at once."""
 QUEUE_DEPTH: Final = 16
 MAX_SAMPLES: Final = 1 << 17
 MAX_BARRIERS: Final = 1 << 16
@@ -93,7 +94,7 @@ BLOCK_COLUMNS: Final = 36
 # ---- Machine.number and Machine.traffic ----
 NOW, RANDOM, LSU_FREE, NEXT_BLOCK, FINISHED_BLOCKS, INSTRUCTIONS, NEXT_SAMPLE, SAMPLE_TURN = range(8)
 SAMPLES, INTERVAL_NOW, STATUS, FULL_WAVE_AT, BARRIERS, LAST_AGE, ISSUED_CYCLES, FORCED = range(8, 16)
-LIVE_WARPS, PERIOD_START, TEX_FREE, LATE, HOLDERS, STARTED = range(16, 22)
+LIVE_WARPS, PERIOD_START, TEX_FREE, LATE, HOLDERS, STARTED, TOO_DEEP = range(16, 23)
 L2_FREE, DRAM_FREE, L2_MOVED, DRAM_MOVED, WARP_CYCLES, ACTIVE_CYCLES, DRAM_WRITTEN, L1_PASSES = range(8)
 
 # ---- columns of Machine.sample ----

@@ -211,10 +211,22 @@ def _source_loops(function: Function) -> list[list[Loop]]:
     """Loops of the machine code that stand for one loop of the source: the unrolled part, and the rest."""
     groups: dict[object, list[Loop]] = {}
     for loop in function.loops:
+        if not _ends(function, loop):
+            continue
         entry = function.lines[_latch(function, loop)]
         key: object = loop.id if entry is None else (loop.parent, entry.location, entry.inline)
         groups.setdefault(key, []).append(loop)
     return list(groups.values())
+
+
+def _ends(function: Function, loop: Loop) -> bool:
+    """Whether there is a way out of a loop: the jump to itself behind the end of the code has none."""
+    return any(
+        target not in loop.blocks for block in loop.blocks for target, _ in function.blocks[block].successors
+    ) or any(
+        function.instructions[function.blocks[block].end - 1].info.opclass is OpcodeClass.EXIT
+        for block in loop.blocks
+    )
 
 
 def _latch(function: Function, loop: Loop) -> int:
@@ -227,10 +239,12 @@ def _latch(function: Function, loop: Loop) -> int:
 
 
 def _lines(function: Function, loop: Loop) -> list[int]:
-    """Lines of the branch back and of the header, the smallest first."""
+    """Lines of the branch back and of the header, the smallest first; then those they were inlined at."""
     header = function.blocks[loop.header]
-    entries = (function.lines[_latch(function, loop)], *function.lines[header.start : header.end])
-    return sorted({entry.location.line for entry in entries if entry is not None})
+    found = (function.lines[_latch(function, loop)], *function.lines[header.start : header.end])
+    entries = [entry for entry in found if entry is not None]
+    inlined = {frame.call_site.line for entry in entries for frame in entry.inline}
+    return [*sorted({entry.location.line for entry in entries}), *sorted(inlined)]
 
 
 def _copies(function: Function, loops: list[Loop]) -> dict[LoopId, int]:

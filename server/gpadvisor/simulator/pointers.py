@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which parameters are pointers, where no arguments are stated: those that addresses are made of.
+
+Where an array begins matters to no pattern of accesses as long as it is aligned as allocations are: the
+pattern follows from the launch although the pointer does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from gpadvisor.model.program import Function
+from gpadvisor.simulator.configuration import POINTER_BASE, POINTER_STEP
+from gpadvisor.simulator.semantics import IMMEDIATE, Meaning
+from gpadvisor.simulator.slices import addends, relevance
+
+_MARK: Final = 1 << 40
+"""Stands for the word of a parameter, beside its offset; no word has this bit."""
+
+
+def pointer_words(functions: Sequence[Function], known: Mapping[int, int], first: int) -> dict[int, int]:
+    """Words for the parameters of a section that are pointers, each with a place of its own.
+
+    Args:
+        functions: of the section.
+        known: words of the constant bank that follow from the launch.
+        first: offset of the parameters in the bank.
+    """
+
+    def words(offset: int) -> int | None:
+        return known.get(offset) if offset < first or offset in known else _MARK | offset
+
+    low = _marked(addends(functions, words, high=False))
+    high = _marked(addends(functions, words, high=True))
+    # One that is compared, as the end of a range is, decides how often a loop runs: that is not known.
+    compared = _marked(relevance(functions, words, addresses=False).meanings.values())
+    found = [one for one in sorted(low) if one % 8 == 0 and one + 4 in high and not {one, one + 4} & compared]
+    places = {one: POINTER_BASE + at * POINTER_STEP for at, one in enumerate(found)}
+    return {one: place & 0xFFFF_FFFF for one, place in places.items()} | {
+        one + 4: place >> 32 for one, place in places.items()
+    }
+
+
+def _marked(meanings: Iterable[Meaning]) -> set[int]:
+    """Offsets of the parameters that instructions read."""
+    return {
+        source.value & ~_MARK
+        for meaning in meanings
+        for source in meaning.sources
+        if source.kind == IMMEDIATE and source.value & _MARK
+    }
