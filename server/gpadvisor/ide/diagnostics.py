@@ -72,7 +72,7 @@ def diagnostics(
         if loudness is not Severity.OFF
         and not (options.stale is Stale.HIDE and one.freshness is Freshness.EDITED)
     ]
-    ranked = sorted(wanted, key=lambda pair: (_LOUDNESS[pair[0]], *_rank(pair[1].finding)))
+    ranked = sorted(wanted, key=lambda pair: (_LOUDNESS[pair[0]], *rank(pair[1].finding)))
     shown = [
         _shown(loudness, one, kernels.get(one.finding.kernel), file, files, options)
         for loudness, one in ranked[: options.max_per_file]
@@ -83,7 +83,17 @@ def diagnostics(
     stale = stale_note(analysis, [file])
     notes = analysis.problems if stale is None else (*analysis.problems, stale)
     shown += _notes(notes, file, options, text)
-    return tuple(sorted(shown, key=lambda one: (one.line, _LOUDNESS[one.severity], one.code, one.id)))
+    return _loudest_first(shown)
+
+
+def _loudest_first(shown: Sequence[Shown]) -> tuple[Shown, ...]:
+    """By line. Editors list what they hover over by column: nothing begins before the loudest on its line."""
+    first: dict[int, int] = {}
+    found = []
+    for one in sorted(shown, key=lambda one: (one.line, _LOUDNESS[one.severity], one.code, one.id)):
+        start = max(one.start, first.setdefault(one.line, one.start))
+        found.append(one if one.faded or start >= one.end else replace(one, start=start))
+    return tuple(found)
 
 
 def tags(finding: Finding, freshness: Freshness, kernel: KernelView | None) -> tuple[str, ...]:
@@ -110,9 +120,11 @@ def _gone(file: PlacedFile, options: Options) -> Sequence[PlacedFinding]:
     return () if options.stale is Stale.HIDE else file.deleted_findings
 
 
-def _rank(finding: Finding) -> tuple[float, int, str, str]:
+def rank(finding: Finding) -> tuple[bool, float, int, bool, str, str]:
+    """The strongest first: by gain, samples, and whether it names an expression of its line."""
     gain = 0.0 if finding.speedup is None else finding.speedup.expected
-    return -gain, -finding.samples, finding.code, finding.id
+    suppressed = finding.suppressed is not None
+    return suppressed, -gain, -finding.samples, finding.token is None, finding.code, finding.id
 
 
 def _shown(

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from gpadvisor.ide.choice import chosen_kernels
-from gpadvisor.ide.ledger import entry_words, summary
+from gpadvisor.ide.diagnostics import rank
+from gpadvisor.ide.ledger import entry_words, followed, summary
 from gpadvisor.ide.mentions import mentions_now
 from gpadvisor.ide.options import Options, Stale
 from gpadvisor.ide.placing import PlacedFile, PlacedFinding, PlacedLine, place_now
@@ -42,6 +43,7 @@ _STALLS: Final = 5
 _REJECTED: Final = 3
 _ADVICE: Final = 400
 _REASON: Final = 260
+_PAST: Final = 2
 
 
 def hover(
@@ -77,7 +79,7 @@ def hover(
         data = [one for one in data if one.freshness is not Freshness.EDITED]
     if not found and not data:
         return None
-    found.sort(key=_rank)
+    found.sort(key=lambda one: rank(one.finding))
     now = _Now(file=file, files=files, kernels=kernels, shown=shown, options=options)
     leader = _leader(found, data, kernels)
     return _fitted(
@@ -106,12 +108,6 @@ class _Now:
         path = self.file.path if own is None else own.file
         known = {**self.files, self.file.path: self.file}
         return escape(shorten(mentions_now(sentence, path, known), letters))
-
-
-def _rank(placed: PlacedFinding) -> tuple[bool, float, int, str]:
-    finding = placed.finding
-    gain = 0.0 if finding.speedup is None else finding.speedup.expected
-    return finding.suppressed is not None, -gain, -finding.samples, finding.code
 
 
 def _leader(
@@ -147,12 +143,16 @@ def _reasons(placed: PlacedFinding, history: Sequence[LedgerEntry], now: _Now) -
     ]
     if finding.speedup is not None:
         lines.append(f"Range: {now.text(finding.speedup.reason, _REASON, finding.scope)}")
-    came = [entry for entry in history if entry.code == finding.code and entry.kernel == finding.kernel]
     said = summary(history, finding.code)
-    if said is not None:
-        lines.append(f"History: {said}.")
-    elif came:
-        lines.append(f"History: {escape(entry_words(came[0]))}.")
+    came = [
+        escape(entry_words(entry))
+        for entry in history
+        if entry.kernel == finding.kernel
+        and (said is None if entry.code == finding.code else followed(entry))
+    ]
+    past = [*([] if said is None else [said]), *came[:_PAST]]
+    if past:
+        lines.append(f"History: {'. '.join(past)}.")
     return lines
 
 

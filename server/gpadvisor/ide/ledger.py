@@ -44,6 +44,11 @@ def verdict(entry: LedgerEntry) -> str:
     return "above the range" if entry.achieved > entry.predicted.high else "inside the range"
 
 
+def followed(entry: LedgerEntry) -> bool:
+    """Whether the finding went away between two profiles with times to compare."""
+    return entry.achieved is not None and not entry.still_found
+
+
 def entry_words(entry: LedgerEntry) -> str:
     """One sentence: predicted, achieved, and whether the finding is still there."""
     start = f"{entry.code} promised {span(entry.predicted)} for {entry.kernel_name}"
@@ -61,11 +66,7 @@ def summary(entries: Sequence[LedgerEntry], code: str | None = None) -> str | No
 
     Only rules whose finding went away count: the others were not followed.
     """
-    counted = [
-        entry
-        for entry in entries
-        if entry.achieved is not None and not entry.still_found and code in (None, entry.code)
-    ]
+    counted = [entry for entry in entries if followed(entry) and code in (None, entry.code)]
     if not counted:
         return None
     inside = sum(1 for entry in counted if verdict(entry) == "inside the range")

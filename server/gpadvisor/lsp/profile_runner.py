@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from gpadvisor.errors import GpadvisorError, ToolError, UsageError
+from gpadvisor.ide.ledger import entry_words, followed
 from gpadvisor.lsp.finding import find_profiles
 from gpadvisor.lsp.processes import kill_tree
 from gpadvisor.lsp.progress import with_progress
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 log: Final = logging.getLogger("gpadvisor.lsp")
 FOLDER: Final = "gpadvisor-profiles"
 _LINE_BYTES: Final = 1 << 16
+_PAST: Final = 3
+"""Predictions that were followed, in the sentence on a new profile."""
 
 
 class ProfileRunner:
@@ -76,7 +79,9 @@ class ProfileRunner:
         if not written:
             raise ToolError(f"{Path(command[0]).name} ended well but wrote no profile below {folder.path}")
         await session.analyses.profile(written[0].path)
-        return f"{Path(written[0].path).name} is shown"
+        entry = session.workspace.entries.get(f"profile:{written[0].path}")
+        came = [entry_words(one) for one in entry.history if followed(one)] if entry is not None else []
+        return ". ".join((f"{Path(written[0].path).name} is shown", *came[:_PAST]))
 
 
 class _Run:

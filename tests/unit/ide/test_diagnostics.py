@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from tests.editor_values import FILE, SOURCE, analysis, file_analysis, finding, kernel, placed
+from tests.editor_values import FILE, SOURCE, analysis, estimate, file_analysis, finding, kernel, placed
 
 from gpadvisor.ide.diagnostics import Shown, diagnostics
 from gpadvisor.ide.options import Options, Severity, Stale
@@ -109,3 +109,13 @@ def test_one_switch_turns_them_off() -> None:
 def test_names_of_foreign_files_stay_on_one_line() -> None:
     hostile = kernel(device="A\n100\u202e")
     assert "\n" not in _shown(analysis(hostile))[0].message
+
+
+def test_what_is_hovered_over_first_is_what_gains_most() -> None:
+    """Whole-line findings begin where the warning's expression does; those of edited lines stay whole."""
+    strong = finding(token="scaled")
+    weak = finding(code="GPA105", token=None, speedup=estimate(1.0, 1.01, 1.02), id="weak")
+    file = file_analysis(findings=(weak, strong))
+    shown = [one for one in _shown(analysis(files=(file,))) if one.line == 7]
+    assert [(one.code, one.start) for one in shown] == [("GPA202", 11), ("GPA105", 11)]
+    assert shown[0].end < shown[1].end

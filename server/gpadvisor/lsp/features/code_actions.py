@@ -51,7 +51,8 @@ async def _fixes(
         log.warning("no fixes: %s", error)
         return []
     actions = []
-    for offer in offers:
+    rank = {one.code: at for at, one in reversed(list(enumerate(found)))}
+    for offer in sorted(offers, key=lambda one: (one.fix.change == "disable", rank.get(one.fix.code, 0))):
         own = [
             one for one in found if one.code == offer.fix.code and one.range.start.line == offer.fix.line - 1
         ]
@@ -71,7 +72,8 @@ def _explain(server: Server, found: lsp.Diagnostic) -> Action:
 
 def _by_code(found: Sequence[lsp.Diagnostic]) -> list[lsp.Diagnostic]:
     """One for each rule that has a page."""
-    return list({one.code: one for one in reversed(found) if not str(one.code).startswith("GPA9")}.values())
+    first = {one.code: one for one in reversed(found) if not str(one.code).startswith("GPA9")}
+    return [one for one in found if first.get(one.code) is one]
 
 
 def _wanted(action: Action, only: Sequence[str] | None) -> bool:
