@@ -37,6 +37,7 @@ export default defineConfig(
         clearTimeout: "readonly",
         performance: "readonly",
         URL: "readonly",
+        URLSearchParams: "readonly",
         require: "readonly",
         exports: "writable",
       },

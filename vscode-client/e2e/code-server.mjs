@@ -14,6 +14,9 @@ const HERE = path.dirname(fileURLToPath(import.meta.url));
 const SHOTS = path.join(HERE, "../shots");
 const START_MILLISECONDS = 60_000;
 
+/** For what the page will show: generous, as the machine may be busy with other things. */
+export const WAIT = { timeout: 90_000 };
+
 /** An environment variable that has to be set. */
 export function need(name) {
   return process.env[name] ?? assert.fail(`${name} is not set`);
@@ -61,8 +64,9 @@ async function listening(origin, server) {
 }
 
 /**
- * Runs `body` with a fresh VS Code: { page, workspace, open, remote, shot, root }.
- * options: name (of the run), workspace (folder that is copied), trust (ask for it), settings, machine (settings), hostTests.
+ * Runs `body` with a fresh VS Code: { page, workspace, open, remote, palette, shot, root }.
+ * options: name (of the run), workspace (folder that is copied), file (a .code-workspace in it, opened in its place),
+ * trust (ask for it), settings, machine (settings), path (PATH), hostTests, record (what the server is sent).
  */
 export async function withCodeServer(options, body) {
   const root = mkdtempSync(path.join(tmpdir(), "gpadvisor-e2e-"));
@@ -82,7 +86,8 @@ export async function withCodeServer(options, body) {
   writeFileSync(path.join(user, "User/settings.json"), JSON.stringify(settings, null, 2));
   // Settings that name programs are the machine's: VS Code ignores them among a remote window's user settings.
   mkdirSync(path.join(user, "Machine"));
-  const machine = { "gpadvisor.interpreter": [recordingPython(root)], ...options.machine };
+  const python = recordingPython(root, options.record ?? false);
+  const machine = options.machine ?? { "gpadvisor.interpreter": [python] };
   writeFileSync(path.join(user, "Machine/settings.json"), JSON.stringify(machine, null, 2));
   mkdirSync(SHOTS, { recursive: true });
 
@@ -91,6 +96,8 @@ export async function withCodeServer(options, body) {
     ...{ HOME: home, XDG_CONFIG_HOME: home, XDG_DATA_HOME: home, XDG_CACHE_HOME: home },
     ...{ EXTENSIONS_GALLERY: "{}", GPADVISOR_CACHE: path.join(root, "cache") },
     GPADVISOR_E2E_STARTED: path.join(root, "started"),
+    GPADVISOR_E2E_PYTHON: python,
+    PATH: options.path ?? process.env.PATH,
   };
   const entry = path.join(need("CODE_SERVER"), "out/node/entry.js");
   const flags = [
@@ -133,6 +140,7 @@ export async function withCodeServer(options, body) {
       executablePath: need("CHROMIUM"),
       headless: true,
       viewport: { width: 1280, height: 800 },
+      reducedMotion: "reduce",
       args: CHROMIUM_FLAGS,
     });
     await browser.route(
@@ -144,9 +152,16 @@ export async function withCodeServer(options, body) {
     );
     page = browser.pages()[0] ?? (await browser.newPage());
     const remote = (file) => `vscode-remote://127.0.0.1:${port}${file}`;
+    const opened = options.file === undefined ? { folder: workspace } : { workspace: path.join(workspace, options.file) };
     const open = (payload) =>
-      page.goto(`${origin}/?folder=${encodeURIComponent(workspace)}&payload=${encodeURIComponent(JSON.stringify(payload))}`);
-    await body({ page, workspace, open, remote, shot, root });
+      page.goto(`${origin}/?${new URLSearchParams({ ...opened, payload: JSON.stringify(payload) })}`);
+    const palette = async (command) => {
+      await page.keyboard.press("F1");
+      await page.keyboard.type(command);
+      await page.locator(".quick-input-list .monaco-list-row", { hasText: command }).first().waitFor(WAIT);
+      await page.keyboard.press("Enter");
+    };
+    await body({ page, workspace, open, remote, palette, shot, root });
     assert.deepEqual([...outside], [], "only the loopback address may be asked");
   } catch (error) {
     await (page && shot(`failed-${options.name}`).catch(() => undefined));
@@ -161,13 +176,14 @@ export async function withCodeServer(options, body) {
   }
 }
 
-/** A Python that notes the process id of each language server, and what that writes to standard error. */
-function recordingPython(root) {
+/** A Python that notes the process id of each language server, what that writes to standard error, and what it is sent. */
+function recordingPython(root, sent) {
   const script = path.join(root, "python");
+  const input = sent ? `< <(tee '${root}/sent' <&3)` : "<&3";
   const lines = [
     "#!/usr/bin/env bash",
     'case " $* " in',
-    `*" lsp "*) echo $$ >>'${root}/started'; exec '${need("PYTHON")}' "$@" 2>>'${root}/said' ;;`,
+    `*" lsp "*) echo $$ >>'${root}/started'; exec 3<&0; exec '${need("PYTHON")}' "$@" ${input} 3<&- 2>>'${root}/said' ;;`,
     `*) exec '${need("PYTHON")}' "$@" ;;`,
     "esac",
   ];

@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// What VS Code's interface says: host/tests.cjs runs inside the extension host, beside the installed extension.
+// What VS Code's interface says: host/tests.cjs runs inside the extension host, beside the installed extension, in a
+// workspace of two folders. The interpreter is that of a stand-in for the Python extension, which no npm package has.
 import assert from "node:assert/strict";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { withCodeServer } from "./code-server.mjs";
 
-const HOST = path.join(path.dirname(fileURLToPath(import.meta.url)), "host");
+const HERE = path.dirname(fileURLToPath(import.meta.url));
+const [HOST, PYTHON_EXTENSION] = ["host", "python-extension"].map((name) => path.join(HERE, name));
 const LIMIT_MILLISECONDS = 420_000;
 
 export async function hostTests(workspace) {
   // Without this option a built VS Code silently ignores the two paths of the payload.
-  await withCodeServer({ name: "host", workspace, hostTests: true }, async ({ page, open, remote, shot }) => {
+  const options = { name: "host", workspace, file: "both.code-workspace", machine: {}, hostTests: true };
+  await withCodeServer(options, async ({ page, open, remote, shot }) => {
     let finish;
     const finished = new Promise((resolve) => (finish = resolve));
     await page.exposeFunction("codeAutomationLog", async (_kind, words) => {
@@ -24,7 +27,7 @@ export async function hostTests(workspace) {
     });
     await page.exposeFunction("codeAutomationExit", (code) => finish(code));
     await open([
-      ["extensionDevelopmentPath", remote(HOST)],
+      ...[HOST, PYTHON_EXTENSION].map((folder) => ["extensionDevelopmentPath", remote(folder)]),
       ["extensionTestsPath", remote(path.join(HOST, "tests.cjs"))],
     ]);
     const limit = setTimeout(() => finish("no exit code"), LIMIT_MILLISECONDS);

@@ -2,22 +2,15 @@
 // What a person sees and does: looks, hovers, takes the quick fix, saves. Short: class names are VS Code's own.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
-import { withCodeServer } from "./code-server.mjs";
-
-const WAIT = { timeout: 90_000 };
+import { WAIT, withCodeServer } from "./code-server.mjs";
 
 export async function person(workspace) {
-  await withCodeServer({ name: "person", workspace }, async ({ page, workspace: folder, open, remote, shot }) => {
+  await withCodeServer({ name: "person", workspace }, async (driven) => {
+    const { page, workspace: folder, open, remote, palette, shot } = driven;
     const file = `${folder}/thermal_stencil.cu`;
     await open([["openFile", remote(file)]]);
     const editor = page.locator(".monaco-editor[data-uri$='thermal_stencil.cu']");
     const line = (text) => editor.locator(".view-line", { hasText: text });
-    const palette = async (command) => {
-      await page.keyboard.press("F1");
-      await page.keyboard.type(command);
-      await page.locator(".quick-input-list .monaco-list-row", { hasText: command }).first().waitFor(WAIT);
-      await page.keyboard.press("Enter");
-    };
     await editor.locator(".codelens-decoration a", { hasText: "of GPU time" }).first().waitFor(WAIT);
     await line("constexpr int kBlock").click();
     await page.keyboard.press("Control+b"); // room for the text
@@ -52,7 +45,31 @@ export async function person(workspace) {
     await page.locator(".notifications-center .notification-list-item", { hasText: "the pattern is gone" }).waitFor(WAIT);
     await shot("fixed");
     assert.match(readFileSync(file, "utf8"), /west\] - 2\.0f \* centre/);
+    await pickKernels(driven);
   });
+}
+
+/** The pick list of a file whose lines two instantiations share, one of them launched twice; all by keyboard. */
+async function pickKernels({ page, palette, shot }) {
+  await page.keyboard.press("Control+p");
+  await page.keyboard.type("gather.cu");
+  await page.locator(".quick-input-list .monaco-list-row", { hasText: "gather.cu" }).first().waitFor(WAIT);
+  await page.keyboard.press("Enter");
+  const editor = page.locator(".monaco-editor[data-uri$='gather.cu']");
+  const lens = (text) => editor.locator(".codelens-decoration a", { hasText: text }).first().waitFor(WAIT);
+  const pick = async (words, row) => {
+    await palette("GPAdvisor: Select Kernel");
+    await page.locator(".quick-input-title", { hasText: "Kernel that colours this file" }).waitFor(WAIT);
+    await page.keyboard.type(words);
+    await page.locator(".quick-input-list .monaco-list-row", { hasText: row }).first().waitFor(WAIT);
+    await shot("pick");
+    await page.keyboard.press("Enter");
+  };
+  await lens(/gather<1>.*GPU.time/);
+  await pick("gather<4>", "gather<4>");
+  await lens(/showing.gather<4>/);
+  await pick("launch 2", "launch 2");
+  await lens(/showing.gather<1>/);
 }
 
 /** The quick fix, by keyboard; it changes rounding, so VS Code shows what it would do and asks. */

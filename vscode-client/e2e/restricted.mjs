@@ -3,12 +3,12 @@
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import path from "node:path";
-import { withCodeServer } from "./code-server.mjs";
-
-const WAIT = { timeout: 90_000 };
+import { WAIT, withCodeServer } from "./code-server.mjs";
+import { checkRecording } from "./recording.mjs";
 
 export async function restricted(workspace) {
-  await withCodeServer({ name: "restricted", workspace, trust: true }, async ({ page, workspace: folder, open, remote, shot, root }) => {
+  const options = { name: "restricted", workspace, trust: true, record: true };
+  await withCodeServer(options, async ({ page, workspace: folder, open, remote, shot, root }) => {
     await open([["openFile", remote(`${folder}/thermal_stencil.cu`)]]);
     const editor = page.locator(".monaco-editor[data-uri$='thermal_stencil.cu']");
     await editor.locator(".squiggly-info").first().waitFor(WAIT);
@@ -23,5 +23,6 @@ export async function restricted(workspace) {
     await page.locator(".workspace-trust-editor .monaco-button", { hasText: /^Trust$/ }).first().click(WAIT);
     await editor.locator(".codelens-decoration", { hasText: "of GPU time" }).waitFor(WAIT);
     assert.ok(existsSync(path.join(root, "started")));
+    checkRecording(path.join(root, "sent"));
   });
 }

@@ -32,7 +32,7 @@ try {
   for (const [name, run] of Object.entries(RUNS)) {
     if (wanted.length === 0 || wanted.includes(name)) {
       const start = performance.now();
-      await run(folder);
+      await run(path.join(folder, name === "host" ? "" : "main"));
       console.log(`e2e: ${name} passed in ${((performance.now() - start) / 1000).toFixed(1)} s`);
     }
   }

@@ -3,9 +3,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { withCodeServer } from "./code-server.mjs";
-
-const WAIT = { timeout: 90_000 };
+import { WAIT, withCodeServer } from "./code-server.mjs";
 
 export async function sample() {
   const workspace = mkdtempSync(path.join(tmpdir(), "gpadvisor-empty-"));

@@ -1,8 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the workspace that the end-to-end tests open: sources, a report of two of them, converted advice."""
+"""Writes the workspaces that the end-to-end tests open: sources, reports of them, converted advice.
+
+``main`` is opened by itself; ``both.code-workspace`` has ``second`` beside it, for another device, with settings
+of its own and a profile command: gpadvisor with a stand-in for Nsight Compute that leaves a report of the better
+kernel.
+"""
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -12,53 +18,98 @@ from pathlib import Path
 from tests.kernels import COMPILED_AS, KERNELS, compile_text
 from tests.ncu_writer import DeviceSpec, LaunchSpec, write_report
 from tests.sampled import sampled
+from tests.stand_in_ncu import stand_in_ncu
 
-HERE = Path(__file__).resolve().parent
+SOURCES = Path(__file__).resolve().parent / "sources"
+A100 = DeviceSpec(name="NVIDIA A100-SXM4-80GB", sms=108, clock_hz=1.41e9, warps_per_sm=64)
+H100 = DeviceSpec(name="NVIDIA H100 PCIe", sms=114, clock_hz=1.755e9, warps_per_sm=64, capability=(9, 0))
 SETTINGS = """\
 # SPDX-License-Identifier: Apache-2.0
-arch = "sm_80"
+arch = "{arch}"
 """
-GATHER = {"_Z6gatherILi1EEvPKfPKiPfi": ("gather<1>", 8), "_Z6gatherILi4EEvPKfPKiPfi": ("gather<4>", 1)}
+ONE, FOUR = "_Z6gatherILi1EEvPKfPKiPfi", "_Z6gatherILi4EEvPKfPKiPfi"
 
 
-def main(folder: Path) -> None:
-    """Fill a folder; the same bytes every time."""
-    folder.mkdir(parents=True, exist_ok=True)
+def main(root: Path) -> None:
+    """Fill a folder; the same bytes every time, but for the paths of programs."""
+    _main(root / "main")
+    _second(root / "second", root / "ncu")
+    folders = {"folders": [{"path": "main"}, {"path": "second"}]}
+    (root / "both.code-workspace").write_text(json.dumps(folders), encoding="utf-8")
+
+
+def _main(folder: Path) -> None:
     stencil = re.sub(r" *// planted: .*", "", KERNELS["thermal_stencil"].source().read_text(encoding="utf-8"))
-    texts = {path.name: path.read_text(encoding="utf-8") for path in sorted((HERE / "sources").glob("*.cu"))}
-    texts["thermal_stencil.cu"] = stencil
+    texts = {name: (SOURCES / name).read_text(encoding="utf-8") for name in ("gather.cu", "scale.cu")}
+    _write(folder, "sm_80", {**texts, "thermal_stencil.cu": stencil})
+    launches = [
+        _launch("thermal_stencil.cu", stencil, "thermal_stencil", "thermal_stencil", 10),
+        _launch("gather.cu", texts["gather.cu"], ONE, "gather<1>", 8),
+        _launch("gather.cu", texts["gather.cu"], ONE, "gather<1>", 3, grid=(216, 1, 1)),
+        _launch("gather.cu", texts["gather.cu"], FOUR, "gather<4>", 1),
+    ]
+    (folder / "run.ncu-rep").write_bytes(write_report(launches, device=A100))
+    _convert(folder / "run.ncu-rep", folder / "run.gpadvisor.json")
+
+
+def _second(folder: Path, ncu: Path) -> None:
+    text = (SOURCES / "damp.cu").read_text(encoding="utf-8")
+    better = text.replace("0.75", "0.75f").replace("0.5;", "0.5f;")
+    _write(folder, "sm_90", {"damp.cu": text})
+    before, after = (
+        _launch(
+            "damp.cu", version, "_Z4dampPKfPfi", "damp", 8, arch="sm_90", grid=(912, 1, 1), speedup=speedup
+        )
+        for version, speedup in ((text, 1.0), (better, 1.1))
+    )
+    (folder / "run.ncu-rep").write_bytes(write_report([before], device=H100))
+    report = ncu.with_name("better.ncu-rep")
+    report.write_bytes(write_report([after], device=H100))
+    stand_in_ncu(ncu, report=report, launches=1, record=ncu.with_name("ncu-ran"))
+    command = [sys.executable, "-P", "-m", "gpadvisor", "profile", "--collector", "ncu", "--no-advice"]
+    settings = {
+        "gpadvisor.profile.command": [
+            *("env", f"GPADVISOR_NCU={ncu}", *command, "-o", "${profile}.gpadvisor", "--", "true"),
+        ],
+        "gpadvisor.severity": {"GPA102": "hint"},
+    }
+    (folder / ".vscode").mkdir()
+    (folder / ".vscode" / "settings.json").write_text(json.dumps(settings, indent=2), encoding="utf-8")
+
+
+def _write(folder: Path, arch: str, texts: dict[str, str]) -> None:
+    folder.mkdir(parents=True)
     for name, text in texts.items():
         (folder / name).write_text(text, encoding="utf-8")
-    (folder / "gpadvisor.toml").write_text(SETTINGS, encoding="utf-8")
-    launches = [
-        launch("thermal_stencil.cu", stencil, "thermal_stencil", "thermal_stencil", 10),
-        *(launch("gather.cu", texts["gather.cu"], *named) for named in _gather()),
-    ]
-    device = DeviceSpec(name="NVIDIA A100-SXM4-80GB", sms=108, clock_hz=1.41e9, warps_per_sm=64)
-    (folder / "run.ncu-rep").write_bytes(write_report(launches, device=device))
-    convert(folder / "run.ncu-rep", folder / "run.gpadvisor.json")
+    (folder / "gpadvisor.toml").write_text(SETTINGS.format(arch=arch), encoding="utf-8")
 
 
-def _gather() -> list[tuple[str, str, int]]:
-    return [(kernel, name, scale) for kernel, (name, scale) in GATHER.items()]
-
-
-def launch(file: str, text: str, kernel: str, name: str, scale: int) -> LaunchSpec:
+def _launch(
+    file: str,
+    text: str,
+    kernel: str,
+    name: str,
+    scale: int,
+    *,
+    arch: str = "sm_80",
+    grid: tuple[int, int, int] = (432, 1, 1),
+    speedup: float = 1.0,
+) -> LaunchSpec:
     """One launch with samples where the code waits, of a source that the report carries."""
     path = f"{COMPILED_AS}/{file}"
     return sampled(
-        compile_text(text, path),
+        compile_text(text, path, arch),
         kernel,
         seed=name,
         scale=scale,
         demangled=name,
-        grid=(432, 1, 1),
+        grid=grid,
         sources={path: text},
-        duration_ns=1e5 * scale,
+        duration_ns=1e5 * scale / speedup,
     )
 
 
-def convert(report: Path, target: Path) -> None:
+def _convert(report: Path, target: Path) -> None:
     """The advice of a report as JSON, as another machine would have written it."""
     subprocess.run(
         [sys.executable, "-m", "gpadvisor", "advise", report.name, "--format", "json", "-o", target.name],

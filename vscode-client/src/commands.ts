@@ -53,8 +53,12 @@ async function onFile(session: Session, command: string): Promise<void> {
 }
 
 async function profile(session: Session): Promise<void> {
-  if (setting("profile.command").length > 0) {
-    await execute(session, protocol.PROFILE, vscode.window.activeTextEditor?.document.uri.toString());
+  const uri = vscode.window.activeTextEditor?.document.uri;
+  if (setting("profile.command", uri).length > 0) {
+    const said = await execute(session, protocol.PROFILE, uri?.toString());
+    if (typeof said === "string") {
+      void vscode.window.showInformationMessage(`GPAdvisor: ${said}.`);
+    }
     return;
   }
   const message =

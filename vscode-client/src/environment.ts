@@ -18,7 +18,7 @@ import { environmentPython, lastWords } from "./decide/install";
 import { Installer } from "./installer";
 import type { Logs } from "./logs";
 import { run } from "./processes";
-import { pythonOfExtension } from "./pythonExtension";
+import { ChosenInterpreter } from "./pythonExtension";
 import { setting } from "./settings";
 import type { StatusItem } from "./statusItem";
 
@@ -26,15 +26,16 @@ const NAMES = ["python3", "python", "python3.14", "python3.13", "python3.12", "p
 const PROBE_MILLISECONDS = 20_000;
 
 export class EnvironmentFinder implements vscode.Disposable {
-  readonly #installed = new vscode.EventEmitter<void>();
+  readonly #changed = new vscode.EventEmitter<void>();
+  readonly #interpreter: ChosenInterpreter;
   readonly #folder: string;
   readonly #wheel: string;
   readonly #installer: Installer;
   #choice: Choice | undefined;
   #asking = false;
 
-  /** The user took the offer, and the environment is there. */
-  public readonly onDidInstall = this.#installed.event;
+  /** There is another environment to run the server with: it was set up, or chosen. */
+  public readonly onDidChange = this.#changed.event;
 
   public constructor(
     private readonly context: vscode.ExtensionContext,
@@ -43,6 +44,8 @@ export class EnvironmentFinder implements vscode.Disposable {
   ) {
     this.#folder = path.join(context.globalStorageUri.fsPath, "environment");
     this.#wheel = bundledWheel(context);
+    this.#interpreter = new ChosenInterpreter(logs);
+    this.#interpreter.onDidChange(() => { void this.#reconsider(); });
     this.#installer = new Installer(logs, status, {
       folder: this.#folder,
       wheel: this.#wheel,
@@ -56,14 +59,15 @@ export class EnvironmentFinder implements vscode.Disposable {
   }
 
   public dispose(): void {
-    this.#installed.dispose();
+    this.#interpreter.dispose();
+    this.#changed.dispose();
   }
 
   /** The Python to use; undefined where there is none: then the user is asked, and nothing waits for the answer. */
   public async find(): Promise<Candidate | undefined> {
     this.status.stage = { kind: "looking" };
     const probed = await this.#probeAll();
-    this.#choice = chooseEnvironment(probed, wheelVersion(this.#wheel), setting("importStrategy"));
+    this.#choice = this.#choose(probed);
     switch (this.#choice.kind) {
       case "run":
         return this.#choice.candidate;
@@ -82,6 +86,18 @@ export class EnvironmentFinder implements vscode.Disposable {
     return (await this.#installer.install(environmentMakers(probed))) === "done";
   }
 
+  #choose(probed: readonly Probed[]): Choice {
+    return chooseEnvironment(probed, wheelVersion(this.#wheel), setting("importStrategy"));
+  }
+
+  /** Another interpreter was chosen: it may be the one to use now. */
+  async #reconsider(): Promise<void> {
+    const choice = this.#choose(await this.#probeAll());
+    if (choice.kind === "run" && JSON.stringify(choice) !== JSON.stringify(this.#choice)) {
+      this.#changed.fire();
+    }
+  }
+
   async #offer(reason: string, probed: readonly Probed[]): Promise<void> {
     this.logs.client.info(`set-up is needed: ${reason}`);
     this.status.stage = { kind: "needsEnvironment", reason };
@@ -93,7 +109,7 @@ export class EnvironmentFinder implements vscode.Disposable {
       this.#asking = false;
     });
     if (outcome === "done") {
-      this.#installed.fire();
+      this.#changed.fire();
     } else {
       this.status.stage = { kind: "needsEnvironment", reason };
     }
@@ -129,7 +145,7 @@ export class EnvironmentFinder implements vscode.Disposable {
     if (command !== undefined && command !== "") {
       return [{ command: [command, ...words], origin: "setting" }];
     }
-    const chosen = await pythonOfExtension(this.logs);
+    const chosen = await this.#interpreter.find();
     return [
       ...(chosen === undefined ? [] : [{ command: [chosen], origin: "python extension" } as const]),
       ...NAMES.map((name) => ({ command: [name], origin: "PATH" }) as const),

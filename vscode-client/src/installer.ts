@@ -5,7 +5,7 @@ import { mkdirSync } from "node:fs";
 import path from "node:path";
 import * as vscode from "vscode";
 import type { Candidate } from "./decide/environment";
-import { byHand, installSteps, lastWords, type Step } from "./decide/install";
+import { byHand, installSteps, lastWords, packageIn, type Step } from "./decide/install";
 import type { Logs } from "./logs";
 import { run } from "./processes";
 import { setting } from "./settings";
@@ -63,9 +63,13 @@ export class Installer {
         const stop = new AbortController();
         token.onCancellationRequested(() => { stop.abort(); });
         for (const step of steps) {
-          progress.report({ message: step.title });
-          this.status.stage = { kind: "installing", step: step.title };
-          if (!(await this.#take(step, steps, stop.signal))) {
+          const say = (at?: string): void => {
+            const words = at === undefined ? step.title : `${step.title}: ${at}`;
+            progress.report({ message: words });
+            this.status.stage = { kind: "installing", step: words };
+          };
+          say();
+          if (!(await this.#take(step, steps, stop.signal, say))) {
             return token.isCancellationRequested ? "declined" : "failed";
           }
         }
@@ -91,7 +95,12 @@ export class Installer {
     });
   }
 
-  async #take(step: Step, all: readonly Step[], signal: AbortSignal): Promise<boolean> {
+  async #take(
+    step: Step,
+    all: readonly Step[],
+    signal: AbortSignal,
+    say: (at?: string) => void,
+  ): Promise<boolean> {
     const log = this.logs.client;
     log.info(step.command.join(" "));
     const parent = path.dirname(this.places.folder);
@@ -100,7 +109,13 @@ export class Installer {
       cwd: parent,
       timeoutMilliseconds: STEP_MILLISECONDS,
       signal,
-      hear: (text) => { log.info(text.trimEnd()); },
+      hear: (text) => {
+        log.info(text.trimEnd());
+        const at = packageIn(text);
+        if (at !== undefined) {
+          say(at);
+        }
+      },
     });
     if (done.code === 0 || signal.aborted) {
       return done.code === 0;

@@ -17,7 +17,7 @@ type Listener = (client: LanguageClient) => void;
 export class Session implements vscode.Disposable {
   readonly #listeners: Listener[] = [];
   readonly #stopped = new vscode.EventEmitter<void>();
-  readonly #installed: vscode.Disposable;
+  readonly #environmentChanged: vscode.Disposable;
   readonly #fixes = new FixCommands();
   #client: LanguageClient | undefined;
   #queue: Promise<void> = Promise.resolve();
@@ -32,7 +32,7 @@ export class Session implements vscode.Disposable {
     private readonly status: StatusItem,
   ) {
     this.onNotification(StatusMessage, (said) => { status.say(said); });
-    this.#installed = finder.onDidInstall(() => { void this.restart(); });
+    this.#environmentChanged = finder.onDidChange(() => { void this.restart(); });
   }
 
   public get client(): LanguageClient | undefined {
@@ -72,7 +72,7 @@ export class Session implements vscode.Disposable {
   }
 
   public dispose(): void {
-    this.#installed.dispose();
+    this.#environmentChanged.dispose();
     this.#fixes.dispose();
     this.#stopped.dispose();
   }

@@ -4,6 +4,7 @@
 import * as vscode from "vscode";
 import { DEFAULTS, SECTION, type Settings } from "./generated/settings";
 
-export function setting<Name extends keyof Settings>(name: Name): Settings[Name] {
-  return vscode.workspace.getConfiguration(SECTION).get<Settings[Name]>(name) ?? DEFAULTS[name];
+/** A setting of the window, or of the folder that a document is in. */
+export function setting<Name extends keyof Settings>(name: Name, document?: vscode.Uri): Settings[Name] {
+  return vscode.workspace.getConfiguration(SECTION, document).get<Settings[Name]>(name) ?? DEFAULTS[name];
 }

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { describe, it } from "node:test";
 import { PROBE_SCRIPT, readProbe } from "../src/decide/environment";
-import { byHand, environmentPython, installSteps, lastWords } from "../src/decide/install";
+import { byHand, environmentPython, installSteps, lastWords, packageIn } from "../src/decide/install";
 import { run } from "../src/processes";
 
 const PYTHON = process.env["PYTHON"] ?? "python3";
@@ -43,6 +43,17 @@ describe("installSteps", () => {
 describe("lastWords", () => {
   it("are the end of what was printed", () => {
     assert.equal(lastWords("a\nb\nc\nERROR: no\n", 2), "c\nERROR: no");
+  });
+});
+
+describe("packageIn", () => {
+  it("is what pip is at", () => {
+    assert.equal(packageIn("Collecting numpy>=1.26 (from gpadvisor==0.1.0)\n"), "numpy");
+    assert.equal(packageIn("  Downloading nvidia_cuda_nvrtc-13.5.37-py3-none-any.whl (56 MB)\n"), "nvidia_cuda_nvrtc");
+    assert.equal(packageIn("Processing ./wheels/tree_sitter_cuda-0.21.2-cp310.whl (from x)\nnoise"), "tree_sitter_cuda");
+    assert.equal(packageIn("Collecting tree-sitter-cuda>=0.20\nCollecting numpy\n"), "numpy");
+    assert.equal(packageIn("Installing collected packages: numpy, attrs"), "unpacking");
+    assert.equal(packageIn("Successfully installed numpy-2.4.6\n"), undefined);
   });
 });
 

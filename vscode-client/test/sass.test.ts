@@ -84,6 +84,14 @@ it("heat is relative to the hottest instruction", () => {
   );
 });
 
+it("is not red where no instruction stands out", () => {
+  const rows = [row(0, 1, 10, 0.011), row(16, 1, 5, 0.006), row(32, 2, 1, 0.001)];
+  assert.deepEqual(
+    heatOf(layOut({ ...RESULT, rows, functions: [] })).map(({ level }) => level),
+    [3, 2],
+  );
+});
+
 describe("spelledOut", () => {
   it("names only what an instruction does", () => {
     assert.equal(spelledOut("------:-:-:-:02"), "stall 2");

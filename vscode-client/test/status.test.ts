@@ -9,8 +9,8 @@ const SAID: StatusParams = {
   state: "idle",
   uri: "file:///a.cu",
   text: "GPA",
-  detail: "run.ncu-rep",
-  device: "A100",
+  detail: "run.ncu-rep\ngather<1>: Limited by latency",
+  device: "A100-SXM4-80GB",
   profile: "run.ncu-rep",
   collectedAt: "2026-03-01T09:30:00Z",
   evidence: "measured",
@@ -23,7 +23,9 @@ describe("statusItem", () => {
   it("names device, age, advice and what is stale", () => {
     const shown = statusItem({ kind: "running" }, SAID, NOW);
     assert.equal(shown.text, "GPA A100 · 2 h ago · 5 advice · 8 % stale");
-    assert.equal(shown.detail, "gather<1> · measured · run.ncu-rep");
+    assert.equal(shown.detail, "gather<1> · run.ncu-rep");
+    const modelled = statusItem({ kind: "running" }, { ...SAID, evidence: "modelled" }, NOW);
+    assert.equal(modelled.detail, "gather<1> · modelled · run.ncu-rep");
     assert.equal(shown.command?.command, "gpadvisor.selectKernel");
   });
   it("never calls a little staleness none", () => {

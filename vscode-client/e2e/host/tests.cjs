@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs inside VS Code's extension host, beside the installed extension: what its interface says of our features.
 const assert = require("node:assert/strict");
-const { readFileSync } = require("node:fs");
+const { existsSync, readFileSync, writeFileSync } = require("node:fs");
 const vscode = require("vscode");
 
 const LIMIT_MILLISECONDS = 60_000;
@@ -19,7 +19,7 @@ async function until(what, probe) {
   throw new Error(`timed out: ${what}`);
 }
 
-const uriOf = (name) => vscode.Uri.joinPath(vscode.workspace.workspaceFolders[0].uri, name);
+const uriOf = (name, folder = 0) => vscode.Uri.joinPath(vscode.workspace.workspaceFolders[folder].uri, name);
 const run = (command, ...words) => vscode.commands.executeCommand(command, ...words);
 const codeOf = (diagnostic) => String(diagnostic.code?.value ?? diagnostic.code);
 const ours = (uri) => vscode.languages.getDiagnostics(uri).filter(({ source }) => source === "gpadvisor");
@@ -41,8 +41,8 @@ const lineWith = (document, text) => {
   throw new Error(`no line has ${text}`);
 };
 
-async function show(name) {
-  const document = await vscode.workspace.openTextDocument(uriOf(name));
+async function show(name, folder = 0) {
+  const document = await vscode.workspace.openTextDocument(uriOf(name, folder));
   await vscode.window.showTextDocument(document, { preview: false, viewColumn: vscode.ViewColumn.One });
   return document;
 }
@@ -60,6 +60,12 @@ function shown() {
   const lines = found.map((one) => `${one.range.start.line} ${one.severity} ${codeOf(one)} ${one.message.slice(0, 200)}`);
   return `${document?.uri}\n${lines.join("\n")}\n${document?.getText()}`;
 }
+
+/** The process ids of the language servers, in the order in which they were started. */
+const started = () => readFileSync(process.env.GPADVISOR_E2E_STARTED, "utf8").trim().split("\n").map(Number);
+
+/** Where the stand-in for Nsight Compute, which the profile command names, writes down its runs. */
+const profilerRuns = (settings) => settings.get("profile.command")[1].replace(/^GPADVISOR_NCU=(.*)ncu$/, "$1ncu-ran");
 
 const strength = (document) => ours(document.uri).filter((found) => codeOf(found) === "GPA102");
 
@@ -181,6 +187,7 @@ const tests = {
     await edit(document, (made) =>
       made.insert(document.uri, document.lineAt(line).range.end, " const float more = along_x;"),
     );
+    await run("workbench.action.closeSidebar");
     const stale = await until("stale", () =>
       strength(document).find(({ range, message }) => range.start.line === line && /edited/.test(message)),
     );
@@ -248,17 +255,87 @@ const tests = {
     await document.save();
     await until("pattern gone", () => ours(document.uri).every((entry) => codeOf(entry) !== "GPA102"));
   },
+  async "each folder of a workspace has its own profile and settings"() {
+    const document = await show("damp.cu", 1);
+    const found = await until("measured GPA102", () => strength(document).find(({ message }) => /measured/.test(message)));
+    assert.equal(found.severity, vscode.DiagnosticSeverity.Hint, "as this folder's settings say");
+    assert.match(found.message, /measured, fresh, H100/);
+    const [lens] = await until("lens", async () => {
+      const titles = await lenses(document.uri);
+      return titles.length > 0 ? titles : undefined;
+    });
+    assert.match(lens, /100 % of GPU time/, "of the profile of this folder alone");
+    const other = await show("thermal_stencil.cu");
+    const [beside] = await until("the other folder's", () => (strength(other).length > 0 ? strength(other) : undefined));
+    assert.equal(beside.severity, vscode.DiagnosticSeverity.Warning);
+    assert.match(beside.message, /A100/);
+  },
+  async "a profile command is run when asked; what was promised stands beside what came of it"() {
+    const document = await show("damp.cu", 1);
+    const settings = vscode.workspace.getConfiguration("gpadvisor", document.uri);
+    assert.equal(settings.get("profile.onSave"), false, "off unless the user turns it on");
+    assert.equal(settings.inspect("profile.onSave").defaultValue, false);
+    await until("advice", () => strength(document).length > 0);
+    await edit(document, (made) => {
+      const line = lineWith(document, "0.75");
+      const better = document.lineAt(line).text.replace("0.75", "0.75f").replace("0.5;", "0.5f;");
+      made.replace(document.uri, document.lineAt(line).range, better);
+    });
+    const ran = profilerRuns(settings);
+    await document.save();
+    await until("dimmed", () => strength(document).some(({ message }) => /edited/.test(message)));
+    assert.ok(!existsSync(ran), "a save runs no profiler");
+    await run("gpadvisor.profile");
+    assert.ok(existsSync(ran), "the command has run");
+    await until("the new profile", () => ours(document.uri).length > 0 && strength(document).length === 0);
+    const line = lineWith(document, "0.75f");
+    const text = await until("the promise", async () => {
+      const said = await hovers(document.uri, line, 8);
+      return /promised/.test(said) ? said : undefined;
+    });
+    assert.match(text, /1 of 1 GPA102 prediction inside the range|GPA102 promised 1\.\d\dx-1\.\d\dx for damp; the kernel is at 1\.10x of its old speed: inside the range/);
+    await run("workbench.action.closeSidebar");
+    await run("notifications.showList");
+    console.log("shot profiled");
+    await run("notifications.clearAll");
+  },
+  async "a profile command runs on save where the user turns that on"() {
+    const document = await show("damp.cu", 1);
+    const settings = vscode.workspace.getConfiguration("gpadvisor", document.uri);
+    const ran = () => readFileSync(profilerRuns(settings), "utf8");
+    const before = ran();
+    await settings.update("profile.onSave", true, vscode.ConfigurationTarget.WorkspaceFolder);
+    // The server hears of a setting some time after this.
+    await until("the profiler", async () => {
+      await edit(document, (made) => made.insert(document.uri, new vscode.Position(0, 0), "// saved again\n"));
+      await document.save();
+      return ran() !== before;
+    });
+    await settings.update("profile.onSave", undefined, vscode.ConfigurationTarget.WorkspaceFolder);
+  },
+  async "another interpreter chosen in the Python extension is taken"() {
+    const python = `${process.env.GPADVISOR_E2E_PYTHON}-chosen`;
+    writeFileSync(python, `#!/bin/sh\nexec '${process.env.GPADVISOR_E2E_PYTHON}' "$@"\n`, { mode: 0o755 });
+    const document = await show("thermal_stencil.cu");
+    const before = started();
+    vscode.extensions.getExtension("ms-python.python").exports.select("second", python);
+    await until("another server", () => started().length > before.length);
+    await until("advice", () => strength(document).length > 0);
+    await run("gpadvisor.debugInformation");
+    assert.ok(vscode.window.activeTextEditor.document.getText().includes(JSON.stringify(python)));
+    await run("workbench.action.revertAndCloseActiveEditor");
+  },
   async "debug information names versions and no source"() {
     await run("gpadvisor.debugInformation");
     const text = vscode.window.activeTextEditor.document.getText();
     assert.match(text, /extension: \d+\.\d+\.\d+/);
+    assert.match(text, /"origin":"python extension"/);
     assert.match(text, /interpreter|setting/i);
     assert.doesNotMatch(text, /along_x/);
     await run("workbench.action.revertAndCloseActiveEditor");
   },
   async "the server that is killed is started again, and everything comes back"() {
     const document = await show("thermal_stencil.cu");
-    const started = () => readFileSync(process.env.GPADVISOR_E2E_STARTED, "utf8").trim().split("\n").map(Number);
     const before = started();
     process.kill(before.at(-1), "SIGKILL");
     await until("another server", () => started().length > before.length);
@@ -267,7 +344,6 @@ const tests = {
   },
   async "restart ends the server and starts another"() {
     const document = await show("thermal_stencil.cu");
-    const started = () => readFileSync(process.env.GPADVISOR_E2E_STARTED, "utf8").trim().split("\n").map(Number);
     const before = started();
     await run("gpadvisor.restart");
     assert.equal(started().length, before.length + 1);

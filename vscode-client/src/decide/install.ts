@@ -38,6 +38,8 @@ export function installSteps(plan: Plan): readonly Step[] {
       command: [
         python,
         ...["-m", "pip", "install", "--disable-pip-version-check", "--no-input", "--progress-bar", "off"],
+        // Python compiles what is imported when it is; of all there is that would be a third of the time.
+        "--no-compile",
         ...source,
         `${plan.wheel}[compile]`,
       ],
@@ -52,6 +54,17 @@ export function byHand(steps: readonly Step[]): string {
 
 function quoted(word: string): string {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
+}
+
+/** What pip is at, by the last line it printed that says so: the name of a package, or that it unpacks them all. */
+export function packageIn(output: string): string | undefined {
+  return output.split(/\r?\n/).reduce<string | undefined>((found, line) => {
+    if (line.startsWith("Installing collected packages")) {
+      return "unpacking";
+    }
+    const file = /^(?:Collecting|Processing|\s+Downloading) (\S+)/.exec(line)?.[1];
+    return file === undefined ? found : (/^[A-Za-z][\w.]*(?:-(?!\d)\w+)*/.exec(file.split("/").at(-1) ?? "")?.[0] ?? found);
+  }, undefined);
 }
 
 /** The last lines of what a step printed: where pip says what is wrong. */

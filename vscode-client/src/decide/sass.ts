@@ -127,15 +127,22 @@ export function lineToReveal(document: SassDocument, lines: readonly number[]): 
   );
 }
 
-/** Heat of the text, in the five levels of the source's heat: relative to the hottest instruction. */
+/** Shares from which on a line of the source has level 1, 2, 3, 4 and 5. */
+const SOURCE_LEVELS = [0.01, 0.03, 0.1, 0.25, 0.5] as const;
+
+/**
+ * Heat of the text, in the five levels of the source's heat: relative to the hottest instruction, whose own level is
+ * at most two above that of a source's line with its share. Where no instruction stands out, none is red.
+ */
 export function heatOf(document: SassDocument): readonly HeatLine[] {
   const most = document.rows.reduce((top, row) => Math.max(top, row?.share ?? 0), 0);
+  const highest = Math.min(5, SOURCE_LEVELS.filter((bound) => most >= bound).length + 2);
   return document.rows.flatMap((row, line) => {
     const share = row?.share ?? 0;
     if (row === undefined || share < 0.005 || most === 0) {
       return [];
     }
-    const level = Math.max(1, Math.ceil((share / most) * 5));
+    const level = Math.max(1, Math.ceil((share / most) * highest));
     return [{ line, share, level, stale: false, text: row.reason ?? "" }];
   });
 }

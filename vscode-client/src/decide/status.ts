@@ -58,13 +58,18 @@ function running(said: StatusParams, now: number): Shown {
   const age = said.collectedAt === null ? undefined : ageOf(said.collectedAt, now);
   const stale = said.staleShare > 0 ? `${Math.max(1, Math.round(said.staleShare * 100))} % stale` : undefined;
   const advice = said.findings > 0 ? `${said.findings} advice` : undefined;
-  const parts = [said.device ?? undefined, age, advice, stale].filter((part) => part !== undefined);
+  const parts = [said.device?.replace(BOARD, ""), age, advice, stale].filter((part) => part !== undefined);
   const text = parts.length > 0 ? `GPA ${parts.join(" · ")}` : said.text;
   return shown(text, detailOf(said), look(said.state));
 }
 
+/** A data-centre GPU's board and memory. The item is narrow, and its command stands behind the text. */
+const BOARD = /-(?:SXM|PCIE|NVL).*/i;
+
 function detailOf(said: StatusParams): string {
-  const parts = [said.kernel, said.evidence, said.detail].filter((part) => part !== null && part !== "");
+  const evidence = said.evidence === "measured" ? null : said.evidence;
+  const [first = ""] = said.detail.split("\n"); // the profile, or what is wrong; the rest is the hover's
+  const parts = [said.kernel, evidence, first].filter((part) => part !== null && part !== "");
   return parts.join(" · ");
 }
 
