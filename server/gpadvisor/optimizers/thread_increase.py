@@ -133,10 +133,11 @@ def _shape(context: KernelContext, profile: KernelProfile, registers: int, threa
     )
     warps = found.warps_per_sm or 0
     limiter = found.limiter
-    share = blocks // profile.device.sms if profile.device.sms else None
-    if share is not None and share < (found.blocks_per_sm or 0):
-        # Most SMs get the rounded-down share of a small grid; larger blocks would leave some of them empty.
-        warps, limiter = share * -(-threads // 32), GRID
+    sms = profile.device.sms
+    if sms and blocks < (found.blocks_per_sm or 0) * sms:
+        # All blocks of a small grid are resident at once, on average so many warps of them in an SM, whatever
+        # their size; blocks that are too few leave some SMs empty.
+        warps, limiter = blocks * -(-threads // 32) // sms if blocks >= sms else 0, GRID
     return _Shape(threads=threads, blocks=blocks, warps=warps, limiter=limiter)
 
 

@@ -248,6 +248,13 @@ def test_launch_bounds_limit_the_proposal() -> None:
     assert target.threads_new == 64
 
 
+def test_the_blocks_of_a_small_grid_spread_the_same_warps_whatever_their_size() -> None:
+    rows = [Row("long_scoreboard", "use", 980, 900, "load", GLOBAL), Row("selected", "use", 20)]
+    # 155 blocks of 4 warps on 80 SMs: most hold two of them, none holds more with blocks of 7 warps.
+    reason = _reason(thread_increase, _launch(rows, grid=155, block=128, registers=24))
+    assert "because the grid is small" in reason
+
+
 def test_a_small_grid_is_not_the_blocks_fault() -> None:
     rows = [Row("long_scoreboard", "use", 980, 900, "load", GLOBAL), Row("selected", "use", 20)]
     assert "because the grid is small" in _reason(
