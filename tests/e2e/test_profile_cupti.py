@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 from tests import stand_in_ncu as stand_in
-from tests.injection import Stand, build_stand
+from tests.injection import LAUNCH_SAMPLES, Stand, build_stand
 from tests.ncu_writer import without_samples, write_report
 from tests.sampled import sampled_launch
 from tests.stand_in_ncu import stand_in_ncu
 
-from gpadvisor.model.profile import Evidence
+from gpadvisor.model.profile import LAUNCHES, Evidence
 from gpadvisor.store import load_profile
 
 _LAUNCHES = 10  # of each of the host program's kernels
@@ -110,7 +110,80 @@ def test_a_refusal_without_ncu_keeps_the_launches_and_says_why(stand: Stand, tmp
     assert "machine code alone" in " ".join(done.stdout.split())
 
 
-def test_options_of_the_other_collector_are_refused(stand: Stand, tmp_path: Path) -> None:
-    done = _profile(stand, tmp_path, "--collector", "cupti", "--kernel", "alpha")
-    assert done.returncode == 2
-    assert "--kernel is for --collector ncu" in done.stderr
+def _sampled(folder: Path) -> dict[str, tuple[int, int]]:
+    """Entries and samples of each kernel that was asked for."""
+    found: dict[str, tuple[int, int]] = {}
+    for kernel in load_profile(folder / "profile.gpadvisor").kernels:
+        if kernel.picked:
+            entries, samples = found.get(kernel.launch.kernel, (0, 0))
+            found[kernel.launch.kernel] = entries + 1, samples + kernel.total_samples
+    return found
+
+
+def test_only_kernels_that_are_asked_for_are_in_the_snapshot(stand: Stand, tmp_path: Path) -> None:
+    """Alpha runs 10 times, beta 20 times as long: the samples are of the wrong kernel, and that is said."""
+    done = _profile(stand, tmp_path, "--collector", "cupti", "--kernel", "^alph")
+    assert done.returncode == 0, done.stderr
+    samples = LAUNCH_SAMPLES["alpha"][0]
+    assert _sampled(tmp_path) == {"alpha": (1, _LAUNCHES * samples)}
+    said = " ".join(done.stderr.split())
+    assert "the other kernels are timed, too" in said
+    assert "10 launches of 1 kernels" in said
+    assert "of the GPU time that was seen (alpha); beta takes 66.7 % and has none" in said
+    assert "gpadvisor profile --kernel beta -- APP profiles it" in said
+    (other,) = [
+        kernel for kernel in load_profile(tmp_path / "profile.gpadvisor").kernels if not kernel.picked
+    ]
+    assert (other.launch.kernel, other.binary, other.total_samples) == ("beta", None, 0)
+    # The advice is of alpha alone, with its share of all GPU time, and offers beta.
+    assert done.stdout.count("Kernel: ") == 1
+    assert "33.3 % of the GPU time" in done.stdout
+    assert "gpadvisor profile --kernel beta" in " ".join(done.stdout.split())
+
+
+def test_launches_are_picked_one_by_one(stand: Stand, tmp_path: Path) -> None:
+    picked = ("--collector", "cupti", "--kernel", "beta", "--launch-skip", "3", "--launch-count", "2")
+    done = _profile(stand, tmp_path, "--no-advice", *picked, "--keep-report", "kept")
+    assert done.returncode == 0, done.stderr
+    assert "kernels run one at a time" in done.stderr
+    assert "2 launches of 1 kernels" in done.stderr
+    assert _sampled(tmp_path) == {"beta": (2, 2 * LAUNCH_SAMPLES["beta"][0])}
+    others = [kernel for kernel in load_profile(tmp_path / "profile.gpadvisor").kernels if not kernel.picked]
+    assert sorted((kernel.launch.kernel, kernel.metric(LAUNCHES)) for kernel in others) == [
+        ("alpha", _LAUNCHES),
+        ("beta", 2 * _LAUNCHES - 2),
+    ]
+    # What is kept of the collection has the same picks in it.
+    kept = load_profile(tmp_path / "kept")
+    assert [kernel.launch for kernel in kept.kernels if kernel.picked] == [
+        kernel.launch for kernel in load_profile(tmp_path / "profile.gpadvisor").kernels if kernel.picked
+    ]
+
+
+def test_without_ncu_cupti_takes_the_kernels_that_are_asked_for(stand: Stand, tmp_path: Path) -> None:
+    done = _profile(stand, tmp_path, "--no-advice", "--kernel", "beta", GPADVISOR_NCU=str(tmp_path / "none"))
+    assert done.returncode == 0, done.stderr
+    assert list(_sampled(tmp_path)) == ["beta"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "words"),
+    [
+        (("--kernel", "gamma"), 3, "the application launched alpha, beta"),
+        (("--kernel", "al(pha"), 2, "is no regular expression"),
+        (("--launch-count", "0"), 2, "give at least 1"),
+        (
+            ("--launch-skip", "99"),
+            3,
+            "no kernel launch was collected; give another --kernel or --launch-skip",
+        ),
+        (("--mode", "continuous", "--launch-skip", "1"), 2, "samples belong to kernels and not to launches"),
+    ],
+)
+def test_what_picks_nothing_is_one_sentence(
+    stand: Stand, tmp_path: Path, arguments: tuple[str, ...], status: int, words: str
+) -> None:
+    done = _profile(stand, tmp_path, "--collector", "cupti", *arguments)
+    assert (done.returncode, "Traceback" in done.stderr) == (status, False)
+    assert words in " ".join(done.stderr.split())
+    assert not (tmp_path / "profile.gpadvisor").exists()

@@ -44,13 +44,13 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser.add_argument(
         "--mode",
         choices=("continuous", "serialized"),
-        help="of CUPTI, which this asks for: kernels overlap as they would, or run one at a time so that samples "
-        "belong to launches (default: continuous, serialized where launches are picked)",
+        help="of CUPTI, which this asks for: kernels overlap as they would, or run one at a time so that "
+        "samples belong to launches (default: continuous; serialized where launches are picked)",
     )
     parser.add_argument(
         "--kernel",
         metavar="REGEX",
-        help="only kernels in whose function name it is found; CUPTI still times the others",
+        help="only kernels in whose function name it is found; CUPTI times the others, too",
     )
     parser.add_argument(
         "--launch-skip",
@@ -63,7 +63,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "--launch-count",
         metavar="N",
         type=options.natural,
-        help="then profile so many, and leave out the rest",
+        help="profile the next N, and leave out the rest",
     )
     parser.add_argument(
         "--period",

@@ -42,6 +42,7 @@ class ProblemCode(Enum):
     COLLECTION_LIMITED = "collection_limited"  # something stood in the way of the collector
     UNCOVERED_TIME = "uncovered_time"  # a kernel without samples takes more time than those with some
     UNKNOWN_TIME_COVERAGE = "unknown_time_coverage"  # kernels that were not asked for were not timed
+    NOT_PICKED = "not_picked"  # collected beside the launches that were asked for
     LOWER_EVIDENCE = "lower_evidence"  # a collector was refused PC samples and took what it could get
 
 

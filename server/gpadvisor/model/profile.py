@@ -12,7 +12,7 @@ from typing import Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from gpadvisor.model.problem import Problem
+from gpadvisor.model.problem import Problem, ProblemCode
 from gpadvisor.model.stalls import StallReason
 
 MetricValue: TypeAlias = float | int | str
@@ -197,6 +197,11 @@ class KernelProfile:
     def latency_samples(self) -> int:
         """L of the paper."""
         return int(self.samples.latency.sum())
+
+    @property
+    def picked(self) -> bool:
+        """Whether its launch was asked for; where it was not, it has its time and nothing else."""
+        return all(problem.code is not ProblemCode.NOT_PICKED for problem in self.problems)
 
     def metric(self, name: str) -> float | None:
         """A scalar metric as a float; None where absent or not a number."""

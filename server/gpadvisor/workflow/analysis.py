@@ -77,9 +77,12 @@ class _ProfileAnalysis:
         self._profile = load(path, request.settings)
 
     def run(self) -> Analysis:
+        unasked = self._unasked()
         chosen = chosen_launches(
             self._profile,
-            wants=lambda launch: self._request.wants(launch.demangled, launch.kernel),
+            wants=lambda launch: (
+                launch.index not in unasked and self._request.wants(launch.demangled, launch.kernel)
+            ),
             launch=None if self._request.prefer_launch else self._request.launch,
             prefer=self._request.launch,
             merge=self._request.merge,
@@ -95,6 +98,12 @@ class _ProfileAnalysis:
             launches=launch_summaries(self._profile, chosen),
             problems=self._profile.problems,
         )
+
+    def _unasked(self) -> frozenset[int]:
+        """Launches that the profile has for their time alone; they are looked at when they are named."""
+        if self._request.kernel is not None or self._request.launch is not None:
+            return frozenset()
+        return frozenset(entry.launch.index for entry in self._profile.kernels if not entry.picked)
 
     def _kernel(self, chosen: ChosenLaunch) -> AnalysedKernel:
         profile, launch = chosen.profile, chosen.profile.launch

@@ -12,7 +12,7 @@ from pathlib import Path
 from gpadvisor import store
 from gpadvisor.errors import ProfileMismatchError
 from gpadvisor.model.problem import Problem, ProblemCode
-from gpadvisor.model.profile import Profile
+from gpadvisor.model.profile import LAUNCHES, Profile
 from gpadvisor.profiler.application import Ending
 from gpadvisor.profiler.doctor import Ladder
 from gpadvisor.workflow.opening import load
@@ -36,7 +36,7 @@ class ProfileRequest:
     application: tuple[str, ...]
     output: Path
     collector: Collector = Collector.AUTO
-    serialized: bool = False  # CUPTI: one kernel at a time, samples tied to launches
+    serialized: bool | None = None  # CUPTI: one kernel at a time, samples tied to launches; None: as needed
     kernel: str | None = None
     launch_skip: int = 0
     launch_count: int | None = None
@@ -44,6 +44,11 @@ class ProfileRequest:
     samples_only: bool = False
     timeout_seconds: float | None = None
     keep: Path | None = None  # where the collector's own files are kept
+
+    @property
+    def picks_launches(self) -> bool:
+        """Whether single launches are asked for, and not all of a kernel."""
+        return self.launch_skip > 0 or self.launch_count is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,14 +81,15 @@ def profiled(
     notes: tuple[str, ...],
 ) -> Profiled:
     """The answer to a request whose snapshot is written."""
+    asked = [kernel for kernel in profile.kernels if kernel.picked]
     return Profiled(
         snapshot=request.output,
         collector=collector,
         step=step,
         reason=reason,
-        kernels=len({kernel.launch.kernel for kernel in profile.kernels}),
-        launches=len(profile.kernels),
-        samples=sum(kernel.total_samples for kernel in profile.kernels),
+        kernels=len({kernel.launch.kernel for kernel in asked}),
+        launches=sum(int(kernel.metric(LAUNCHES) or 1) for kernel in asked),
+        samples=sum(kernel.total_samples for kernel in asked),
         ending=ending,
         notes=tuple(dict.fromkeys(notes)),
     )
@@ -99,12 +105,14 @@ def snapshot_of(
     """
     progress("reading the report")
     profile = load(report, settings)
-    if not profile.kernels:
+    if not any(kernel.picked for kernel in profile.kernels):
         raise ProfileMismatchError(
             "no kernel launch was collected; give another --kernel or --launch-skip, or another application"
         )
     profile = _with_step(profile, step, reason)
-    unseen = unknown_coverage(request.kernel, request.launch_skip, request.launch_count)
+    unseen: tuple[Problem, ...] = ()
+    if profile.collector != Collector.CUPTI.value:  # that one sees every launch, asked for or not
+        unseen = unknown_coverage(request.kernel, request.launch_skip, request.launch_count)
     profile = replace(profile, problems=(*unseen, *profile.problems))
     notes = _write(profile, request.output, settings, progress)
     if request.keep is not None:

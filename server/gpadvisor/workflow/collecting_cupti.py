@@ -4,17 +4,28 @@
 from __future__ import annotations
 
 import os
+import re
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Final
 
-from gpadvisor.errors import UsageError
+from gpadvisor.cubin import demangle
+from gpadvisor.errors import ProfileMismatchError, UsageError
 from gpadvisor.profiler.application import Ending
 from gpadvisor.profiler.cupti import CollectOptions, SamplingMode, collect, find_cupti
 from gpadvisor.profiler.cupti.options import Heartbeat
 from gpadvisor.profiler.doctor import Ladder
+from gpadvisor.report.names import base_name
+from gpadvisor.store.collection import Picks, write_picks
 from gpadvisor.workflow.collecting import Profiled, ProfileRequest, Say, profiled, snapshot_of
 from gpadvisor.workflow.settings import Settings
+
+_NAMES: Final = 5
+_MODES: Final[Mapping[SamplingMode, str]] = {
+    SamplingMode.CONTINUOUS: "kernels run as they would, once each",
+    SamplingMode.SERIALIZED: "kernels run one at a time, once each, so that samples belong to launches",
+}
 
 
 def collect_with_cupti(
@@ -28,16 +39,14 @@ def collect_with_cupti(
     """One run of the application with the library in it.
 
     Raises:
-        UsageError: an option is of another collector.
+        UsageError: an option is wrong, or does not go with another.
+        ProfileMismatchError: no kernel has the name that was asked for.
         ToolError: the library cannot be built, or nothing was collected.
     """
-    _check(request)
+    wanted, mode = _pattern(request), _mode(request)
     release = find_cupti().major
-    mode = SamplingMode.SERIALIZED if request.serialized else SamplingMode.CONTINUOUS
-    say(
-        f"CUPTI of CUDA {release}: kernels run "
-        + ("one at a time, samples belong to launches" if request.serialized else "as they would, once each")
-    )
+    others = "" if request.kernel is None else "; the other kernels are timed, too"
+    say(f"CUPTI of CUDA {release}: {_MODES[mode]}{others}")
     own = os.environ.get("GPADVISOR_CUPTI")
     options = CollectOptions(
         mode=mode,
@@ -55,6 +64,8 @@ def collect_with_cupti(
         )
         reason = "; ".join(found.notes) or "the collector was given no samples"
         step = Ladder.PC_SAMPLES if found.samples else Ladder.STATIC
+        if wanted is not None or request.picks_launches:
+            write_picks(found.path, _picks(request, wanted, found.kernels))
         profile, written = snapshot_of(found.path, request, settings, step, reason, progress)
     ended = () if found.status == 0 else (f"the application ended with status {found.status}",)
     if found.ending is not Ending.EXITED:
@@ -70,21 +81,38 @@ def collect_with_cupti(
     )
 
 
-def _check(request: ProfileRequest) -> None:
-    given = [
-        name
-        for name, value in (
-            ("--kernel", request.kernel),
-            ("--launch-skip", request.launch_skip or None),
-            ("--launch-count", request.launch_count),
-        )
-        if value is not None
-    ]
-    if given:
+def _pattern(request: ProfileRequest) -> re.Pattern[str] | None:
+    try:
+        return None if request.kernel is None else re.compile(request.kernel)
+    except re.error as error:
         raise UsageError(
-            f"CUPTI collects every launch of the application: {given[0]} is for --collector ncu; "
-            "to look at some kernels only, give --kernel to gpadvisor advise"
+            f"--kernel {request.kernel!r} is no regular expression ({error}); correct it"
+        ) from error
+
+
+def _mode(request: ProfileRequest) -> SamplingMode:
+    """Serialized where single launches are picked: in continuous mode samples belong to no launch."""
+    if request.picks_launches and request.serialized is False:
+        raise UsageError(
+            "in continuous mode samples belong to kernels and not to launches, so that none can be picked;"
+            " leave out --mode continuous, or --launch-skip and --launch-count"
         )
+    serialized = request.picks_launches if request.serialized is None else request.serialized
+    return SamplingMode.SERIALIZED if serialized else SamplingMode.CONTINUOUS
+
+
+def _picks(request: ProfileRequest, wanted: re.Pattern[str] | None, launched: frozenset[str]) -> Picks:
+    """The launches that were asked for; names are compared as Nsight Compute does it, without namespaces."""
+    names = {kernel: base_name(demangle(kernel)) for kernel in launched}
+    kernels = frozenset(kernel for kernel, name in names.items() if wanted is None or wanted.search(name))
+    if launched and not kernels:
+        known = sorted(set(names.values()))
+        more = f" and {len(known) - _NAMES} more" if len(known) > _NAMES else ""
+        raise ProfileMismatchError(
+            f"no kernel has a name that --kernel {request.kernel} matches; the application launched "
+            f"{', '.join(known[:_NAMES])}{more}"
+        )
+    return Picks(kernels=kernels, skip=request.launch_skip, count=request.launch_count)
 
 
 def _words(beat: Heartbeat) -> str:

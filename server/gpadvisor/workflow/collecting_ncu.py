@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
+from typing import Final, Generic, TypeVar
 
 from gpadvisor.profiler.doctor import Ladder
 from gpadvisor.profiler.ncu.abilities import Abilities, find_ncu
@@ -17,6 +17,7 @@ from gpadvisor.profiler.ncu.options import NcuOptions
 from gpadvisor.workflow.collecting import Profiled, ProfileRequest, Say, profiled, snapshot_of
 from gpadvisor.workflow.settings import Settings
 
+_Found = TypeVar("_Found")
 PERIOD_OF_INTERVAL_0: Final = 5
 """ncu counts its sampling interval from 2**5 cycles."""
 
@@ -38,33 +39,57 @@ def collect_with_ncu(
     ncu = find_ncu()
     options = replace(ncu_options(request), source_folders=(Path.cwd(),))
     if counts_only:
-        options = without_counters(options)
+        options = _without_counters(options)
     with tempfile.TemporaryDirectory(prefix="gpadvisor-") as name:
-        folder = Path(name)
-        step, reason = Ladder.PC_SAMPLES, "the counters can be read"
-        if counts_only:
-            step, reason = Ladder.COUNTS, "the driver refuses performance counters to this user"
-        say(f"{ncu}: {expectation(options)}")
-        try:
-            found = _run(request, options, ncu, folder, progress, cancelled)
-        except CounterPermissionError as error:
-            step, reason = Ladder.COUNTS, str(error)
-            options = without_counters(options)
-            say(f"{error}. Going on with {expectation(options)}")
-            found = _run(request, options, ncu, folder, progress, cancelled)
-        profile, written = snapshot_of(found.report, request, settings, step, reason, progress)
+        step = climb(
+            str(ncu), options, lambda one: _run(request, one, ncu, Path(name), progress, cancelled), say
+        )
+        found = step.found
+        profile, written = snapshot_of(found.report, request, settings, step.step, step.reason, progress)
     return profiled(
         request,
         profile,
         str(ncu),
-        step=step,
-        reason=reason,
+        step=step.step,
+        reason=step.reason,
         ending=found.ending,
         notes=(*found.notes, *written),
     )
 
 
-def without_counters(options: NcuOptions) -> NcuOptions:
+@dataclass(frozen=True, slots=True)
+class Step(Generic[_Found]):
+    """Where on the ladder a run with Nsight Compute ended, and what it found there."""
+
+    found: _Found
+    step: Ladder
+    reason: str
+
+
+def climb(ncu: str, options: NcuOptions, run: Callable[[NcuOptions], _Found], say: Say) -> Step[_Found]:
+    """One run, here or elsewhere; one more for executed counts where the counters are refused.
+
+    Args:
+        ncu: which copy, and where.
+        options: what is asked for.
+        run: runs the application with some options.
+        say: told what each run costs.
+
+    Raises:
+        ToolError: nothing was collected.
+    """
+    say(f"{ncu}: {expectation(options)}")
+    if options.counts_only:
+        return Step(run(options), Ladder.COUNTS, "the driver refuses performance counters to this user")
+    try:
+        return Step(run(options), Ladder.PC_SAMPLES, "the counters can be read")
+    except CounterPermissionError as error:
+        lower = _without_counters(options)
+        say(f"{error}. Going on with {expectation(lower)}")
+        return Step(run(lower), Ladder.COUNTS, str(error))
+
+
+def _without_counters(options: NcuOptions) -> NcuOptions:
     """The same launches, with executed counts in place of samples."""
     return replace(options, samples_only=False, counts_only=True, interval=None)
 

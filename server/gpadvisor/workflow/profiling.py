@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable
 from dataclasses import replace
 
 from gpadvisor.errors import ToolError, UsageError
 from gpadvisor.profiler.cupti import find_cupti
+from gpadvisor.profiler.cupti.build import find_compiler
 from gpadvisor.profiler.doctor import Ladder
 from gpadvisor.profiler.ncu.abilities import find_ncu
 from gpadvisor.workflow.collecting import Collector, Profiled, ProfileRequest, Say
@@ -33,6 +33,10 @@ def profile_application(
     """
     if not request.application:
         raise UsageError("no application is given; write it behind --, as in gpadvisor profile -- ./app")
+    if request.launch_count == 0:
+        raise UsageError("--launch-count 0 profiles nothing; give at least 1")
+    if request.collector is Collector.NCU and request.serialized is not None:
+        raise UsageError("--mode is of CUPTI, and Nsight Compute runs one kernel at a time; leave one out")
     if not request.output.resolve().parent.is_dir():
         raise UsageError(f"{request.output.parent} is no folder; give -o a path in one that exists")
     if _choose(request) is Collector.NCU:
@@ -40,9 +44,7 @@ def profile_application(
     result = collect_with_cupti(request, settings, say=say, progress=progress, cancelled=cancelled)
     if result.step is Ladder.PC_SAMPLES or request.collector is Collector.CUPTI:
         return result
-    try:
-        find_ncu()
-    except ToolError:
+    if not _is_there(find_ncu):
         return result
     say(f"{result.reason}. The application runs once more, for executed counts, which need no permission")
     request = replace(request, collector=Collector.NCU)
@@ -55,11 +57,15 @@ def _choose(request: ProfileRequest) -> Collector:
     """CUPTI where it can be had, since it runs each kernel once; ncu where single launches are asked for."""
     if request.collector is not Collector.AUTO:
         return request.collector
-    if request.kernel or request.launch_skip or request.launch_count or request.samples_only:
+    picks = request.kernel is not None or request.picks_launches or request.samples_only
+    if picks and request.serialized is None and _is_there(find_ncu):
         return Collector.NCU
+    return Collector.CUPTI if _is_there(find_cupti) and _is_there(find_compiler) else Collector.NCU
+
+
+def _is_there(find: Callable[[], object]) -> bool:
     try:
-        find_cupti()
+        find()
     except ToolError:
-        return Collector.NCU
-    compiler = any(shutil.which(name) for name in ("cc", "gcc", "clang"))
-    return Collector.CUPTI if compiler else Collector.NCU
+        return False
+    return True

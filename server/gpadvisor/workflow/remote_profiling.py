@@ -17,16 +17,17 @@ from typing import Final
 from gpadvisor import __version__
 from gpadvisor.errors import ToolError, ToolFailedError, ToolNotFoundError
 from gpadvisor.profiler.application import Ended, Ending
-from gpadvisor.profiler.doctor import Ladder
 from gpadvisor.profiler.ncu.abilities import Abilities, abilities_of
-from gpadvisor.profiler.ncu.collect import CounterPermissionError, no_report
-from gpadvisor.profiler.ncu.command_line import command_line, expectation
+from gpadvisor.profiler.ncu.collect import no_report
+from gpadvisor.profiler.ncu.command_line import command_line
 from gpadvisor.profiler.ncu.messages import Log
 from gpadvisor.profiler.ncu.options import NcuOptions
 from gpadvisor.profiler.ssh import Remote, connect
 from gpadvisor.workflow.collecting import Collector, ProfileRequest, Say, snapshot_of
-from gpadvisor.workflow.collecting_ncu import ncu_options, without_counters
+from gpadvisor.workflow.collecting_ncu import climb, ncu_options
 from gpadvisor.workflow.settings import Settings
+
+_MODES: Final = {True: "serialized", False: "continuous"}
 
 _PROBE: Final = """\
 umask 077
@@ -171,24 +172,16 @@ def _by_ncu(
     cancelled: Callable[[], bool] | None,
 ) -> RemotelyProfiled:
     ncu = _working_ncu(remote, found.ncu)
-    options, step, reason = ncu_options(request), Ladder.PC_SAMPLES, ""
-    say(f"{ncu} on {remote.host}: {expectation(options)}")
     run = _Run(remote, found.folder, ncu, request, directory, cancelled)
-    try:
-        ended = run.once(options)
-    except CounterPermissionError as error:
-        step, reason = Ladder.COUNTS, str(error)
-        options = without_counters(options)
-        say(f"{error}. Going on with {expectation(options)}")
-        ended = run.once(options)
+    step = climb(f"{ncu} on {remote.host}", ncu_options(request), run.once, say)
     with tempfile.TemporaryDirectory(prefix="gpadvisor-") as folder:
         local = Path(folder) / "report.ncu-rep"
         size = remote.fetch(run.report, local, progress=_fetching(progress))
-        _, notes = snapshot_of(local, request, settings, step, reason, progress)
+        _, notes = snapshot_of(local, request, settings, step.step, step.reason, progress)
     return RemotelyProfiled(
         snapshot=request.output,
         by=f"{ncu} on {remote.host}",
-        ending=ended.ending,
+        ending=step.found.ending,
         fetched_bytes=size,
         notes=notes,
     )
@@ -253,7 +246,7 @@ def _options(request: ProfileRequest) -> list[str]:
     options: list[str] = []
     for name, value in (
         ("--collector", None if request.collector is Collector.AUTO else request.collector.value),
-        ("--mode", "serialized" if request.serialized else None),
+        ("--mode", None if request.serialized is None else _MODES[request.serialized]),
         ("--kernel", request.kernel),
         ("--launch-skip", request.launch_skip or None),
         ("--launch-count", request.launch_count),

@@ -82,7 +82,7 @@ def unknown_coverage(kernel: str | None, launch_skip: int, launch_count: int | N
     given = [
         option
         for option, there in (
-            (f"--kernel {clean(kernel or '', _NAME_WIDTH)}", kernel is not None),
+            (f"--kernel {clean(shlex.quote(kernel or ''))}", kernel is not None),
             (f"--launch-skip {launch_skip}", launch_skip > 0),
             (f"--launch-count {launch_count}", launch_count is not None),
         )
@@ -92,7 +92,7 @@ def unknown_coverage(kernel: str | None, launch_skip: int, launch_count: int | N
         return ()
     text = (
         f"only launches that {' '.join(given)} picked were seen: which share of the application's GPU time "
-        "they are is not known; gpadvisor profile without it times every kernel"
+        f"they are is not known; gpadvisor profile --collector cupti {' '.join(given)} -- APP tells"
     )
     return (Problem(ProblemCode.UNKNOWN_TIME_COVERAGE, text),)
 

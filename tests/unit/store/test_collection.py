@@ -14,7 +14,14 @@ from gpadvisor.errors import ProfileFormatError
 from gpadvisor.model.problem import ProblemCode
 from gpadvisor.model.profile import CONFIGURATION_SHARE, CONFIGURATIONS, Evidence, Profile
 from gpadvisor.store import load_profile
-from gpadvisor.store.collection import is_collection, live_counters, summarize_collection
+from gpadvisor.store.collection import (
+    Picks,
+    executions,
+    is_collection,
+    live_counters,
+    summarize_collection,
+    write_picks,
+)
 from gpadvisor.store.collection.layout import UNIT_BYTES, Kind, Stage
 
 IMAGE = tiny_cubin({"add": [("add_helper", 64)], "mul": [], "shared_device": []})
@@ -306,3 +313,64 @@ def test_launches_beyond_the_limit_are_added_up(tmp_path: Path, monkeypatch: pyt
     (kernel,) = profile.kernels
     assert kernel.total_samples == 8
     assert kernel.metrics["gpadvisor__launches"] == 4
+
+
+def _picked(folder: Path, picks: Picks, *records: bytes, mode: int = 1) -> Profile:
+    _profile(folder, *records, mode=mode)
+    write_picks(folder / "c", picks)
+    return load_profile(folder / "c")
+
+
+def test_kernels_that_nobody_asked_for_keep_their_time_alone(tmp_path: Path) -> None:
+    records = [
+        made.kernel("add", 1, nanoseconds=100),
+        made.kernel("mul", 2, nanoseconds=300),
+        made.samples([(77, 0, "add", 0, 1, 5), (77, 0, "mul", 0, 1, 50)]),
+    ]
+    profile = _picked(tmp_path, Picks(kernels=frozenset({"add"})), *records)
+    add, mul = profile.kernels
+    assert (add.picked, add.total_samples, add.launch.duration_ns) == (True, 5, 100)
+    assert (mul.picked, mul.total_samples, mul.launch.duration_ns) == (False, 0, 300)
+    assert (mul.evidence, mul.binary) == (Evidence.STATIC, None)
+    assert _codes(profile) == set()  # samples left out on purpose are no loss
+    assert summarize_collection(tmp_path / "c").kernels == {"add", "mul"}
+
+
+def test_launches_are_counted_as_they_were_made_and_not_as_they_ended(tmp_path: Path) -> None:
+    records = [made.kernel("add", number, nanoseconds=number) for number in (3, 1, 4, 2)]
+    records.append(made.samples([(77, 0, "add", number, 1, 10 * number) for number in (1, 2, 3, 4)]))
+    profile = _picked(tmp_path, Picks(kernels=frozenset({"add"}), skip=1, count=2), *records, mode=2)
+    assert [(one.picked, one.launch.duration_ns, one.total_samples) for one in profile.kernels] == [
+        (False, 5, 0),
+        (True, 2, 20),
+        (True, 3, 30),
+    ]
+    # All launches of a kernel are of one image, asked for or not.
+    assert len({kernel.binary for kernel in profile.kernels}) == 1
+
+
+def test_a_few_launches_of_very_many_stay_single(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(executions, "MAX_LAUNCHES", 10)
+    records = [made.kernel("add", number) for number in range(1, 101)]
+    profile = _picked(tmp_path, Picks(kernels=frozenset({"add"}), skip=50, count=3), *records, mode=2)
+    assert [one.picked for one in profile.kernels].count(True) == 3
+    assert len(profile.kernels) == 4
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "[]",
+        "[" * 9999,
+        '{"kernels": "add", "skip": 0, "count": null}',
+        '{"kernels": [3], "skip": 0, "count": null}',
+        '{"kernels": [], "skip": -1, "count": 1}',
+        '{"kernels": [], "skip": 0, "count": 1.5}',
+    ],
+)
+def test_damaged_picks_are_one_sentence(tmp_path: Path, text: str) -> None:
+    _profile(tmp_path, made.kernel("add", 1))
+    (tmp_path / "c" / "picks.json").write_text(text)
+    with pytest.raises(ProfileFormatError, match=r"picks.json is damaged \(.*remove it"):
+        load_profile(tmp_path / "c")

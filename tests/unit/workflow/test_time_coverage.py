@@ -90,7 +90,11 @@ def test_samples_without_times_are_said() -> None:
 def test_a_run_that_picked_launches_says_so_once() -> None:
     (problem,) = unknown_coverage("gath.*", 3, None)
     assert problem.code is ProblemCode.UNKNOWN_TIME_COVERAGE
-    assert "--kernel gath.* --launch-skip 3 picked" in problem.message
+    assert "--kernel 'gath.*' --launch-skip 3 picked" in problem.message
+    assert (
+        "gpadvisor profile --collector cupti --kernel 'gath.*' --launch-skip 3 -- APP tells"
+        in problem.message
+    )
     profile = replace(_report(_launch("a", 1.0, samples=5), _launch("b", 3.0)), problems=(problem,))
     assert coverage_problems(profile) == ()
     assert coverage_sentence(profile) is None

@@ -70,7 +70,7 @@ def collect(
         _remove_if_empty(output)
         raise
     shutil.rmtree(output / _LIBRARY_FOLDER, ignore_errors=True)
-    notes = _finish(output, chosen, cancelled if ended.ending is Ending.EXITED else None)
+    notes, kernels = _finish(output, chosen, cancelled if ended.ending is Ending.EXITED else None)
     live = live_counters(output)
     return Collection(
         path=output,
@@ -80,18 +80,21 @@ def collect(
         launches=live.launches,
         samples=live.samples,
         notes=notes,
+        kernels=kernels,
     )
 
 
-def _finish(output: Path, options: CollectOptions, cancelled: Callable[[], bool] | None) -> tuple[str, ...]:
-    """Name the host's frames, and tell what stood in the way."""
+def _finish(
+    output: Path, options: CollectOptions, cancelled: Callable[[], bool] | None
+) -> tuple[tuple[str, ...], frozenset[str]]:
+    """Name the host's frames; what stood in the way, and the kernels that were launched."""
     try:
         summary = summarize_collection(output)
     except ProfileFormatError as error:
-        return (str(error),)
+        return (str(error),), frozenset()
     if options.call_stacks:
         name_host_frames(output, summary.host_addresses, cancelled=cancelled)
-    return summary.notes
+    return summary.notes, summary.kernels
 
 
 def collection_environment(

@@ -75,3 +75,4 @@ class Collection:
     launches: int
     samples: int
     notes: tuple[str, ...]  # what stood in the way, a sentence each, without repetition
+    kernels: frozenset[str]  # mangled names of what was launched

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from gpadvisor.store.collection.files import HOST_LINES, HostLine, Live, is_collection, live_counters
+from gpadvisor.store.collection.picks import Picks, write_picks
 from gpadvisor.store.collection.profile import CollectionSummary, read_collection, summarize_collection
 
 __all__ = [
@@ -11,8 +12,10 @@ __all__ = [
     "CollectionSummary",
     "HostLine",
     "Live",
+    "Picks",
     "is_collection",
     "live_counters",
     "read_collection",
     "summarize_collection",
+    "write_picks",
 ]

@@ -15,9 +15,11 @@ from typing import Final, NamedTuple
 
 from gpadvisor.cubin import Cubin
 from gpadvisor.store.collection.layout import Stage
+from gpadvisor.store.collection.picks import Picker
 from gpadvisor.store.collection.process import KernelRow, LaunchRow, Process
 
 GRAPH: Final = 3
+_NOT_PICKED: Final = "not picked"
 _TIMES: Final = frozenset({Stage.TIMES, Stage.DROPPED})  # reports of executions are not complete
 SERIALIZED: Final = 2
 MAX_LAUNCHES: Final = 4000
@@ -74,6 +76,7 @@ class Group:
     stream: int | None = None
     graphs: int = 0
     ambiguous: bool = False  # several loaded images have a kernel of this name
+    picked: bool = True  # False: not asked for
 
     @property
     def duration_ns(self) -> float | None:
@@ -175,32 +178,37 @@ class Grouping:
     by_kernel: dict[tuple[int, str, str | None], Group] = field(default_factory=dict)  # continuous mode only
 
 
-def group(process: Process, cubins: Mapping[str, Cubin], sampled: frozenset[tuple[str, str]]) -> Grouping:
-    """Group what ran in a process.
+def group(
+    process: Process,
+    cubins: Mapping[str, Cubin],
+    sampled: frozenset[tuple[str, str]],
+    picker: Picker | None = None,
+) -> Grouping:
+    """Group what ran in a process; of each kernel what was not asked for is one group.
 
     Args:
         process: the process.
         cubins: the images that could be read, by sha256.
         sampled: pairs of image and function that have samples: they decide between images of one name.
+        picker: tells what was asked for; None: everything.
     """
     result = Grouping()
-    all_of_them = tuple(executions(process))
-    single = process.mode == SERIALIZED and len(all_of_them) <= MAX_LAUNCHES
+    wanted = tuple(_wanted(process, picker or Picker(None)))
+    single = process.mode == SERIALIZED and sum(picked for *_, picked in wanted) <= MAX_LAUNCHES
     images = _Images(process, cubins, sampled)
-    for number, execution in enumerate(all_of_them):
-        kernel = process.name(execution.name)
-        if kernel is None or not all(execution.configuration.grid + execution.configuration.block):
-            continue
+    for number, (execution, kernel, picked) in enumerate(wanted):
         binary, ambiguous = images.of(kernel, execution.context)
         rest: tuple[object, ...] = ()
-        if process.mode == SERIALIZED:
+        if not picked:
+            rest = (_NOT_PICKED,)
+        elif process.mode == SERIALIZED:
             # The nodes of a graph share the correlation id of its launch.
             one = execution.correlations if execution.from_graph else (number,)
             rest = one if single else (execution.configuration, execution.path)
         key = GroupKey(execution.device, kernel, binary, rest)
         found = result.groups.get(key)
         if found is None:
-            found = result.groups[key] = Group(process, key)
+            found = result.groups[key] = Group(process, key, picked=picked)
         _add(found, execution, ambiguous=ambiguous)
         if process.mode == SERIALIZED:
             for correlation in execution.correlations:
@@ -210,6 +218,17 @@ def group(process: Process, cubins: Mapping[str, Cubin], sampled: frozenset[tupl
         else:
             result.by_kernel.setdefault((execution.device, kernel, binary), found)
     return result
+
+
+def _wanted(process: Process, picker: Picker) -> Iterator[tuple[Execution, str, bool]]:
+    """Executions with their kernel, and whether they were asked for."""
+    found = executions(process)
+    # Reports come as kernels end; the ids of calls grow with time.
+    ordered = sorted(found, key=lambda one: min(one.correlations)) if picker.by_launch else found
+    for execution in ordered:
+        kernel = process.name(execution.name)
+        if kernel is not None and all(execution.configuration.grid + execution.configuration.block):
+            yield execution, kernel, picker.takes(kernel)
 
 
 def _add(to: Group, execution: Execution, *, ambiguous: bool) -> None:

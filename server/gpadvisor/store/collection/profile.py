@@ -9,8 +9,8 @@ metrics.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import MappingProxyType
@@ -37,6 +37,7 @@ from gpadvisor.model.profile import (
 from gpadvisor.store.collection import files
 from gpadvisor.store.collection.executions import SERIALIZED, Group, Grouping, GroupKey, group
 from gpadvisor.store.collection.notes import sentences, why_no_samples
+from gpadvisor.store.collection.picks import Picker, Picks, read_picks
 from gpadvisor.store.collection.process import Process, SampleTotals, read_process
 from gpadvisor.store.collection.samples import Place, Placed, Rows, own_reasons, place_samples, sampled_places
 from gpadvisor.store.collection.stacks import HostLines, call_stack, module_of
@@ -60,7 +61,11 @@ def read_collection(path: Path) -> Profile:
     binaries = dict(files.stored_cubins(path))
     for name in binaries:
         digest.update(bytes.fromhex(name))
-    return build_profile(tuple(processes), binaries, digest.hexdigest(), files.host_lines(path))
+    picks = read_picks(path)
+    if picks is not None:
+        digest.update(repr((sorted(picks.kernels), picks.skip, picks.count)).encode())
+    lines = files.host_lines(path)
+    return build_profile(tuple(processes), binaries, digest.hexdigest(), lines, picks)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +74,7 @@ class CollectionSummary:
 
     notes: tuple[str, ...]  # what stood in the way, a sentence each
     host_addresses: Mapping[str, frozenset[int]]  # by module, offsets of native frames in its image
+    kernels: frozenset[str]  # mangled names of what was launched
 
 
 def summarize_collection(path: Path) -> CollectionSummary:
@@ -85,6 +91,12 @@ def summarize_collection(path: Path) -> CollectionSummary:
     return CollectionSummary(
         notes=(*sentences(found), *(problem.message for problem in _unfinished(found))),
         host_addresses={module: frozenset(offsets) for module, offsets in addresses.items() if module},
+        kernels=frozenset(
+            name
+            for process in found
+            for identifier in {row.name for row in process.launches} | {row.name for row in process.kernels}
+            if (name := process.name(identifier)) is not None
+        ),
     )
 
 
@@ -93,6 +105,7 @@ def build_profile(
     binaries: Mapping[str, bytes],
     digest: str,
     lines: HostLines = MappingProxyType({}),
+    picks: Picks | None = None,
 ) -> Profile:
     """The profile of all processes together."""
     problems: list[Problem] = []
@@ -107,8 +120,9 @@ def build_profile(
                 Problem(ProblemCode.NO_BINARY, f"a cubin of the collection cannot be read: {error}")
             )
     kernels: list[KernelProfile] = []
+    picker = Picker(picks)
     for process in processes:
-        builder = _Builder(process, cubins, lines, len(kernels))
+        builder = _Builder(process, cubins, lines, picker, len(kernels))
         kernels += builder.kernels()
         problems += builder.problems
     # Images of kernels that never ran are many in a library, and say nothing.
@@ -146,19 +160,36 @@ class _Builder:
     process: Process
     cubins: Mapping[str, Cubin]
     lines: HostLines
+    picker: Picker
     first_index: int
     problems: list[Problem] = field(default_factory=list)
 
     def kernels(self) -> list[KernelProfile]:
         places = tuple(sampled_places(self.process))
         sampled = frozenset((place.binary, place.function) for place, _ in places if place.binary is not None)
-        grouping = group(self.process, self.cubins, sampled)
+        grouping = group(self.process, self.cubins, sampled, self.picker)
         rows = {key: Rows() for key in grouping.groups}
         self._assign(places, grouping, rows)
+        picked = {(key.kernel, key.binary) for key, found in grouping.groups.items() if found.picked}
         return [
             self._kernel(self.first_index + number, found, rows[key])
+            if found.picked
+            else self._not_picked(self.first_index + number, found, picked)
             for number, (key, found) in enumerate(grouping.groups.items())
         ]
+
+    def _not_picked(
+        self, index: int, found: Group, picked: Collection[tuple[str, str | None]]
+    ) -> KernelProfile:
+        """A kernel, or launches of one, that nobody asked for: what it took, so that shares stay true."""
+        bare = self._kernel(index, found, Rows())
+        same = (found.key.kernel, found.key.binary) in picked
+        name = bare.launch.demangled
+        problem = Problem(
+            ProblemCode.NOT_PICKED,
+            f"{found.launches} launches of {name} were not asked for: only their time is kept",
+        )
+        return replace(bare, binary=found.key.binary if same else None, call_stack=(), problems=(problem,))
 
     def _assign(
         self,
@@ -170,6 +201,8 @@ class _Builder:
         homeless: dict[str, int] = {}
         for place, part in places:
             found = self._owner(place, grouping)
+            if found is not None and not found.picked:
+                continue
             if found is None:
                 name = place.function or "a function without a name"
                 homeless[name] = homeless.get(name, 0) + int(part["samples"].sum())
