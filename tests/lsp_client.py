@@ -226,11 +226,12 @@ async def editor(
     own = {**os.environ, "GPADVISOR_CACHE": str(folder.parent / "gpadvisor-cache"), **(environment or {})}
     await client.start_io(*started, env=own)
     try:
-        roots = [lsp.WorkspaceFolder(uri=at.as_uri(), name=at.name) for at in folders or [folder]]
+        own = [folder] if folders is None else folders
+        roots = [lsp.WorkspaceFolder(uri=at.as_uri(), name=at.name) for at in own]
         params = lsp.InitializeParams(
             capabilities=known,
             workspace_folders=roots,
-            root_uri=folder.as_uri(),
+            root_uri=folder.as_uri() if own else None,
             initialization_options={"settings": dict(settings or {}), **(options or {})},
         )
         one.result = await client.initialize_session(params)

@@ -87,10 +87,10 @@ def diagnostics(
 
 
 def _loudest_first(shown: Sequence[Shown]) -> tuple[Shown, ...]:
-    """By line. Editors list what they hover over by column: nothing begins before the loudest on its line."""
+    """By line, as ranked. Editors list by column what they hover over: nothing begins before the loudest."""
     first: dict[int, int] = {}
     found = []
-    for one in sorted(shown, key=lambda one: (one.line, _LOUDNESS[one.severity], one.code, one.id)):
+    for one in sorted(shown, key=lambda one: (one.line, _LOUDNESS[one.severity])):
         start = max(one.start, first.setdefault(one.line, one.start))
         found.append(one if one.faded or start >= one.end else replace(one, start=start))
     return tuple(found)

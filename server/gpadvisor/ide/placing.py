@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A file's findings and samples in today's text: unchanged and moved lines keep theirs, nothing is lost.
 
-Called on each edit, in the server's own process: time is bounded however the text looks.
+Called while one types, in a thread of the server's own process: time is bounded however the text looks.
 """
 
 from __future__ import annotations
@@ -11,12 +11,14 @@ from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from types import MappingProxyType
 from typing import Final
 
 from gpadvisor.ide.values import BaselineKind, FileAnalysis, Finding, Freshness, LineData, Place, Related
 from gpadvisor.source.line_map import line_keys, match_in_order, match_moved, split_lines
 
 MAX_CHARACTERS: Final = 32 << 20
+MAX_LINES: Final = 400_000
 """Of a text that is compared with its baseline; in a longer one every line counts as edited."""
 _SIMILAR: Final = 0.4
 _MAX_GAP: Final = 40
@@ -144,16 +146,17 @@ def place(file: FileAnalysis, text: str) -> PlacedFile:
 
 def line_map(file: FileAnalysis, text: str) -> LineMap:
     """Where each line of a file's baseline is in today's text."""
-    lines = text.count("\n") + text.count("\r") - text.count("\r\n") + 1
+    lines = _line_count(text)
     if file.baseline is None or file.baseline_kind is BaselineKind.UNKNOWN:
         return LineMap(line_count=lines, kept={}, moved={}, edited={}, kind=BaselineKind.UNKNOWN)
+    before = _line_count(file.baseline)
     kept: dict[int, int] = {}
     moved: dict[int, int] = {}
     edited: dict[int, int] = {}
     if text == file.baseline:
         kept = {line: line for line in range(1, lines + 1)}
-    elif len(text) > MAX_CHARACTERS or len(file.baseline) > MAX_CHARACTERS:
-        edited = {line: min(line, lines) for line in range(1, file.baseline.count("\n") + 2)}
+    elif max(len(text), len(file.baseline)) > MAX_CHARACTERS or max(lines, before) > MAX_LINES:
+        edited = {line: min(line, lines) for line in range(1, before + 1)}
     else:
         kept, moved, edited = _compared(file.baseline, text)
     return LineMap(
@@ -166,13 +169,22 @@ def line_map(file: FileAnalysis, text: str) -> LineMap:
     )
 
 
+def _line_count(text: str) -> int:
+    return text.count("\n") + text.count("\r") - text.count("\r\n") + 1
+
+
 @lru_cache(maxsize=8)
-def _baseline_keys(text: str) -> tuple[str, ...]:
-    return line_keys(text)
+def _baseline_keys(text: str) -> tuple[tuple[str, ...], Mapping[str, str]]:
+    """The keys of a text's lines, and by line."""
+    keys = line_keys(text)
+    return keys, MappingProxyType(dict(zip(split_lines(text), keys, strict=True)))
 
 
+@lru_cache(maxsize=4)
 def _compared(baseline: str, text: str) -> tuple[dict[int, int], dict[int, int], dict[int, int]]:
-    old, new = _baseline_keys(baseline), line_keys(text)
+    """Lines kept, moved and edited; several profiles of one source have the same baseline."""
+    old, known = _baseline_keys(baseline)
+    new = line_keys(text, known)
     kept = match_in_order(old, new)
     moved = match_moved(old, new, kept)
     edited = _edited(old, new, kept, moved)

@@ -8,6 +8,7 @@ import contextlib
 import logging
 from collections.abc import Awaitable, Iterable, Mapping
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from lsprotocol import types as lsp
@@ -40,7 +41,7 @@ class Publisher:
         self._sent: dict[str, tuple[str, list[lsp.Diagnostic]]] = {}  # by path: uri and what it has
         self._heat: dict[str, object] = {}
         self._said: dict[str, object] = {}
-        self._making: dict[str, asyncio.Task[View | None]] = {}
+        self._making: dict[tuple[str, int], asyncio.Task[View | None]] = {}  # by path and revision
 
     def soon(self, paths: Iterable[str], delay: float = 0.0) -> None:
         """Publish files, as they will be then."""
@@ -61,12 +62,13 @@ class Publisher:
             if not layers:
                 return None
             document = workspace.documents.get(path)
-            making = self._making.get(path)
+            key = path, revision  # one begun before the newest analysis does not have that in it
+            making = self._making.get(key)
             if making is None:
                 uri, version = workspace.uri_of(path), None if document is None else document.version
                 work = asyncio.to_thread(make_view, path, uri, version, layers, texts)
-                making = self._making[path] = asyncio.ensure_future(work)
-                making.add_done_callback(lambda _: self._making.pop(path, None))
+                making = self._making[key] = asyncio.ensure_future(work)
+                making.add_done_callback(partial(self._made, key))
             view = await asyncio.shield(making)
             if view is None or path not in workspace.documents:
                 return view
@@ -75,6 +77,9 @@ class Publisher:
                 return view
             if session.closing:
                 return None
+
+    def _made(self, key: tuple[str, int], _task: asyncio.Task[View | None]) -> None:
+        self._making.pop(key, None)
 
     def converter(self) -> Converter:
         """For the client and the texts of this moment."""
@@ -94,7 +99,7 @@ class Publisher:
             for layer in view.layers
             for shown in diagnostics(layer.analysis, layer.file, layer.files, options, view.text.source)
         ]
-        return sorted(found, key=lambda one: (one.range.start.line, one.range.start.character))
+        return sorted(found, key=lambda one: (one.range.start.line, one.severity or 0))
 
     def published(self, path: str) -> list[lsp.Diagnostic]:
         """What the client has of a file."""
@@ -180,7 +185,9 @@ class Publisher:
         error = session.errors_of(path)
         kernels = () if layer is None else layer.analysis.kernels
         shown = frozenset() if layer is None else chosen_kernels(layer.analysis, workspace.options(path))
-        kernel = next((one for one in kernels if one.kernel in shown), None)
+        here = frozenset() if layer is None else {one.data.kernel for one in layer.file.lines}
+        known = [one for one in kernels if one.kernel in shown]
+        kernel = next((one for one in known if one.kernel in here), known[0] if known else None)
         return StatusParams(
             state=self._state(path, has_layer=layer is not None, error=error),
             uri=workspace.uri_of(path),

@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import os
+import signal
 import sys
 import threading
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from typing import Any, BinaryIO, Final
 
 from lsprotocol import converters
@@ -39,6 +41,9 @@ from gpadvisor.lsp.profile_runner import ProfileRunner
 from gpadvisor.lsp.session import Session
 
 log: Final = logging.getLogger("gpadvisor.lsp")
+# The library's account of messages that are none; ours is the sentence of ``report_server_error``.
+_silent: Final = logging.getLogger("gpadvisor.lsp.messages")
+_silent.setLevel(logging.CRITICAL)
 _PARENT_SECONDS: Final = 2.0
 FEATURES: Final = (lifecycle, code_lenses, inlay_hints, hovers, code_actions, commands, custom)
 
@@ -65,6 +70,12 @@ class _Protocol(LanguageServerProtocol):
         """Hand on."""
         yield self.fm.features[lsp.TEXT_DOCUMENT_DID_CLOSE], (params,), None
 
+    @lsp_method(lsp.EXIT)
+    def lsp_exit(self, *_args: object) -> None:  # type: ignore[override]  # hands nothing on
+        """End; not the library's, which a shutdown that is still being answered would cancel."""
+        server: Any = self._server
+        server.leave(0 if server.session.closing else 1)
+
 
 class Server(LanguageServer):
     """One server, one client."""
@@ -77,6 +88,7 @@ class Server(LanguageServer):
             converter_factory=_converter,
             max_workers=4,
         )
+        self.leave: Callable[[int], object] = sys.exit
         self.session = Session(self)
         self.profile_runner = ProfileRunner(self.session)
         self.fixes = Fixes(self.session)
@@ -87,26 +99,40 @@ class Server(LanguageServer):
         """Serve on two streams; when the input ends, what was begun is ended in an orderly way."""
         if stdin is None or stdout is None:
             raise ValueError("the streams are to be taken from the process first")
-        self.protocol.set_writer(StdoutWriter(stdout))
         code = 1
         try:
-            asyncio.run(self._serve(StdinAsyncReader(stdin, self.thread_pool)))
-            code = 0
+            code = asyncio.run(self._serve(StdinAsyncReader(stdin, self.thread_pool), stdout))
         except SystemExit as end:
             code = int(end.code or 0)
-        except BrokenPipeError:
-            log.info("the client is gone")
         except BaseException as error:  # noqa: BLE001 such as a signal's: the process ends all the same
             log.warning("ended: %s", error)
         finally:
             logging.shutdown()
             os._exit(code)  # a thread waits for the client's pipe, and Python would wait for the thread
 
-    async def _serve(self, reader: StdinAsyncReader) -> None:
-        await run_async(threading.Event(), reader, self.protocol, log, self.report_server_error)
+    async def _serve(self, reader: StdinAsyncReader, stdout: BinaryIO) -> int:
+        """Until the input ends, the output is closed, or a signal comes; the exit status."""
+        loop = asyncio.get_running_loop()
+        end: asyncio.Future[int] = loop.create_future()
+
+        def ended(code: int) -> None:
+            if not end.done():
+                end.set_result(code)
+
+        self.leave = ended
+        self.protocol.set_writer(_Writer(stdout, lambda: loop.call_soon_threadsafe(ended, 0)))
+        for number in (signal.SIGINT, signal.SIGTERM):
+            with contextlib.suppress(NotImplementedError):  # on Windows
+                loop.add_signal_handler(number, ended, 128 + number)
+        serving = asyncio.ensure_future(
+            run_async(threading.Event(), reader, self.protocol, _silent, self.report_server_error)
+        )
+        serving.add_done_callback(lambda _: ended(0))
+        code = await end
         await self.session.close()
         for _ in range(10):  # the answer to the shutdown, and the exit, are still on their way
             await asyncio.sleep(0)
+        return code
 
     def report_server_error(self, error: Exception, source: Any) -> None:
         """Requests are answered with their error; what else goes wrong is in the log."""
@@ -123,6 +149,22 @@ class Server(LanguageServer):
                 await self.session.close()
                 logging.shutdown()
                 os._exit(0)  # a thread still waits for the pipe
+
+
+class _Writer(StdoutWriter):
+    """The library's; a client that does not read any more is told to nobody but the server."""
+
+    def __init__(self, stdout: BinaryIO, gone: Callable[[], object]) -> None:
+        super().__init__(stdout)
+        self._gone = gone
+
+    def write(self, data: bytes) -> None:
+        """Write, or say that the client is gone."""
+        try:
+            super().write(data)
+        except (OSError, ValueError):
+            with contextlib.suppress(RuntimeError):  # the event loop has ended already
+                self._gone()
 
 
 def serve_streams(source: BinaryIO, wire: BinaryIO) -> None:

@@ -18,7 +18,7 @@ from gpadvisor.lsp.capabilities import ClientFeatures, client_features
 from gpadvisor.lsp.finding import is_profile
 from gpadvisor.lsp.pages import write_rule_pages
 from gpadvisor.lsp.publishing import TYPING_SECONDS, Publisher
-from gpadvisor.lsp.settings import SECTION, read_settings
+from gpadvisor.lsp.settings import SECTION, EditorSettings, read_settings
 from gpadvisor.lsp.texts import Change, Encoding
 from gpadvisor.lsp.workers import Limits, Workers
 from gpadvisor.lsp.workspace import Folder, Workspace, file_path
@@ -71,8 +71,10 @@ class Session:
         settings = options.get("settings") or options.get(SECTION)
         self._given = settings if isinstance(settings, Mapping) else {}
         self.workspace.encoding = _encoding(self.server.workspace.position_encoding)
+        given = read_settings(self._given, trusted=self.workspace.trusted)[0]
+        self.workspace.elsewhere = given
         for folder in self.workspace.set_folders(_folder_uris(params)):
-            folder.settings = read_settings(self._given, trusted=self.workspace.trusted)[0]
+            folder.settings = given
 
     async def start(self) -> None:
         """Everything that takes messages of our own: settings, watchers, the first look at the folders."""
@@ -127,32 +129,32 @@ class Session:
     # Settings
 
     async def fetch_settings(self) -> None:
-        """Settings of each folder: from the client where it answers, else those that were sent."""
-        folders = list(self.workspace.folders.values())
-        answers: list[object] = [self._given] * len(folders)
-        if self.client.configuration and folders:
+        """Settings of each folder, and of what lies outside: from the client, else those that were sent."""
+        folders = [folder for folder in self.workspace.folders.values() if folder.uri is not None]
+        answers: list[object] = [self._given] * (len(folders) + 1)
+        if self.client.configuration:
             items = [lsp.ConfigurationItem(scope_uri=folder.uri, section=SECTION) for folder in folders]
             with contextlib.suppress(Exception):
-                params = lsp.ConfigurationParams(items=items)
+                params = lsp.ConfigurationParams(items=[*items, lsp.ConfigurationItem(section=SECTION)])
                 told = await self.server.workspace_configuration_async(params)
                 answers = (
-                    [_plain(one) or self._given for one in told] if len(told) == len(folders) else answers
+                    [_plain(one) or self._given for one in told] if len(told) == len(answers) else answers
                 )
-        for folder, answer in zip(folders, answers, strict=True):
-            self._apply(folder, answer)
+        for folder, answer in zip(folders, answers, strict=False):
+            folder.settings = self._read(answer)
+        self.workspace.elsewhere = self._read(answers[-1])
         self._apply_to_process()
 
-    def _apply(self, folder: Folder, section: object) -> None:
-        folder.settings, wrong = read_settings(section, trusted=self.workspace.trusted)
+    def _read(self, section: object) -> EditorSettings:
+        settings, wrong = read_settings(section, trusted=self.workspace.trusted)
         for sentence in wrong:
             self.say_once(f"{sentence}; the default is used")
+        return settings
 
     def _apply_to_process(self) -> None:
         """Settings that are one for the whole process; the first folder's count."""
-        first = next(iter(self.workspace.folders.values()), None)
-        settings = (
-            read_settings(self._given, trusted=self.workspace.trusted)[0] if first is None else first.settings
-        )
+        folders = (folder.settings for folder in self.workspace.folders.values() if folder.uri is not None)
+        settings = next(folders, self.workspace.elsewhere)
         logging.getLogger("gpadvisor").setLevel(_LEVELS[settings.log_level])
         limits = Limits(memory_bytes=settings.analysis_memory_mib << 20, count=settings.analysis_workers)
         tools = {"GPADVISOR_NVCC": settings.nvcc_path, "GPADVISOR_NVDISASM": settings.nvdisasm_path}

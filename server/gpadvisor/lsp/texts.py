@@ -6,14 +6,15 @@ The library's own texts also break lines at form feeds and other separators, whi
 
 from __future__ import annotations
 
-from bisect import bisect_right
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 Encoding: TypeAlias = Literal["utf-8", "utf-16", "utf-32"]
 
 _CODECS: Final = {"utf-8": ("utf-8", 1), "utf-16": ("utf-16-le", 2), "utf-32": ("utf-32-le", 4)}
+_LINE: Final = re.compile(r"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,27 +26,30 @@ class Change:
     end: tuple[int, int] | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Text:
-    """One text with the places where its lines begin."""
+    """One text, never changed, as its lines: a key press costs what it changes, and not the whole text."""
 
-    source: str
-    starts: tuple[int, ...] = field(default=())
+    __slots__ = ("_lines", "_source")
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "starts", _line_starts(self.source))
+    def __init__(self, source: str) -> None:
+        self._source: str | None = source
+        self._lines = _split(source)
+
+    @property
+    def source(self) -> str:
+        """All of it, joined when it is asked for."""
+        if self._source is None:
+            self._source = "".join(self._lines)
+        return self._source
 
     @property
     def line_count(self) -> int:
         """An empty text has one line."""
-        return len(self.starts)
+        return len(self._lines)
 
     def line(self, number: int) -> str:
         """A line from 0, without its end; empty behind the last one."""
-        if not 0 <= number < len(self.starts):
-            return ""
-        end = self.starts[number + 1] if number + 1 < len(self.starts) else len(self.source)
-        return self.source[self.starts[number] : end].rstrip("\r\n")
+        return self._lines[number].rstrip("\r\n") if 0 <= number < len(self._lines) else ""
 
     def units(self, number: int, column: int, encoding: Encoding) -> int:
         """A column in code points as the client counts it."""
@@ -57,54 +61,58 @@ class Text:
 
     def column(self, number: int, units: int, encoding: Encoding) -> int:
         """The client's column in code points; behind the line's end it is the end."""
-        line = self.line(number)
-        if line.isascii() or encoding == "utf-32":
-            return min(max(units, 0), len(line))
-        codec, width = _CODECS[encoding]
-        return len(line.encode(codec, "surrogatepass")[: max(units, 0) * width].decode(codec, "ignore"))
-
-    def offset(self, line: int, units: int, encoding: Encoding) -> int:
-        """Place in the text of a client's position; behind the last line it is the end."""
-        if line >= len(self.starts):
-            return len(self.source)
-        return self.starts[max(line, 0)] + self.column(max(line, 0), units, encoding)
-
-    def line_at(self, offset: int) -> int:
-        """The line from 0 that holds a place."""
-        return bisect_right(self.starts, offset) - 1
+        return _column(self.line(number), units, encoding)
 
     def changed(self, changes: Sequence[Change], encoding: Encoding) -> Text:
         """The text after changes, each in the text that the one before has left."""
-        text = self
+        lines = self._lines.copy()
         for change in changes:
             if change.start is None or change.end is None:
-                text = Text(change.text)
-                continue
-            start = text.offset(*change.start, encoding)
-            end = max(text.offset(*change.end, encoding), start)
-            text = Text(text.source[:start] + change.text + text.source[end:])
+                lines = _split(change.text)
+            else:
+                _replace(
+                    lines,
+                    _place(lines, change.start, encoding),
+                    _place(lines, change.end, encoding),
+                    change.text,
+                )
+        text = Text("")
+        text._lines, text._source = lines, None
         return text
 
 
-def _line_starts(source: str) -> tuple[int, ...]:
-    starts = [0]
-    if "\r" not in source:
-        at = source.find("\n")
-        while at >= 0:
-            starts.append(at + 1)
-            at = source.find("\n", at + 1)
-        return tuple(starts)
-    size = len(source)
-    at = _next_end(source, 0)
-    while at >= 0:
-        at += 2 if source[at] == "\r" and at + 1 < size and source[at + 1] == "\n" else 1
-        starts.append(at)
-        at = _next_end(source, at)
-    return tuple(starts)
+def _split(source: str) -> list[str]:
+    """The lines with their ends; the last one has none."""
+    if "\r" in source:
+        lines = _LINE.findall(source)
+        return lines if lines and not lines[-1].endswith(("\r", "\n")) else [*lines, ""]
+    parts = source.split("\n")
+    last = parts.pop()
+    return [*(f"{part}\n" for part in parts), last]
 
 
-def _next_end(source: str, start: int) -> int:
-    """The next carriage return or line feed; -1 without one."""
-    feed = source.find("\n", start)
-    back = source.find("\r", start, feed if feed >= 0 else len(source))
-    return feed if back < 0 else back
+def _column(line: str, units: int, encoding: Encoding) -> int:
+    if line.isascii() or encoding == "utf-32":
+        return min(max(units, 0), len(line))
+    codec, width = _CODECS[encoding]
+    return len(line.encode(codec, "surrogatepass")[: max(units, 0) * width].decode(codec, "ignore"))
+
+
+def _place(lines: Sequence[str], position: tuple[int, int], encoding: Encoding) -> tuple[int, int]:
+    """Line and column in code points of a client's position; behind the last line it is the end."""
+    line, units = position
+    if line >= len(lines):
+        return len(lines) - 1, len(lines[-1])
+    line = max(line, 0)
+    return line, _column(lines[line].rstrip("\r\n"), units, encoding)
+
+
+def _replace(lines: list[str], start: tuple[int, int], end: tuple[int, int], text: str) -> None:
+    """Put a text in place of what is between two places."""
+    (first, left), (last, right) = start, max(start, end)
+    text = lines[first][:left] + text + lines[last][right:]
+    if first and text.startswith("\n") and lines[first - 1].endswith("\r"):  # one end of a line now
+        first -= 1
+        text = lines[first] + text
+    found = _split(text)
+    lines[first : last + 1] = found if last + 1 == len(lines) else found[:-1]

@@ -41,12 +41,12 @@ def main(arguments: list[str]) -> int:
     source = os.fdopen(os.dup(0), "rb")
     _close_standard_input()
     jobs: queue.SimpleQueue[Any] = queue.SimpleQueue()
-    signal.signal(signal.SIGTERM, _stop)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C in a terminal is for the server
-    limit_memory(memory_bytes)
-    adopt_orphans()
-    threading.Thread(target=_listen, args=(source, jobs, folder), daemon=True).start()
+    signal.signal(signal.SIGTERM, lambda *_: _leave(folder))
     try:
+        limit_memory(memory_bytes)
+        adopt_orphans()
+        threading.Thread(target=_listen, args=(source, jobs, folder), daemon=True).start()
         return _serve(wire, jobs)
     except Stopped:
         return 0
@@ -82,6 +82,7 @@ def _serve(wire: IO[bytes], jobs: queue.SimpleQueue[Any]) -> int:
     # What is there now lives as long as the process; going through it again and again costs time.
     gc.freeze()
     gc.set_threshold(200_000, 20, 100)
+    signal.signal(signal.SIGTERM, _stop)
     _send(wire, {"ready": os.getpid()})
     while True:
         asked = jobs.get()
@@ -120,6 +121,12 @@ def _listen(source: IO[bytes], jobs: queue.SimpleQueue[Any], folder: str) -> Non
     # The main thread is deep in something that does not listen.
     shutil.rmtree(folder, ignore_errors=True)
     kill_tree(os.getpid())
+
+
+def _leave(folder: str) -> None:
+    """End while nothing runs yet: an exception in the middle of imports may be lost."""
+    shutil.rmtree(folder, ignore_errors=True)
+    os._exit(0)
 
 
 def _stop(_number: int, _frame: FrameType | None) -> None:

@@ -59,6 +59,7 @@ class _Worker:
     process: asyncio.subprocess.Process
     folder: str
     ready: bool = False
+    ending: bool = False
     reader: asyncio.Task[None] | None = None
     last_words: list[str] = field(default_factory=list)
 
@@ -270,6 +271,7 @@ class Workers:
         self._busy.discard(worker)
         process = worker.process
         if process.returncode is None:
+            worker.ending = True
             # Not the library's send_signal: it polls the child first, and the status of one that is dead is
             # gone before the event loop's own watcher asks for it, which then makes one up.
             with contextlib.suppress(ProcessLookupError):
@@ -346,4 +348,6 @@ async def _copy_stderr(worker: _Worker) -> None:
         text = line.decode("utf-8", "replace").rstrip()
         if text:
             worker.last_words = [*worker.last_words[-4:], text[:300]]
-            log.info("worker %d: %s", worker.process.pid, text[:2000])
+            # What is said while it is ended, in the middle of something, is about that.
+            level = logging.DEBUG if worker.ending else logging.INFO
+            log.log(level, "worker %d: %s", worker.process.pid, text[:2000])

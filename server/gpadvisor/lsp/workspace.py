@@ -61,6 +61,7 @@ class Workspace:
         self.sample_folder: str | None = None
         self.encoding: Encoding = "utf-16"
         self.folders: dict[str, Folder] = {}
+        self._elsewhere = EditorSettings()
         self.documents: dict[str, Document] = {}  # by resolved path
         self.entries: dict[str, Entry] = {}
         self.annotations_off = False
@@ -130,9 +131,20 @@ class Workspace:
             return max(holding, key=lambda folder: len(folder.path.parts))
         own = str(parts.parent)
         if own not in self.folders:
-            any_settings = next((f.settings for f in self.folders.values()), EditorSettings())
-            self.folders[own] = Folder(path=parts.parent, uri=None, settings=any_settings)
+            self.folders[own] = Folder(path=parts.parent, uri=None, settings=self._elsewhere)
         return self.folders[own]
+
+    @property
+    def elsewhere(self) -> EditorSettings:
+        """What holds outside of the client's folders, as where a single file was opened."""
+        return self._elsewhere
+
+    @elsewhere.setter
+    def elsewhere(self, settings: EditorSettings) -> None:
+        self._elsewhere = settings
+        for folder in self.folders.values():
+            if folder.uri is None:
+                folder.settings = settings
 
     def project_of(self, profile: str) -> Folder:
         """The folder whose sources a profile is about: a profile from elsewhere belongs to the first one."""

@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import Enum
 
 import numpy as np
@@ -120,6 +121,8 @@ class Match:
     static_sites: tuple[StaticSite, ...] = ()  # where the pattern stands in the code, samples or not
     measured_bound: MeasuredBound | None = None
     relieves: tuple[Relief, ...] = ()  # resources that are not relieved cap the estimate as measured
+    titles: Mapping[tuple[FunctionId, int], str] = field(default_factory=dict)
+    """By instruction, where one pattern has several kinds: ``title`` is the commonest of them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -50,6 +50,8 @@ belong to no known pattern count for a fifth.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -104,10 +106,11 @@ def _match(context: KernelContext) -> Match | Rejection:
     functions = kernel_functions(context.program, context.kernel)
     divisions = {function.id: integer_divisions(function) for function in functions}
     doubles = {function.id: double_excursions(function) for function in functions}
-    sites = (*_sites(functions, divisions), *_sites(functions, doubles))
+    kinds = {"division": _sites(functions, divisions), "double": _sites(functions, doubles)}
+    sites = (*kinds["division"], *kinds["double"])
     if context.blame is None:
         sites = _worth_naming(functions, sites)
-        return static_match(
+        found = static_match(
             _CODE,
             title=_TITLES["division" if any(divisions.values()) else "double"],
             advice=_advice(context, functions, divisions, doubles, Counter()),
@@ -115,6 +118,8 @@ def _match(context: KernelContext) -> Match | Rejection:
             missing="no integer division by an unknown value and no float-double-float conversion in a "
             "loop or more than once",
         )
+        titles = {(one.function, one.index): _TITLES[kind] for kind, own in kinds.items() for one in own}
+        return found if isinstance(found, Rejection) else replace(found, titles=titles)
     blame = context.blame
     in_division, in_double = (_rows_of(blame, found) for found in (divisions, doubles))
     slow = _slow_rows(context, blame, in_double)
@@ -128,12 +133,13 @@ def _match(context: KernelContext) -> Match | Rejection:
     of_library |= np.isin(
         blame.rows.function, [one.id for one in functions if one.kind is FunctionKind.MATH_HELPER]
     )
-    weights = Counter(
-        division=samples(blame, of_division),
-        double=samples(blame, of_double & ~of_division),
-        library=samples(blame, slow & of_library & ~of_division & ~of_double),
-        other=samples(blame, slow & ~of_library & ~of_division & ~of_double),
-    )
+    masks = {
+        "division": of_division,
+        "double": of_double & ~of_division,
+        "library": slow & of_library & ~of_division & ~of_double,
+        "other": slow & ~of_library & ~of_division & ~of_double,
+    }
+    weights = Counter({kind: samples(blame, mask) for kind, mask in masks.items()})
     return Match(
         title=_TITLES[weights.most_common(1)[0][0]],
         advice=_advice(context, functions, divisions, doubles, weights),
@@ -141,7 +147,18 @@ def _match(context: KernelContext) -> Match | Rejection:
         adjustments=_adjustments(weights),
         static_sites=sites,
         relieves=_reliefs(context, functions, divisions, doubles),
+        titles=_titles(blame, masks),
     )
+
+
+def _titles(blame: Blame, masks: Mapping[str, Mask]) -> dict[tuple[FunctionId, int], str]:
+    """What each instruction is part of."""
+    places = causes(blame)
+    return {
+        (FunctionId(int(blame.rows.function[row])), int(places[row])): _TITLES[kind]
+        for kind, mask in masks.items()
+        for row in np.flatnonzero(mask)
+    }
 
 
 def _worth_naming(functions: tuple[Function, ...], sites: tuple[StaticSite, ...]) -> tuple[StaticSite, ...]:

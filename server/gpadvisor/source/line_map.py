@@ -14,8 +14,12 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
-_STEPS: Final = 2_000_000
+_STEPS: Final = 1_000_000
 """Elementary steps of one comparison; a million take about half a second."""
+_MAX_LINES: Final = 250_000
+"""Of both texts together, without the equal lines at both ends; of more nothing is matched."""
+_MAX_FREE: Final = 120_000
+"""Unmatched lines of both texts together; of more none is looked for elsewhere."""
 _MAX_DIFFERENCES: Final = 500
 _MIN_MOVED: Final = 8
 """Letters that a single moved line must have: a brace says nothing about where it came from."""
@@ -32,9 +36,18 @@ def split_lines(text: str) -> list[str]:
     return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
 
 
-def line_keys(text: str) -> tuple[str, ...]:
-    """The lines without white space and without comments to gpadvisor, neither of which changes the code."""
-    return tuple(_key(line) for line in split_lines(text))
+def line_keys(text: str, known: Mapping[str, str] | None = None) -> tuple[str, ...]:
+    """The lines without white space and without comments to gpadvisor, neither of which changes the code.
+
+    Args:
+        text: Whose lines are wanted.
+        known: Lines with their keys, as of another state of the text.
+    """
+    lines = split_lines(text)
+    if not known:
+        return tuple(_key(line) for line in lines)
+    keys = map(known.get, lines)
+    return tuple(_key(line) if key is None else key for line, key in zip(lines, keys, strict=True))
 
 
 def _key(line: str) -> str:
@@ -59,6 +72,21 @@ class _Budget:
 
 def match_in_order(old: Sequence[str], new: Sequence[str], steps: int = _STEPS) -> dict[int, int]:
     """Equal lines of both texts, in the same order in both; positions from 0."""
+    matched: dict[int, int] = {}
+    # What is compared is what was edited: from the first line that differs to the last one, and on to a line
+    # that both texts have once, as those before it may belong to the edit as well.
+    a, a_end, b, b_end = _trimmed(old, new, (0, len(old), 0, len(new)), matched)
+    in_old, in_new = Counter(old), Counter(new)
+    while a_end < len(old) and not in_old[old[a_end]] == in_new[old[a_end]] == 1:
+        del matched[a_end]
+        a_end, b_end = a_end + 1, b_end + 1
+    if a_end - a + b_end - b <= _MAX_LINES:
+        inside = _matched_inside(old[a:a_end], new[b:b_end], steps)
+        matched.update((a + before, b + now) for before, now in inside.items())
+    return matched
+
+
+def _matched_inside(old: Sequence[str], new: Sequence[str], steps: int) -> dict[int, int]:
     numbers: dict[str, int] = {}
     left = [numbers.setdefault(line, len(numbers)) for line in old]
     right = [numbers.setdefault(line, len(numbers)) for line in new]
@@ -82,7 +110,7 @@ def match_in_order(old: Sequence[str], new: Sequence[str], steps: int = _STEPS) 
     return matched
 
 
-def _trimmed(left: list[int], right: list[int], span: Span, matched: dict[int, int]) -> Span:
+def _trimmed(left: Sequence[object], right: Sequence[object], span: Span, matched: dict[int, int]) -> Span:
     """The span without the equal lines at both ends, which are matched."""
     a, a_end, b, b_end = span
     while a < a_end and b < b_end and left[a] == right[b]:
@@ -193,7 +221,8 @@ def match_moved(old: Sequence[str], new: Sequence[str], matched: Mapping[int, in
     for length in (1, 2):
         free_old = [at for at in range(len(old)) if at not in used]
         free_new = [at for at in range(len(new)) if at not in taken]
-        if not free_old or not free_new:
+        common = {old[at] for at in free_old} & {new[at] for at in free_new}
+        if not common or len(free_old) + len(free_new) > _MAX_FREE:
             break
         seeds = _unique(old, free_old, new, free_new, length)
         for at in free_old:

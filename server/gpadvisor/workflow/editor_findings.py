@@ -221,7 +221,8 @@ def _finding(place: Place, parts: Sequence[_Part], sources: FindingSources, iden
 def _message(parts: Sequence[_Part]) -> str:
     first = parts[0]
     suggestion, kernel, site = first.suggestion, first.kernel, first.site
-    title = suggestion.title[:1].upper() + suggestion.title[1:]
+    title = _title(first)
+    title = title[:1].upper() + title[1:]
     if site.rows:
         text = _sampled(first, title)
     elif site.static:
@@ -236,6 +237,18 @@ def _message(parts: Sequence[_Part]) -> str:
         for part in parts[1:]
     }
     return text + folded_words(others)
+
+
+def _title(part: _Part) -> str:
+    """The pattern that stands on this line, where the suggestion is about several kinds of it."""
+    match = part.kernel.advised.matches.get(part.suggestion.code)
+    known = {} if match is None else match.titles
+    places = [(row.function, row.cause, row.samples) for row in part.site.rows]
+    found: Counter[str] = Counter()
+    for function, index, weight in (*places, *((*entry[:2], 1) for entry in part.site.static)):
+        if function is not None and index is not None:
+            found[known.get((function.id, index), part.suggestion.title)] += weight
+    return found.most_common(1)[0][0] if found else part.suggestion.title
 
 
 def _sampled(part: _Part, title: str) -> str:

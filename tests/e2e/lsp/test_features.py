@@ -437,6 +437,18 @@ async def test_two_folders_have_their_own_settings(tmp_path: Path) -> None:
         assert "GPA102" in {each.code for each in one.client.diagnostics[other(NAME)]}
 
 
+@pytest.mark.parametrize("name", ["vscode", "neovim", "bare"])
+async def test_settings_hold_where_no_folder_is_open(project: Path, name: str) -> None:
+    """A single file: Neovim finds no root for it, and sends none."""
+    settings = {"severity": {"GPA102": "warning", "GPA202": "off"}}
+    async with editor(project, name, settings=settings, folders=[]) as one:
+        one.open(NAME)
+        found = await one.shown(NAME, measured)
+        severities = {each.code: each.severity for each in found}
+        assert severities["GPA102"] is lsp.DiagnosticSeverity.Warning
+        assert "GPA202" not in severities
+
+
 async def test_closing_keeps_findings_in_the_text_on_disk(project: Path) -> None:
     async with editor(project, settings={"run": "manual"}) as one:
         one.open(NAME)

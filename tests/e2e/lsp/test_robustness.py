@@ -9,12 +9,13 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 from lsprotocol import types as lsp
 from tests.kernels import KERNELS
-from tests.lsp_client import editor, plain
+from tests.lsp_client import PATIENCE_SECONDS, editor, plain
 from tests.lsp_projects import make_project, report_of
 
 from gpadvisor.lsp.processes import descendants
@@ -23,6 +24,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks at proces
 
 KERNEL = "thermal_stencil"
 NAME = "kernel.cu"
+COMPILERS = {"nvcc", "cicc", "cudafe++", "ptxas"}
 SERVER = [sys.executable, "-m", "gpadvisor", "lsp"]
 _NOISY = """
 import os, subprocess, sys
@@ -105,6 +107,46 @@ def test_the_server_ends_when_its_input_does(tmp_path: Path) -> None:
     done = subprocess.run(SERVER, input=sent, capture_output=True, timeout=60, check=False, cwd=tmp_path)
     assert messages(done.stdout)[0]["id"] == 1
     assert b"Traceback" not in done.stderr
+
+
+@pytest.mark.toolkit
+@pytest.mark.parametrize("how", ["input ends", "output is closed", "signal", "shutdown and exit at once"])
+def test_stopped_in_the_middle_of_an_analysis_it_ends_without_a_traceback(tmp_path: Path, how: str) -> None:
+    project = make_project(tmp_path / "project", KERNEL)
+    item = {"uri": (project / NAME).as_uri(), "languageId": "cuda-cpp", "version": 1}
+    item["text"] = (project / NAME).read_text(encoding="utf-8")
+    with (
+        (tmp_path / "log").open("wb") as log,
+        subprocess.Popen(
+            SERVER, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, cwd=tmp_path
+        ) as server,
+    ):
+        assert server.stdin is not None
+        assert server.stdout is not None
+        server.stdin.write(
+            message("initialize", {**INITIALIZE, "rootUri": project.as_uri()}, 1)
+            + message("initialized", {})
+            + message("textDocument/didOpen", {"textDocument": item})
+        )
+        server.stdin.flush()
+        end = time.monotonic() + PATIENCE_SECONDS
+        while not any(_name(pid) in COMPILERS for pid in descendants(server.pid)):
+            assert time.monotonic() < end, "no compiler was started"
+            time.sleep(0.01)
+        if how == "output is closed":
+            server.stdout.close()
+            server.stdin.write(message("gpadvisor/debugInformation", None, 2))
+            server.stdin.flush()
+        elif how == "signal":
+            server.terminate()
+        elif how == "input ends":
+            server.stdin.close()
+        else:
+            server.stdin.write(message("shutdown", None, 2) + message("exit", None))
+            server.stdin.flush()
+        code = server.wait(PATIENCE_SECONDS)
+    assert code == (128 + signal.SIGTERM if how == "signal" else 0)
+    assert "Traceback" not in (tmp_path / "log").read_text(encoding="utf-8")
 
 
 def test_the_server_ends_with_the_client_though_the_pipe_stays_open(tmp_path: Path) -> None:
@@ -205,10 +247,9 @@ async def test_progress_can_be_cancelled_and_the_compiler_ends(tmp_path: Path) -
         one.client.window_work_done_progress_cancel(lsp.WorkDoneProgressCancelParams(token=tokens[0]))
         said = await one.status("noProfile", "idle")
         assert said["findings"] == 0
-        tools = {"nvcc", "cicc", "cudafe++", "ptxas"}
         for _ in range(100):
             pids = descendants(server.pid)
-            running = [pid for pid in pids if _name(pid) in tools]
+            running = [pid for pid in pids if _name(pid) in COMPILERS]
             if not running:
                 break
             await asyncio.sleep(0.1)

@@ -90,6 +90,13 @@ def test_of_too_many_the_best_are_shown_and_the_others_counted() -> None:
     assert sum("6 findings of less weight in this file not shown" in one.message for one in shown) == 1
 
 
+def test_of_equally_loud_findings_on_a_line_the_strongest_is_first() -> None:
+    some = finding(code="GPA101", token=None, speedup=estimate(1.2, 1.3, 1.4), id="some")
+    most = finding(code="GPA202", token=None, speedup=estimate(1.2, 1.5, 1.9), id="most")
+    shown = _shown(analysis(files=(file_analysis(findings=(some, most)),)))
+    assert [one.id for one in shown if one.line == 7] == ["most", "some"]
+
+
 def test_notes_stand_on_their_lines() -> None:
     note = ToolNote(code="GPA905", message="a.cu:9 ignores GPA102", place=Place(file=FILE, line=9))
     elsewhere = ToolNote(code="GPA901", message="no lines", place=None)

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -62,9 +64,19 @@ def test_an_edit_replaces_its_range_and_nothing_else(
 ) -> None:
     source, start, end, new = edit
     text = Text(source)
+    starts = [at.start() for at in re.finditer(r"(?<![^\r\n])(?:(?<!\r)|(?!\n))", source)]
     in_units = [(line, text.units(line, column, encoding)) for line, column in (start, end)]
     changed = text.changed([Change(new, in_units[0], in_units[1])], encoding)
-    first = text.starts[start[0]] + start[1]
-    last = text.starts[end[0]] + end[1]
+    first, last = starts[start[0]] + start[1], starts[end[0]] + end[1]
     assert changed.source == source[:first] + new + source[last:]
-    assert text.line_at(first) in {start[0], start[0] + 1}
+    again = Text(changed.source)
+    assert [changed.line(at) for at in range(changed.line_count)] == [
+        again.line(at) for at in range(again.line_count)
+    ]
+
+
+def test_line_ends_that_an_edit_joins_are_one() -> None:
+    text = Text("a\rb\nc").changed([Change("", (1, 0), (1, 1))], "utf-16")
+    assert text.source == "a\r\nc"
+    assert text.line_count == 2
+    assert text.changed([Change("\r", (0, 1), (0, 1))], "utf-16").line_count == 3

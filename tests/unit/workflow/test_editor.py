@@ -344,6 +344,30 @@ def test_a_source_is_compiled_and_its_findings_are_static(tmp_path: Path) -> Non
     assert all(kernel.samples == 0 and not kernel.stalls for kernel in value.kernels)
 
 
+DIVIDES = """\
+__global__ void k(float* out, int n, int width) {
+#pragma unroll 1
+  for (int i = threadIdx.x; i < n; i += 256) {
+    int row = i / width;
+    out[row] = out[row] * 1.1;
+  }
+}
+"""
+
+
+@pytest.mark.parametrize("is_sampled", [False, True])
+def test_each_line_says_which_kind_of_pattern_stands_there(tmp_path: Path, *, is_sampled: bool) -> None:
+    if is_sampled:
+        cubin = compile_text(DIVIDES, "/src/k.cu")
+        launch = sampled(cubin, "_Z1kPfii", seed="divides", sources={"/src/k.cu": DIVIDES})
+        (tmp_path / "run.ncu-rep").write_bytes(write_report([launch]))
+    (tmp_path / "k.cu").write_text(DIVIDES, encoding="utf-8")
+    value = _analyse(tmp_path / ("run.ncu-rep" if is_sampled else "k.cu"))
+    said = {one.line: one.message for one in _findings(value) if one.code == "GPA102"}
+    assert said[4].startswith("Integer division")
+    assert said[5].startswith("Single precision computed in double")
+
+
 def test_without_line_information_kernels_are_left_and_a_note(tmp_path: Path) -> None:
     from cuda.bindings import nvrtc  # the marker says that it is there
 

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING
 
 from lsprotocol import types as lsp
@@ -28,12 +27,6 @@ def register(server: Server) -> None:
     @server.feature(lsp.SHUTDOWN)
     async def shutdown(*_params: object) -> None:
         await session.close()
-
-    @server.feature(lsp.EXIT)
-    async def leave(*_params: object) -> None:
-        await session.close()
-        for _ in range(3):  # a shutdown that came just before is answered first
-            await asyncio.sleep(0)
 
     @server.feature(lsp.TEXT_DOCUMENT_DID_OPEN)
     def did_open(params: lsp.DidOpenTextDocumentParams) -> None:

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is published is the newest analysis, however long the placing of an older one takes."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.editor_values import SOURCE, analysis, file_analysis, kernel
+
+from gpadvisor.lsp import publishing
+from gpadvisor.lsp.layers import Entry
+from gpadvisor.lsp.publishing import Publisher
+from gpadvisor.lsp.server import Server
+
+pytestmark = pytest.mark.asyncio
+
+
+async def test_a_view_begun_before_a_new_analysis_does_not_take_its_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "gather.cu"
+    path.write_text(SOURCE)
+    session = Server().session
+    workspace, publisher = session.workspace, Publisher(session)
+    workspace.open(path.as_uri(), SOURCE, 1)
+    begun, go_on, make_view = threading.Event(), threading.Event(), publishing.make_view
+
+    def held(*arguments: Any) -> Any:
+        begun.set()
+        assert go_on.wait(60)
+        return make_view(*arguments)
+
+    def entry(age: float) -> Entry:
+        here = file_analysis(local=str(path))
+        return Entry(key="profile", analysis=analysis(kernel(), files=(here,)), is_profile=True, age=age)
+
+    monkeypatch.setattr(publishing, "make_view", held)
+    workspace.put(entry(1.0))
+    first = asyncio.ensure_future(publisher.view(str(path)))
+    await asyncio.to_thread(begun.wait, 60)
+    workspace.put(entry(2.0))
+    second = asyncio.ensure_future(publisher.view(str(path)))
+    await asyncio.sleep(0)
+    go_on.set()
+    for view in await asyncio.gather(first, second):
+        assert view is not None
+        assert [layer.entry.age for layer in view.layers] == [2.0]
