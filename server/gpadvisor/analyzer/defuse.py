@@ -12,7 +12,7 @@ from gpadvisor.model.program import Function
 _BUDGET: Final = 4_000_000
 
 Condition = int
-"""A guard as twice the number of its predicate, and 1 more where it is negated: ``^ 1`` is the other sense."""
+"""A guard: twice the number of its predicate, 1 more where it is negated; ``^ 1`` is the other sense."""
 Conditions = frozenset[Condition]
 _UNCONDITIONAL: Final[Conditions] = frozenset()
 

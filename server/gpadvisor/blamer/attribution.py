@@ -41,6 +41,7 @@ Row = tuple[int, int, int, int, int, int, int, int, int, int]
 """One row of the table, in the order of BlameTable's columns."""
 
 _CODE_OF = {dependency: number for number, dependency in enumerate(CLASSES)}
+_BLAMED = Role.BLAMED.value
 
 
 def blame(
@@ -277,7 +278,7 @@ def shared_rows(
         (
             function,
             reason,
-            Role.BLAMED.value,
+            _BLAMED,
             _CODE_OF[source.dependency_class],
             place,
             source.edge.definition,
@@ -300,7 +301,7 @@ def _weights(
     distances = [farthest if one is None else float(one) for one in known]
     weights = []
     for source in sources:
-        issued = float(graph.issues[source.edge.definition]) or float(rules.unsampled_issues)
+        issued = float(graph.issue_counts[source.edge.definition] or rules.unsampled_issues)
         weights.append(issued if source.weight is None else source.weight)
     return distances, weights
 

@@ -29,11 +29,12 @@ _MAX_WAYS: Final = 8
 
 def fixed_latency_stall(graph: FunctionGraph, use: int, edges: Candidates) -> Found:
     """Sources of a wait stall."""
-    ways = sorted(graph.before(use), key=lambda one: (-int(graph.issues[one]), one))[:_MAX_WAYS]
+    issues = graph.issue_counts
+    ways = sorted(graph.before(use), key=lambda one: (-issues[one], one))[:_MAX_WAYS]
     found: dict[int, tuple[Edge, float]] = {}
     for before in ways:
         stall = max(graph.instructions[before].control.stall_cycles, 1)
-        weight = float(max(int(graph.issues[before]), 1) * max(stall - 1, 1))
+        weight = float(max(issues[before], 1) * max(stall - 1, 1))
         sources = _last_results(graph, use, edges, before) or _bearer(graph, use, edges, before)
         for edge in sources:
             known = found.get(edge.definition, (edge, 0.0))[1]
@@ -93,7 +94,7 @@ def _bearer(graph: FunctionGraph, use: int, edges: Candidates, before: int) -> l
     bearer = _behind_nops(graph, before)
     if bearer == use:
         return []
-    if bearer in edges.definitions:
+    if bearer in edges:
         return [edges.edge(bearer)]
     edges.add(Edge(bearer, use, DependencyKind.STALL_COUNT, ()))
     return [edges.edge(bearer)]
@@ -101,7 +102,7 @@ def _bearer(graph: FunctionGraph, use: int, edges: Candidates, before: int) -> l
 
 def _behind_nops(graph: FunctionGraph, index: int) -> int:
     """The instruction that NOPs make room for: compilers pad slow FP64 and tensor pipes with them."""
-    start = graph.function.blocks[int(graph.function.block_of[index])].start
+    start = graph.function.blocks[graph.block_of[index]].start
     at = index
     while at > start and graph.instructions[at].info.opclass is OpcodeClass.NOP:
         at -= 1

@@ -63,6 +63,12 @@ class FunctionGraph:
         return owners
 
     @cached_property
+    def issue_counts(self) -> Sequence[int]:
+        """The issues of each instruction, to be looked up one by one."""
+        counts: list[int] = self.issues.tolist()
+        return counts
+
+    @cached_property
     def paths(self) -> Paths:
         """Path lengths in instructions."""
         return Paths(self.function)
@@ -127,7 +133,7 @@ class FunctionGraph:
 
     def before(self, index: int) -> tuple[int, ...]:
         """The instructions that may have run right before one."""
-        block = self.function.blocks[int(self.function.block_of[index])]
+        block = self.function.blocks[self.block_of[index]]
         if index > block.start:
             return (index - 1,)
         last = tuple(self.function.blocks[source].end - 1 for source in block.predecessors)
@@ -142,7 +148,13 @@ class FunctionGraph:
 
     def measure(self, edges: Iterable[Edge], blocks: int = MAX_BLOCKS) -> None:
         """Set the distance of edges of one use, as far as it is not known."""
-        wanted = [edge for edge in edges if edge.distance is None]
+        wanted = []
+        for edge in edges:
+            if edge.distance is None:
+                if edge.definition < edge.use and self.block_of[edge.definition] == self.block_of[edge.use]:
+                    edge.distance = edge.use - edge.definition  # straight ahead, as nearly all are
+                else:
+                    wanted.append(edge)
         if wanted:
             found = self.paths.longest({edge.definition for edge in wanted}, wanted[0].use, blocks=blocks)
             for edge in wanted:
@@ -176,6 +188,10 @@ class Candidates:
     def definitions(self) -> set[int]:
         """The defs of all edges."""
         return self.read.union(self._waited, self._edges)
+
+    def __contains__(self, definition: int) -> bool:
+        """Whether there is an edge from a def."""
+        return definition in self.read or definition in self._waited or definition in self._edges
 
     @property
     def linked(self) -> list[Edge]:

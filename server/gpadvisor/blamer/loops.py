@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
 from dataclasses import dataclass
 from functools import lru_cache
@@ -325,8 +326,7 @@ def _reaching(writers: tuple[int, ...], use: int) -> tuple[int, ...]:
     """The writer before a use in program order, else (round the loop) the last one."""
     if not writers:
         return ()
-    before = [writer for writer in writers if writer < use]
-    return (before[-1],) if before else (writers[-1],)
+    return (writers[bisect_left(writers, use) - 1],)
 
 
 def divergence(executed: Values | None, threads: Values | None, indices: tuple[int, ...]) -> float | None:

@@ -92,30 +92,19 @@ def common_loop(function: Function, first: int, second: int) -> LoopId | None:
     return next((loop for loop in function.enclosing_loops(first) if loop in around), None)
 
 
-def in_loop(function: Function, loop: LoopId) -> Mask:
-    """Per instruction of a function, whether it lies in a loop or in one nested in it."""
-    inside = np.zeros(len(function.blocks), dtype=bool)
-    inside[list(function.loops[loop].blocks)] = True
-    return inside[function.block_of]
-
-
 def loop_indices(function: Function, loop: LoopId) -> list[int]:
     """Instruction indices of a loop in program order, nested loops included."""
-    return [int(index) for index in np.flatnonzero(in_loop(function, loop))]
+    blocks = [function.blocks[block] for block in function.loops[loop].blocks]
+    return sorted(index for block in blocks for index in range(block.start, block.end))
 
 
-def taken_in(blame: Blame, function: Function, loop: LoopId | None = None) -> Mask:
-    """Rows sampled inside a function, or inside one of its loops with what is nested in it."""
-    mask: Mask = (blame.rows.function == function.id) & (blame.rows.use_index != NO_INDEX)
-    if loop is not None:
-        mask &= in_loop(function, loop)[np.maximum(blame.rows.use_index, 0) * mask]
-    return mask
-
-
-def active_samples(blame: Blame, function: Function, loop: LoopId | None = None) -> int:
-    """The sum of A over a scope and the scopes nested in it (Eq. 5)."""
-    rows = taken_in(blame, function, loop)
-    return samples(blame, rows) - latency(blame, rows)
+def _active_by_block(blame: Blame, function: Function) -> NDArray[np.int64]:
+    """A of each block of a function: of the samples taken in it, those without latency."""
+    rows = np.flatnonzero((blame.rows.function == function.id) & (blame.rows.use_index != NO_INDEX))
+    active = np.zeros(len(function.blocks), dtype=np.int64)
+    blocks = function.block_of[blame.rows.use_index[rows]]
+    np.add.at(active, blocks, blame.rows.samples[rows] - blame.rows.latency[rows])
+    return active
 
 
 def function_location(function: Function) -> SourceLocation | None:
@@ -193,26 +182,37 @@ def regions(
     grouped: dict[LoopKey | None, list[int]] = {}
     at = causes(blame)[rows].tolist()
     under = [None] * len(rows) if loops is None else list(loops)
-    for position, row in enumerate(rows.tolist()):
-        function_id = int(blame.rows.function[row])
+    functions = blame.rows.function[rows].tolist()
+    for position, (row, function_id) in enumerate(zip(rows.tolist(), functions, strict=True)):
         if function_id >= len(program.functions) or at[position] == NO_INDEX:
             grouped.setdefault(None, []).append(row)
             continue
         function = program.functions[function_id]
         loop = under[position] if loops is not None else function.innermost_loop(at[position])
         grouped.setdefault((function.id, loop), []).append(row)
-    found = [_region(blame, program, kernel, key, members) for key, members in grouped.items()]
+    known = {key[0] for key in grouped if key is not None}
+    active = {one: _active_by_block(blame, program.functions[one]) for one in known}
+    found = [
+        Region(
+            scope=kernel_scope(program, kernel) if key is None else _scope(program, *key),
+            rows=np.array(sorted(members), dtype=np.intp),
+            active_samples=0 if key is None else _active(program, *key, active[key[0]]),
+        )
+        for key, members in grouped.items()
+    ]
     return tuple(sorted(found, key=lambda region: (-samples(blame, region.rows), int(region.rows[0]))))
 
 
-def _region(blame: Blame, program: Program, kernel: str, key: LoopKey | None, members: list[int]) -> Region:
-    rows = np.array(sorted(members), dtype=np.intp)
-    if key is None:
-        return Region(scope=kernel_scope(program, kernel), rows=rows, active_samples=0)
-    function = program.functions[key[0]]
-    loop = key[1]
-    scope = function_scope(program, function) if loop is None else loop_scope(function, loop)
-    return Region(scope=scope, rows=rows, active_samples=active_samples(blame, function, loop))
+def _scope(program: Program, at: FunctionId, loop: LoopId | None) -> Scope:
+    function = program.functions[at]
+    return function_scope(program, function) if loop is None else loop_scope(function, loop)
+
+
+def _active(program: Program, at: FunctionId, loop: LoopId | None, by_block: NDArray[np.int64]) -> int:
+    """The sum of A over a function, or over a loop with what is nested in it (Eq. 5)."""
+    return int(
+        by_block.sum() if loop is None else by_block[[*program.functions[at].loops[loop].blocks]].sum()
+    )
 
 
 def line_text(function: Function, index: int) -> str:

@@ -13,7 +13,7 @@ import sys
 import tempfile
 import time
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -52,21 +52,60 @@ def load_profile_isolated(
     Raises:
         ProfileFormatError: the file is no profile, or the child died, hung or needed too much memory.
     """
+    with being_read(
+        path, timeout_seconds=timeout_seconds, memory_bytes=memory_bytes, cancelled=cancelled
+    ) as profile:
+        return profile()
+
+
+@contextlib.contextmanager
+def being_read(
+    path: Path,
+    *,
+    timeout_seconds: float,
+    memory_bytes: int,
+    cancelled: Callable[[], bool] | None = None,
+) -> Iterator[Callable[[], Profile]]:
+    """The same for who has something to do meanwhile: what is yielded waits for the child."""
     with tempfile.TemporaryDirectory(prefix="gpadvisor-") as folder:
-        code = _run(path, Path(folder), timeout_seconds, memory_bytes, cancelled)
-        return _answer(path, Path(folder), code, memory_bytes)
+        deadline = time.monotonic() + timeout_seconds
+        process = _started(path, Path(folder), timeout_seconds, memory_bytes)
+
+        def profile() -> Profile:
+            code = wait_for(process, deadline, cancelled)
+            if code is None:
+                raise ProfileFormatError(
+                    f"reading {path} took longer than {timeout_seconds:g} s and was stopped;"
+                    " the file is damaged or very large: collect fewer kernels (ncu --launch-count)"
+                )
+            return _answer(path, Path(folder), code, memory_bytes)
+
+        try:
+            yield profile
+        finally:
+            _stop(process)
 
 
-def _run(
-    path: Path, folder: Path, timeout_seconds: float, memory_bytes: int, cancelled: Callable[[], bool] | None
-) -> int:
+def wait_for(
+    process: subprocess.Popen[bytes], deadline: float, cancelled: Callable[[], bool] | None
+) -> int | None:
+    """The exit code of a child; None where it has not ended by the deadline."""
+    while (left := deadline - time.monotonic()) > 0:
+        if cancelled is not None and cancelled():
+            raise CancelledError("reading the profile was stopped as asked")
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return process.wait(left if cancelled is None else min(left, _POLL_SECONDS))
+    return None
+
+
+def _started(path: Path, folder: Path, timeout_seconds: float, memory_bytes: int) -> subprocess.Popen[bytes]:
     root = str(Path(gpadvisor.__file__).resolve().parent.parent)
     command = [sys.executable, "-I", "-c", _START, root, str(path.absolute()), str(folder)]
     command += [str(memory_bytes), str(math.ceil(timeout_seconds) + 1)]
     # Each thread of a linear algebra library reserves memory that counts against the limit.
     environment = os.environ | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
     try:
-        process = subprocess.Popen(
+        return subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
@@ -79,21 +118,6 @@ def _run(
         raise ProfileError(
             f"no process could be started to read {path}: {error.strerror or error}; free memory and repeat"
         ) from error
-    deadline = time.monotonic() + timeout_seconds
-    try:
-        while True:
-            left = deadline - time.monotonic()
-            if left <= 0:
-                raise ProfileFormatError(
-                    f"reading {path} took longer than {timeout_seconds:g} s and was stopped;"
-                    " the file is damaged or very large: collect fewer kernels (ncu --launch-count)"
-                )
-            if cancelled is not None and cancelled():
-                raise CancelledError(f"reading {path} was stopped as asked")
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                return process.wait(left if cancelled is None else min(left, _POLL_SECONDS))
-    finally:
-        _stop(process)
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:

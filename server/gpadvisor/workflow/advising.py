@@ -10,6 +10,7 @@ from pathlib import Path
 from gpadvisor.advice import Evaluated, advise, advise_kernel, evaluate, without_suppressed
 from gpadvisor.model.advice import Advice, KernelAdvice, Match
 from gpadvisor.model.problem import Problem
+from gpadvisor.model.profile import Profile
 from gpadvisor.optimizers import OPTIMIZERS
 from gpadvisor.source.facts import MARKER, SourceFacts, SuppressionComment
 from gpadvisor.source.naming import files_asked_about, name_source_tokens
@@ -60,6 +61,7 @@ def advise_file(
     progress: Progress,
     cache: Cache,
     *,
+    profile: Callable[[], Profile] | None = None,
     also_parsed: Callable[[Analysis], Collection[str]] = lambda _: (),
 ) -> AdvisedFile:
     """Advice for a report, a snapshot, a cubin or a source.
@@ -69,12 +71,13 @@ def advise_file(
         request: what is asked of it.
         progress: told the stages.
         cache: of disassembly.
+        profile: waits for the profile, where it is being read already.
         also_parsed: files of the line tables whose facts the caller wants, beside those that advice quotes.
 
     Raises:
         GpadvisorError: the input, a tool or a setting is at fault.
     """
-    analysis = analyse_file(path, request, progress, cache)
+    analysis = analyse_file(path, request, progress, cache, profile=profile)
     progress("looking for the sources")
     lines = _analysed_lines(analysis)
     compiled = path if input_kind(path) is InputKind.SOURCE else None
@@ -108,17 +111,16 @@ def advise_file(
             comments,
             analysed_lines=lines,
         )
-    profile = analysis.profile
     return AdvisedFile(
         advice=advise(
             kernels,
             path=str(path),
             sha256=analysis.sha256,
-            profile=profile,
+            profile=analysis.profile,
             launches=analysis.launches,
             sources=sources.matches,
             more_problems=(
-                *coverage_problems(profile),
+                *coverage_problems(analysis.profile),
                 *analysis.problems,
                 *sources.problems,
                 *unread,

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -50,9 +51,22 @@ class Analysis:
 
 
 def analyse_file(
-    path: Path, request: Request, progress: Progress, cache: Cache, rules: BlameRules = DEFAULT_RULES
+    path: Path,
+    request: Request,
+    progress: Progress,
+    cache: Cache,
+    rules: BlameRules = DEFAULT_RULES,
+    profile: Callable[[], Profile] | None = None,
 ) -> Analysis:
     """Everything up to the blame of each kernel that was asked for.
+
+    Args:
+        path: the input.
+        request: what is asked of it.
+        progress: told the stages.
+        cache: of disassembly.
+        rules: which variant of the blamer.
+        profile: waits for the profile, where it is being read already.
 
     Raises:
         GpadvisorError: the input, a tool or a setting is at fault, or no kernel matches.
@@ -60,7 +74,9 @@ def analyse_file(
     if input_kind(path) is InputKind.PROFILE:
         if request.model:
             raise UsageError(f"{path} is a profile; --model is for a cubin or a .cu file, which have none")
-        return _ProfileAnalysis(path, request, progress, cache, rules).run()
+        progress(f"reading {path.name}")
+        read = load(path, request.settings) if profile is None else profile()
+        return _ProfileAnalysis(path, read, request, progress, cache, rules).run()
     return _analyse_code(path, request, progress, cache, rules)
 
 
@@ -68,13 +84,17 @@ class _ProfileAnalysis:
     """One profile; cubins are read once however many kernels they hold."""
 
     def __init__(
-        self, path: Path, request: Request, progress: Progress, cache: Cache, rules: BlameRules
+        self,
+        path: Path,
+        profile: Profile,
+        request: Request,
+        progress: Progress,
+        cache: Cache,
+        rules: BlameRules,
     ) -> None:
-        self._path, self._request, self._progress = path, request, progress
+        self._path, self._profile, self._request, self._progress = path, profile, request, progress
         self._cache, self._rules = cache, rules
         self._cubins: dict[str, Disassembled] = {}
-        progress(f"reading {path.name}")
-        self._profile = load(path, request.settings)
 
     def run(self) -> Analysis:
         unasked = self._unasked()

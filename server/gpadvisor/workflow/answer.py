@@ -7,7 +7,8 @@ Only the standard library is imported at the top: a warm answer costs the start 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,6 +20,7 @@ from gpadvisor.workflow.request import Progress, Request
 
 if TYPE_CHECKING:
     from gpadvisor.model.advice import Advice
+    from gpadvisor.model.profile import Profile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,9 +104,12 @@ def _still_true(stored: bytes, request: Request) -> Answer | None:
 def _fresh(
     path: Path, request: Request, shown: AnswerOptions, progress: Progress, cache: Cache, key: str
 ) -> Answer:
-    from gpadvisor.workflow.advising import advise_file
+    with _being_read(path, request) as profile:
+        from gpadvisor.workflow.advising import (
+            advise_file,  # takes as long to import as a small report to read
+        )
 
-    result = advise_file(path, request, progress, cache)
+        result = advise_file(path, request, progress, cache, profile=profile)
     text = render(result.advice, shown, result.texts, request.root)
     fired = fired_suggestions(result.advice)
     if key and result.lasting:
@@ -116,6 +121,14 @@ def _fresh(
         }
         cache.put(key, json.dumps(entry).encode())
     return Answer(text=text, fired=fired)
+
+
+def _being_read(path: Path, request: Request) -> AbstractContextManager[Callable[[], Profile] | None]:
+    if request.model or input_kind(path) is not InputKind.PROFILE:
+        return nullcontext()
+    from gpadvisor.workflow.opening import being_read
+
+    return being_read(path, request.settings)
 
 
 def fired_suggestions(advice: Advice) -> tuple[Fired, ...]:

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Final
 
@@ -22,9 +24,13 @@ def load(path: Path, settings: Settings) -> Profile:
     Raises:
         ProfileError: the file is damaged, foreign or too large for the limits.
     """
-    return store.load_profile_isolated(
-        path, timeout_seconds=READ_SECONDS, memory_bytes=settings.memory_mib << 20
-    )
+    with being_read(path, settings) as profile:
+        return profile()
+
+
+def being_read(path: Path, settings: Settings) -> AbstractContextManager[Callable[[], Profile]]:
+    """The same for who has something to do meanwhile: what it gives waits for the profile."""
+    return store.being_read(path, timeout_seconds=READ_SECONDS, memory_bytes=settings.memory_mib << 20)
 
 
 def read_machine(path: Path) -> bytes:
