@@ -46,7 +46,7 @@ class Analyses:
         self._remembered: OrderedDict[str, Result] = OrderedDict()
         self._profiles: dict[str, ProfileFile] = {}
         self._one_profile = asyncio.Semaphore(1)  # leaves a worker to what the user is waiting for
-        self._scans: dict[str, asyncio.Task[None]] = {}
+        self._scans: dict[str, asyncio.Future[None]] = {}
         self.errors: dict[str, str] = {}  # by path of the input
 
     @property
@@ -121,7 +121,7 @@ class Analyses:
         known = self._scans.pop(key, None)
         if known is not None:
             known.cancel()
-        self._scans[key] = asyncio.ensure_future(self._scan(folder, delay))
+        self._scans[key] = self._session.later(self._scan(folder, delay))
 
     async def _scan(self, folder: Folder, delay: float) -> None:
         await asyncio.sleep(delay)
