@@ -11,11 +11,14 @@ from gpadvisor.estimators.context import KernelContext
 from gpadvisor.estimators.interval import Z_95
 from gpadvisor.model.advice import SampleSummary
 from gpadvisor.model.problem import Problem, ProblemCode
-from gpadvisor.model.profile import Evidence, KernelProfile
+from gpadvisor.model.profile import Evidence
 
 FEW_SAMPLES: Final = 1000
 """Below this a tenth of the samples is known to no better than two percentage points."""
 _EXTERNAL_SHARE: Final = 0.01
+_LEAST_PERIOD: Final = 5
+"""Samples are 2**5 cycles apart at least; ncu's option counts from there."""
+_CUPTI: Final = "cupti"
 
 
 def evidence_reason(context: KernelContext, samples: SampleSummary) -> str:
@@ -26,9 +29,10 @@ def evidence_reason(context: KernelContext, samples: SampleSummary) -> str:
             return (
                 "there is no profile: machine code alone, so nothing is weighed and no speedup is estimated"
             )
-        return (
-            "the launch has neither PC samples nor executed counts; collect them with "
-            "ncu --section SourceCounters --section WarpStateStats"
+        return "the launch has neither PC samples nor executed counts; collect them with " + (
+            "gpadvisor profile, sampling more often (--period) where the kernel is short"
+            if context.collector == _CUPTI
+            else "ncu --section SourceCounters --section WarpStateStats"
         )
     if context.evidence is Evidence.COUNTED:
         refused = (
@@ -38,7 +42,7 @@ def evidence_reason(context: KernelContext, samples: SampleSummary) -> str:
             return refused[0].message
         return (
             "the launch has executed counts but no PC samples, so no speedup is estimated; collect samples "
-            "with ncu --section SourceCounters"
+            "with " + ("gpadvisor profile" if context.collector == _CUPTI else "ncu --section SourceCounters")
         )
     interval = None if profile is None else profile.sampling.interval_cycles
     every = "" if interval is None else f", one per SM every {interval} cycles"
@@ -56,11 +60,12 @@ def problems(context: KernelContext, samples: SampleSummary, more: Iterable[Prob
         known += context.blame.problems
     known += more
     reported = {problem.code for problem in known}
-    known += [problem for problem in _own(context.profile, samples) if problem.code not in reported]
+    known += [problem for problem in _own(context, samples) if problem.code not in reported]
     return tuple(dict.fromkeys(known))
 
 
-def _own(profile: KernelProfile | None, samples: SampleSummary) -> Sequence[Problem]:
+def _own(context: KernelContext, samples: SampleSummary) -> Sequence[Problem]:
+    profile = context.profile
     found: list[Problem] = []
     if 0 < samples.total < FEW_SAMPLES:
         half = Z_95 * math.sqrt(0.1 * 0.9 / samples.total)
@@ -68,8 +73,7 @@ def _own(profile: KernelProfile | None, samples: SampleSummary) -> Sequence[Prob
             Problem(
                 ProblemCode.FEW_SAMPLES,
                 f"only {samples.total:,} samples: a share of 10 % is known to about "
-                f"+-{100 * half:.1f} %; sample more often (ncu --sampling-interval) or add launches up "
-                "(--merge)",
+                f"+-{100 * half:.1f} %; {_how_to_get_more(context, samples.total)}",
             )
         )
     if samples.external > _EXTERNAL_SHARE * samples.total:
@@ -90,3 +94,27 @@ def _own(profile: KernelProfile | None, samples: SampleSummary) -> Sequence[Prob
             )
         )
     return found
+
+
+def _how_to_get_more(context: KernelContext, total: int) -> str:
+    """What the collector that took the samples needs to be told to take more of them."""
+    if context.evidence is Evidence.MODELLED:
+        return "model a larger launch (--grid) or more passes of its loops (--loop)"
+    add_up = "add launches of it up (--merge)"
+    interval = None if context.profile is None else context.profile.sampling.interval_cycles
+    if interval is not None and interval <= 1 << _LEAST_PERIOD:
+        return f"no shorter interval than these {interval} cycles can be set: {add_up}"
+    period, every = None, ""
+    if interval is not None:
+        period = max(_LEAST_PERIOD, math.floor(math.log2(interval * total / FEW_SAMPLES)))
+        every = f": every {1 << period} cycles"
+    if context.collector == _CUPTI:
+        option = _option("gpadvisor profile --period", period)
+    else:
+        exponent = None if period is None else period - _LEAST_PERIOD
+        option = _option("ncu --sampling-interval", exponent) + ", in newer ones --warp-sampling-interval"
+    return f"sample more often ({option}{every}) or {add_up}"
+
+
+def _option(name: str, value: int | None) -> str:
+    return name if value is None else f"{name} {value}"

@@ -24,6 +24,7 @@ class KernelContext:
     evidence: Evidence
     profile: KernelProfile | None  # None for a bare cubin or source
     blame: Blame | None  # None without samples
+    collector: str | None = None  # of the profile, where it is known: "ncu", "cupti", "simulator"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

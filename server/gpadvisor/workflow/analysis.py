@@ -141,6 +141,7 @@ class _ProfileAnalysis:
             evidence=profile.evidence if program.functions or kernel_blame else Evidence.STATIC,
             profile=profile,
             blame=kernel_blame,
+            collector=self._profile.collector,
         )
         return AnalysedKernel(
             context=context,

@@ -328,6 +328,32 @@ def test_few_samples_are_a_problem() -> None:
     assert "only 60 samples" in found.problems[0].message
 
 
+@pytest.mark.parametrize(
+    ("collector", "evidence", "interval", "next_step"),
+    [
+        ("ncu", Evidence.MEASURED, 1024, "ncu --sampling-interval 0,"),
+        (
+            "ncu",
+            Evidence.MEASURED,
+            65536,
+            "--warp-sampling-interval: every 2048 cycles) or add launches of it",
+        ),
+        ("cupti", Evidence.MEASURED, 65536, "(gpadvisor profile --period 11: every 2048 cycles) or add"),
+        ("cupti", Evidence.MEASURED, None, "(gpadvisor profile --period) or add launches of it up (--merge)"),
+        ("ncu", Evidence.MEASURED, 32, "no shorter interval than these 32 cycles can be set: add launches"),
+        ("simulator", Evidence.MODELLED, 512, "model a larger launch (--grid) or more passes of its loops"),
+    ],
+)
+def test_few_samples_come_with_the_next_step_of_their_collector(
+    collector: str, evidence: Evidence, interval: int | None, next_step: str
+) -> None:
+    few = made.blame(made.Row(samples=20, latency=15), made.selected(20))
+    measured = made.profile(evidence=evidence)
+    measured = replace(measured, sampling=replace(measured.sampling, interval_cycles=interval))
+    context = replace(made.context(few, measured=measured, evidence=evidence), collector=collector)
+    assert next_step in advise_kernel(context, ()).problems[0].message
+
+
 def test_rules_stand_beside_ours() -> None:
     rule = RuleResult(
         identifier="UncoalescedGlobalAccess", name="Uncoalesced Global Accesses", section="SourceCounters",
