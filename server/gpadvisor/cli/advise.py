@@ -142,12 +142,15 @@ def make_request(arguments: argparse.Namespace) -> Request:
 
 
 def _stated(arguments: argparse.Namespace) -> StatedLaunch:
+    l1_hit_rate, l2_hit_rate = getattr(arguments, "hit_rate", None) or (None, None)
     return StatedLaunch(
         grid=getattr(arguments, "grid", None),
         block=getattr(arguments, "block", None),
         loops=dict(getattr(arguments, "loop", [])),
-        l1_hit_rate=getattr(arguments, "l1_hit_rate", None),
-        l2_hit_rate=getattr(arguments, "l2_hit_rate", None),
+        dynamic_shared_bytes=getattr(arguments, "dynamic_shared", None),
+        arguments=getattr(arguments, "arguments", None) or (),
+        l1_hit_rate=l1_hit_rate,
+        l2_hit_rate=l2_hit_rate,
         sms=getattr(arguments, "sms", None),
         seed=getattr(arguments, "seed", None),
     )

@@ -11,7 +11,9 @@ import sys
 from pathlib import Path
 from typing import Final
 
+from gpadvisor.errors import SettingsError
 from gpadvisor.workflow.files import write_atomically
+from gpadvisor.workflow.launches import ARGUMENT_KINDS, StatedArgument, stated_argument
 
 FORMATS: Final = ("text", "json", "sarif", "markdown")
 
@@ -52,10 +54,19 @@ def add_launch(parser: argparse.ArgumentParser) -> None:
         help="how often the loop at a source line runs, where the code does not say; may be repeated",
     )
     group.add_argument(
-        "--l1-hit-rate", metavar="P", type=rate, help="share of accesses that hit L1 (default 0.5)"
+        "--arguments",
+        metavar="KIND[=VALUE],...",
+        type=kernel_arguments,
+        help="of the kernel, in order, such as pointer,int=1024,float: what loops and addresses depend on",
     )
     group.add_argument(
-        "--l2-hit-rate", metavar="P", type=rate, help="share of the rest that hit L2 (default 0.5)"
+        "--dynamic-shared", metavar="BYTES", type=natural, help="dynamic shared memory of a block (default 0)"
+    )
+    group.add_argument(
+        "--hit-rate",
+        metavar="L1[,L2]",
+        type=hit_rates,
+        help="share of accesses that hit L1, and of the rest that hit L2 (default 0.5,0.5)",
     )
     group.add_argument(
         "--sms", metavar="N", type=natural, help="SMs of the GPU (default: of the architecture's)"
@@ -89,6 +100,35 @@ def rate(text: str) -> float:
     if not 0 <= value <= 1:
         raise argparse.ArgumentTypeError(f"'{text}' is not a number between 0 and 1")
     return value
+
+
+def hit_rates(text: str) -> tuple[float, float | None]:
+    """``L1`` or ``L1,L2``."""
+    first, comma, second = text.partition(",")
+    return rate(first), rate(second) if comma else None
+
+
+def kernel_arguments(text: str) -> tuple[StatedArgument, ...]:
+    """``KIND[=VALUE]`` with commas."""
+    found = []
+    for part in text.split(","):
+        kind, equals, value = part.strip().partition("=")
+        if kind not in ARGUMENT_KINDS:
+            kinds = ", ".join(ARGUMENT_KINDS)
+            raise argparse.ArgumentTypeError(f"'{part}' is none of {kinds}, alone or with =VALUE")
+        try:
+            number = _number(value) if equals else None
+            found.append(stated_argument(kind, number, f"'{part}'"))
+        except (ValueError, SettingsError) as error:
+            raise argparse.ArgumentTypeError(str(error)) from error
+    return tuple(found)
+
+
+def _number(text: str) -> float:
+    try:
+        return int(text, 0)
+    except ValueError:
+        return float(text)
 
 
 def pattern(text: str) -> re.Pattern[str]:

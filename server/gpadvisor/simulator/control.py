@@ -10,10 +10,10 @@ from functools import partial
 from typing import Final
 
 from gpadvisor.model.ids import INSTRUCTION_BYTES, BlockId
-from gpadvisor.model.instruction import Instruction, OpcodeClass
+from gpadvisor.model.instruction import Instruction, MemorySpace, OpcodeClass, register_file
 from gpadvisor.model.program import Function, FunctionKind, LineEntry, Loop, Program
 from gpadvisor.simulator.configuration import SimulationConfig
-from gpadvisor.simulator.unrolling import Passes, guards, parts, passes
+from gpadvisor.simulator.unrolling import PREDICATES, Passes, guards, parts, passes
 
 _WAIT_LOOP: Final = 16
 """A loop no longer than this around something that waits is one that waits, not one that works."""
@@ -119,11 +119,11 @@ class _Rules:
     def exit(self, index: int) -> Decision:
         """Of a conditional EXIT."""
         given = self._config.branch_taken_at.get(int(self._function.instructions[index].pc))
-        if given is None and index in self._guards:
-            return self._guard(index)
         for number in self._function.enclosing_loops(index) if given is None else ():
             if self._counted.get(number) == index:
                 return self._loop_branch(index, self._function.loops[number], 0.0)
+        if given is None and index in self._guards:
+            return self._guard(index)
         if given is None and _is_rare(self._function, index + 1):
             return Decision(Rule.CHANCE, 1.0, 0, _RARE, _where(self._function, index))
         taken = given or 0.0
@@ -226,16 +226,20 @@ def _only_waits(code: Sequence[Instruction]) -> bool:
         return False
     if any(one.info.opclass in _WAITING for one in code):
         return True
-    working = [one for one in code if one.info.opclass in _WORKING]
-    if not working:
-        return any(one.opcode == "YIELD" for one in code) and any(one.opcode == "VOTE" for one in code)
+    working = [
+        one for one in code if one.info.opclass in _WORKING and one.info.space is not MemorySpace.CONSTANT
+    ]
     defined = {register for one in code for register in one.defs}
+    moving = {register for one in code if defined & {*one.uses} for register in one.defs}
+    if not working:
+        votes = any(one.info.opclass is OpcodeClass.VOTE for one in code)
+        return votes and all(register_file(one) in PREDICATES for one in moving)
     return len(working) == 1 and (
         "CAS" in working[0].modifiers
         or (
             working[0].info.opclass is OpcodeClass.LOAD
             and "STRONG" in working[0].modifiers
-            and not defined & set(working[0].uses)
+            and not moving & {*working[0].uses}
         )
     )
 

@@ -25,6 +25,7 @@ from gpadvisor.simulator.resources import Access, Unit, Use, use_of
 from gpadvisor.simulator.semantics import TRUE, Meaning, branch_predicate, is_uniform
 from gpadvisor.simulator.slices import Relevance, relevance
 from gpadvisor.simulator.timing import Timing
+from gpadvisor.simulator.unrolling import lines_of_loops
 
 
 class Flow(IntEnum):
@@ -152,6 +153,8 @@ def lower(
     lowering = _Lowering(functions, followed, config)
     if pointers:
         lowering.note(f"{len(pointers) // 2} parameters are pointers, aligned as allocations are")
+    for line in sorted(set(config.loop_trips) - {line for one in functions for line in lines_of_loops(one)}):
+        lowering.note(f"line {line}, for which iterations are told, has no loop in the machine code")
     for function in functions:
         first = function.start // INSTRUCTION_BYTES
         like_branches = jumps(function)

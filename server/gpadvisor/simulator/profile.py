@@ -50,6 +50,8 @@ _ACCESSING: Final = frozenset(
 )
 _SHOWN_ASSUMPTIONS: Final = 40
 _SECTOR_BYTES: Final = 32
+_MOST_COUNTED: Final = 2.0**63
+"""The largest grids run more instructions than a column of counts holds."""
 _TURNS: Final = 100_000
 """Of the inner loop between two looks at the world, some tens of milliseconds."""
 _PIPE_METRICS: Final = {
@@ -342,7 +344,7 @@ class _Outcome:
     def _scaled(self, phases: NDArray[np.generic]) -> NDArray[np.float64]:
         """Counts of the whole grid from those of one SM."""
         one = phases[0].astype(np.float64) * (1 + self.share.repeats) + phases[1]
-        return np.asarray(one * (self.config.blocks / self.share.total))
+        return np.asarray(np.minimum(one * (self.config.blocks / self.share.total), _MOST_COUNTED))
 
     def _counts(self) -> PcCounts:
         warps, threads = self._scaled(self.results.executed), self._scaled(self.results.threads)
@@ -505,6 +507,8 @@ class _Outcome:
             f"global accesses hit L1 with {config.l1_hit_rate:.0%}, L2 with {config.l2_hit_rate:.0%}; "
             f"local ones hit L1 with {config.local_hit_rate:.0%}"
         )
+        if self._lacks_shared():
+            found.append("no size is stated for the dynamic shared memory that the code uses")
         guessed = self._guessed_addresses()
         if guessed:
             found.append(f"neighbouring lanes access neighbouring words {guessed}")
@@ -521,6 +525,12 @@ class _Outcome:
         if deep:
             found.append(f"{deep} calls deeper than {state.CALLS} inside one another returned at once")
         return tuple(dict.fromkeys(found))
+
+    def _lacks_shared(self) -> bool:
+        return not (self.share.static_shared or self.config.dynamic_shared_bytes) and any(
+            one.info.space is MemorySpace.SHARED and one.info.opclass in _ACCESSING
+            for one in self.lowered.instructions.values()
+        )
 
     def _guessed_addresses(self) -> str:
         executed = self.results.executed.sum(axis=0)

@@ -23,7 +23,7 @@ _WORK: Final = frozenset(
 )
 """What a copy of a loop's body repeats; integer code for addresses is shared among copies."""
 _ADDITIONS: Final = frozenset({"IADD3", "IADD", "UIADD3", "UIADD", "VIADD"})
-_PREDICATES: Final = frozenset({RegisterFile.PREDICATE, RegisterFile.UNIFORM_PREDICATE})
+PREDICATES: Final = frozenset({RegisterFile.PREDICATE, RegisterFile.UNIFORM_PREDICATE})
 _HOPS: Final = 16
 """Blocks between a branch and the loop that it guards."""
 _MOST: Final = 2 / 3
@@ -229,6 +229,11 @@ def _ends(function: Function, loop: Loop) -> bool:
     )
 
 
+def lines_of_loops(function: Function) -> set[int]:
+    """Source lines by which a function's loops are told."""
+    return {line for loop in function.loops for line in _lines(function, loop)}
+
+
 def _latch(function: Function, loop: Loop) -> int:
     """The last instruction that jumps back to the header."""
     return max(
@@ -297,7 +302,7 @@ def _repeats(function: Function, loop: Loop, work: Counter[Place]) -> int:
 def _step(function: Function, loop: Loop) -> int | None:
     """The constant that the register behind the loop's condition grows by; None where none is seen."""
     latch = _latch(function, loop)
-    wanted = {one for one in function.instructions[latch].uses if register_file(one) in _PREDICATES}
+    wanted = {one for one in function.instructions[latch].uses if register_file(one) in PREDICATES}
     inside = [
         function.instructions[index]
         for block in sorted(loop.blocks)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -15,7 +16,15 @@ Dimensions: TypeAlias = tuple[int, int, int]
 ArgumentValue: TypeAlias = int | float | None
 """One scalar argument; None where it is a pointer or not known."""
 
-ARGUMENT_KINDS: Final = ("pointer", "int", "long", "float", "double")
+_VALUES: Final[Mapping[str, tuple[float, float]]] = {
+    "pointer": (0, (1 << 64) - 1),
+    "int": (-(1 << 31), (1 << 32) - 1),
+    "long": (-(1 << 63), (1 << 64) - 1),
+    "float": (-3.4028235e38, 3.4028235e38),
+    "double": (-math.inf, math.inf),
+}
+"""The least and the most of each kind of argument; whole ones are signed or not."""
+ARGUMENT_KINDS: Final = tuple(_VALUES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,15 +135,26 @@ def _argument(value: object, where: str) -> StatedArgument:
     kind, given = value, None
     if isinstance(value, dict) and len(value) == 1:
         ((kind, given),) = value.items()
-    if (
-        kind not in ARGUMENT_KINDS
-        or isinstance(given, bool)
-        or not isinstance(given, (int, float, type(None)))
-    ):
+    return stated_argument(kind, given, where)
+
+
+def stated_argument(kind: object, value: object, where: str) -> StatedArgument:
+    """A checked argument; ``where`` begins the message.
+
+    Raises:
+        SettingsError: no such kind, or a value that it does not hold.
+    """
+    if kind not in ARGUMENT_KINDS:
         raise SettingsError(
             f"{where} has an entry that is neither of {', '.join(ARGUMENT_KINDS)} nor {{int = 1}}"
         )
-    return StatedArgument(str(kind), given)
+    if value is None:
+        return StatedArgument(str(kind))
+    least, most = _VALUES[str(kind)]
+    types = int if isinstance(most, int) else (int, float)
+    if isinstance(value, bool) or not isinstance(value, types) or not least <= value <= most:
+        raise SettingsError(f"{where}: {value!r} is no value of kind {kind}")
+    return StatedArgument(str(kind), value)
 
 
 _CHECKS: Final = {

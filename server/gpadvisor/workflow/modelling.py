@@ -153,5 +153,4 @@ def stated_arguments(stated: StatedLaunch) -> list[Argument]:
 
 def _argument(stated: StatedArgument) -> Argument:
     kind = {"int": "integer", "long": "integer", "double": "float"}.get(stated.kind, stated.kind)
-    value = None if stated.value is None else float(stated.value)
-    return Argument(kind=kind, size=_SIZES[stated.kind], value=value)  # type: ignore[arg-type] # one of the three kinds
+    return Argument(kind=kind, size=_SIZES[stated.kind], value=stated.value)  # type: ignore[arg-type] # one of the three kinds
