@@ -44,6 +44,36 @@ class Pair:
         return before[0] / after[2], before[2] / after[0]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """The speedup of one pair on a GPU, and by its quartiles."""
+
+    gpu: str
+    speedup: float
+    low: float
+    high: float
+
+
+def measured_speedups(folder: Path = FOLDER) -> Mapping[tuple[str, str], Measured]:
+    """Of every pair that was timed, by kernel and architecture; those of a further GPU in a folder each."""
+    found: dict[tuple[str, str], Measured] = {}
+    for place in (folder, *sorted(entry for entry in folder.glob("*") if entry.is_dir())):
+        captures = Captures(place)
+        gpu = captures.gpu
+        for pair in captures.pairs() if gpu is not None else ():
+            low, high = pair.spread
+            found[pair.kernel, gpu.arch] = Measured(gpu=gpu.name, speedup=pair.speedup, low=low, high=high)
+    return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gpu:
+    """What a capture was taken on."""
+
+    name: str
+    arch: str  # "sm_90"
+
+
 class Captures:
     """The members of all archives of a folder, by their path."""
 
@@ -64,6 +94,16 @@ class Captures:
         """What the numbers were taken with."""
         found: dict[str, str] = json.loads(self._files.get("environment.json", b"{}"))
         return found
+
+    @property
+    def gpu(self) -> Gpu | None:
+        """What the timed programs say that they ran on; None where none was timed."""
+        for name, data in self._files.items():
+            for line in data.splitlines() if name.endswith("/times.jsonl") else ():
+                row = json.loads(line)
+                if "capability" in row:
+                    return Gpu(name=row["device"], arch=f"sm_{row['capability'].replace('.', '')}")
+        return None
 
     def failures(self) -> Mapping[str, str]:
         """Steps that came to nothing, with the reason."""

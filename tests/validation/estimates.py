@@ -5,6 +5,7 @@ Run as ``python -m tests.validation.estimates [--arch sm_80 ...]``. For each pai
 range of the planted optimizer comes from the modelled profile of *before* (of the first seed alone, as a user
 has it); the speedup is cycles of *before* over cycles of *after*, the geometric mean over the seeds.
 Finished pairs are kept under ``build/validation``, so that a run which was stopped goes on where it was.
+Where archives of the capture kit lie in ``fixtures/captures``, what a GPU made of the cure stands beside it.
 """
 
 from __future__ import annotations
@@ -13,14 +14,16 @@ import argparse
 import math
 import statistics
 import sys
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from functools import partial
+from types import MappingProxyType
 from typing import Any, Final
 
 from tests.kernels import KERNELS, Kernel, Which, compile_kernel
 from tests.simulations import fixture_config, program_of
 from tests.validation.blame import HELD_BACK, TUNING, Setting, split
+from tests.validation.captures import Measured, measured_speedups
 from tests.validation.finished import finished
 
 from gpadvisor import machine
@@ -55,6 +58,7 @@ class Pair:
     high: float
     paper: float
     reason: str  # of the estimate or of the rejection
+    measured: float | None = None  # on a GPU of this architecture
 
     @property
     def inside(self) -> bool:
@@ -149,14 +153,21 @@ def pair_of(name: str, arch: str, setting: Setting, seeds: int = SEEDS) -> Pair:
     )
 
 
-def pairs(names: Sequence[str], archs: Sequence[str], setting: Setting) -> list[Pair]:
+def pairs(
+    names: Sequence[str],
+    archs: Sequence[str],
+    setting: Setting,
+    measured: Mapping[tuple[str, str], Measured] = MappingProxyType({}),
+) -> list[Pair]:
     """All pairs, with a line of progress for each."""
     wanted = [(name, arch) for name in names for arch in archs if arch in KERNELS[name].architectures]
     found = []
     for at, (name, arch) in enumerate(wanted, 1):
         sys.stderr.write(f"estimates: {at} of {len(wanted)}, {name} for {arch}\n")
         make: Callable[[], dict[str, Any]] = partial(_row, name, arch, setting)
-        found.append(Pair(**finished("estimate", (name, arch, asdict(setting), SEEDS), name, make)))
+        row = Pair(**finished("estimate", (name, arch, asdict(setting), SEEDS), name, make))
+        on_gpu = measured.get((name, arch))
+        found.append(row if on_gpu is None else replace(row, measured=on_gpu.speedup))
     return found
 
 
@@ -214,7 +225,8 @@ def _table(rows: Sequence[Pair]) -> list[str]:
     heads = (
         f"{'low':>6} {'expect':>6} {'high':>6} {'paper':>6} {'simulated':>9} {'of seeds':>11} {'error':>7}"
     )
-    lines = [f"{'kernel':18} {'for':6} {'rule':7} {heads}"]
+    on_gpu = any(row.measured is not None for row in rows)
+    lines = [f"{'kernel':18} {'for':6} {'rule':7} {heads}{'   measured' if on_gpu else ''}"]
     for row in sorted(rows, key=lambda row: (row.code, row.name, row.arch)):
         promised = (
             f"{row.low:6.2f} {row.expected:6.2f} {row.high:6.2f} {row.paper:6.2f}"
@@ -224,9 +236,35 @@ def _table(rows: Sequence[Pair]) -> list[str]:
         lines.append(
             f"{row.name:18} {row.arch:6} {row.code:7} {promised} {row.achieved:8.2f}x "
             f"{row.least:5.2f}-{row.most:<5.2f} {row.expected / row.achieved - 1:+7.1%}"
-            f"{'' if row.inside else '  outside'}"
+            f"{_on_gpu(row) if on_gpu else ''}{'' if row.inside else '  outside'}"
         )
     return lines
+
+
+def _on_gpu(row: Pair) -> str:
+    return f"{'':>11}" if row.measured is None else f" {row.measured:9.2f}x"
+
+
+def _measured(rows: Sequence[Pair]) -> list[str]:
+    """The same figures against a GPU, over the pairs that were timed on one."""
+    timed = [replace(row, achieved=row.measured) for row in rows if row.measured is not None]
+    if not timed:
+        return []
+    one = figures(timed)
+    near = statistics.fmean(
+        abs(math.log(row.achieved / row.measured)) for row in rows if row.measured is not None
+    )
+    return [
+        "",
+        "Against what was measured on a GPU:",
+        f"{'pairs':44} {one.pairs:8}",
+        f"{'geometric mean measured':44} {one.achieved:7.2f}x",
+        f"{'geometric mean estimated':44} {one.estimated:7.2f}x",
+        f"{'mean error per row':44} {one.error:8.1%}",
+        f"{'inside the range':44} {one.inside:8.1%}",
+        f"{'mean log error of expected':44} {one.log_error:8.3f}",
+        f"{'mean log error of the simulator':44} {near:8.3f}",
+    ]
 
 
 def report(title: str, rows: Sequence[Pair]) -> str:
@@ -235,7 +273,7 @@ def report(title: str, rows: Sequence[Pair]) -> str:
     traps = [row for row in rows if row.trap]
     lines = [f"## {title}", ""]
     if own:
-        lines += [*_table(own), "", *_sums(figures(own))]
+        lines += [*_table(own), "", *_sums(figures(own)), *_measured(own)]
         lines += ["", "Outside their range:"]
         lines += [
             f"  {row.name} {row.arch}: {row.achieved:.2f}x; {row.reason}" for row in own if not row.inside
@@ -276,7 +314,9 @@ def _sums(one: Figures) -> list[str]:
 def main() -> None:
     """Print all tables."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--arch", nargs="+", default=["sm_80", "sm_90"])
+    measured = measured_speedups()
+    usual = dict.fromkeys(["sm_80", "sm_90", *(arch for _, arch in measured)])
+    parser.add_argument("--arch", nargs="+", default=list(usual))
     parser.add_argument("--kernel", nargs="+", default=list(KERNELS))
     options = parser.parse_args()
     building, held = split(list(KERNELS))
@@ -286,7 +326,7 @@ def main() -> None:
         ("pairs held back, settings for building", held, TUNING),
         ("pairs held back, settings held back", held, HELD_BACK),
     ):
-        rows = pairs([name for name in options.kernel if name in group], options.arch, setting)
+        rows = pairs([name for name in options.kernel if name in group], options.arch, setting, measured)
         if rows:
             sys.stdout.write(report(f"{title} ({', '.join(options.arch)})", rows) + "\n")
         everything += rows if setting is TUNING else ()
