@@ -426,7 +426,7 @@ async def test_two_folders_have_their_own_settings(tmp_path: Path) -> None:
     second = make_project(tmp_path / "second", KERNEL, report=report_of(KERNEL))
     async with editor(first, folders=[first, second]) as one:
         answers = {first.as_uri(): {"rules": {"ignore": ["GPA102"]}}, second.as_uri(): {}}
-        one.client.get_configuration = lambda **where: answers[where["scope_uri"]]
+        one.client.get_configuration = lambda **where: answers.get(where["scope_uri"], {})
         one.client.workspace_did_change_configuration(lsp.DidChangeConfigurationParams(settings=None))
         other = Editor.uri.__get__(type("At", (), {"folder": second})())
         one.open(NAME)
