@@ -73,7 +73,7 @@ class Stand:
             env=self.variables(output, truth, **more),
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=250,
             check=False,
         )
         return done, self.truth(truth)

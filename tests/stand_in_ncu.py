@@ -75,14 +75,14 @@ if RECORD:
         record.write(repr(arguments) + "\\n")
 log = open(chosen["log-file"][0], "w", buffering=1)
 counters = "SourceCounters" in chosen.get("section", []) or "pcsamp" in str(chosen.get("metrics"))
+signal.signal(signal.SIGINT, lambda *_: None)
+signal.signal(signal.SIGTERM, lambda *_: None)
 try:
     child = subprocess.Popen(application)
 except OSError:
     log.write("==ERROR== Failed to launch: " + application[0] + "\\n")
     sys.exit(1)
 log.write("==PROF== Connected to process " + str(child.pid) + " (" + application[0] + ")\\n")
-signal.signal(signal.SIGINT, lambda *_: None)
-signal.signal(signal.SIGTERM, lambda *_: None)
 refused = NEEDS_COUNTERS and counters
 if refused:
     log.write("==ERROR== " + NEEDS_COUNTERS + "\\n")

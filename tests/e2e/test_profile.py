@@ -118,7 +118,7 @@ def test_ctrl_c_on_a_terminal_reaches_the_application_and_keeps_the_data(
     application = program(
         tmp_path / "app",
         "def end(*_):\n    print('asked to end', flush=True)\n    sys.exit(3)\n"
-        "signal.signal(signal.SIGINT, end)\nprint('ready', flush=True)\ntime.sleep(60)",
+        "signal.signal(signal.SIGINT, end)\nprint('ready', flush=True)\ntime.sleep(600)",
     )
     ncu = stand_in_ncu(tmp_path / "ncu", report=report)
     pid, terminal = pty.fork()
@@ -130,6 +130,8 @@ def test_ctrl_c_on_a_terminal_reaches_the_application_and_keeps_the_data(
             [*_GPADVISOR, "profile", "--collector", "ncu", "--no-advice", "--", str(application)],
         )
     said = _read_until(terminal, b"ready")
+    while os.tcgetpgrp(terminal) == pid:  # not handed over yet
+        time.sleep(0.01)
     os.write(terminal, b"\x03")
     said += _read_until(terminal, b"samples by")
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0, said.decode()
@@ -140,7 +142,7 @@ def test_ctrl_c_on_a_terminal_reaches_the_application_and_keeps_the_data(
 
 def _read_until(terminal: int, words: bytes) -> bytes:
     said = b""
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 250
     while words not in said and time.monotonic() < deadline:
         if select.select([terminal], [], [], 1.0)[0]:
             try:

@@ -3,6 +3,7 @@
  *
  * FAKE_TRUTH names a file for what was delivered. FAKE_CUPTI lists misbehaviour, separated by commas:
  *   subscribe=N enable=N configure=N attribute=N reasons=N data=N activity=N  that call fails with result N
+ *   stuck         disabling never comes back
  *   late_exclusive  reading samples fails while kernel activity is on
  *   fatal=N       the N-th launch is followed by CUPTI's fatal error
  *   full=N        the N-th read of a context finds the hardware buffer full
@@ -582,6 +583,7 @@ EXPORT CUptiResult CUPTIAPI cuptiPCSamplingEnable(CUpti_PCSamplingEnableParams *
 EXPORT CUptiResult CUPTIAPI cuptiPCSamplingDisable(CUpti_PCSamplingDisableParams *params) {
     CUcontext context = params->ctx;
     if (ended) abort();
+    while (wish("stuck", 0)) pause();
     pthread_mutex_lock(&lock);
     add(&truth->samples, context->unconfirmed);
     context->unconfirmed = 0;
@@ -601,7 +603,7 @@ EXPORT CUptiResult CUPTIAPI cuptiPCSamplingGetData(CUpti_PCSamplingGetDataParams
     if (slow) usleep((useconds_t)slow);
     uint64_t gate = (uint64_t)wish("gate", 0);
     for (int patience = 0; __atomic_load_n(&truth->launches, __ATOMIC_SEQ_CST) < gate; patience++) {
-        if (patience > 20000) abort();
+        if (patience > 200000) abort();
         usleep(1000);
     }
     if (!context->alive || ended) abort(); /* the library must not touch a context that is gone */

@@ -129,7 +129,6 @@ static void end_badly(const char *mode) {
     if (strcmp(mode, "killed") == 0) kill(getpid(), SIGKILL);
     if (strcmp(mode, "_exit") == 0) _exit(5);
     if (strcmp(mode, "interrupted") == 0) kill(getpid(), SIGINT), pause();
-    if (strcmp(mode, "stubborn") == 0) signal(SIGINT, SIG_IGN), signal(SIGTERM, SIG_IGN), puts("ready"), fflush(stdout);
     if (strcmp(mode, "waits") == 0) puts("ready"), fflush(stdout);
     if (strcmp(mode, "waits") == 0 || strcmp(mode, "stubborn") == 0)
         for (;;) pause();
@@ -199,6 +198,7 @@ static void run_for_ever(CUmodule module) {
 
 static void run_one(const char *mode, const char *path) {
     CUcontext context;
+    if (strcmp(mode, "stubborn") == 0) signal(SIGINT, SIG_IGN), signal(SIGTERM, SIG_IGN); /* before its launches */
     CUmodule module = begin(&context, 0);
     CUfunction alpha = function_of(module, "alpha"), beta = function_of(module, "beta");
     launch_some(alpha, count, 100, 128);

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.clocks import leap
 from tests.injection import NATIVE, Stand
 
 from gpadvisor.errors import ProfileError, ToolFailedError, ToolNotFoundError, UsageError
@@ -63,14 +64,6 @@ def test_a_run_that_ends_by_itself(run: Callable[..., Collection], tmp_path: Pat
     assert sorted(entry.name for entry in collection.path.iterdir() if entry.is_dir()) == ["cubins"]
 
 
-def test_heartbeats(run: Callable[..., Collection]) -> None:
-    beats: list[Heartbeat] = []
-    run("slowly", progress=beats.append)
-    assert beats
-    assert not beats[0].stopping
-    assert beats[-1].launches in {0, 30}
-
-
 def test_native_frames_have_functions_and_lines(run: Callable[..., Collection]) -> None:
     if shutil.which("addr2line") is None:
         pytest.skip("no addr2line on PATH")
@@ -98,18 +91,26 @@ def test_options_reach_cupti(run: Callable[..., Collection]) -> None:
     assert len(load_profile(collection.path).kernels) == 30
 
 
-def test_the_time_limit(run: Callable[..., Collection], stand: Stand) -> None:
+def test_the_time_limit(
+    run: Callable[..., Collection], stand: Stand, monkeypatch: pytest.MonkeyPatch
+) -> None:
     beats: list[Heartbeat] = []
-    collection = run("for_ever", timeout_seconds=0.7, progress=beats.append)
+    leap(monkeypatch, lambda: bool(beats) and beats[-1].launches > 30)
+    collection = run("for_ever", timeout_seconds=1000, progress=beats.append)
     assert (collection.ending, collection.status) == (Ending.TIMED_OUT, -signal.SIGINT)
     assert collection.launches > 30
     assert [beat.launches for beat in beats] == sorted(beat.launches for beat in beats)
+    assert not beats[0].stopping
     assert not _alive(stand)
     assert load_profile(collection.path).problems == ()  # SIGINT let it end its file
 
 
-def test_a_stubborn_application_is_killed_in_the_end(run: Callable[..., Collection], stand: Stand) -> None:
-    collection = run("stubborn", timeout_seconds=0.3, grace_seconds=0.2)
+def test_a_stubborn_application_is_killed_in_the_end(
+    run: Callable[..., Collection], stand: Stand, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    beats: list[Heartbeat] = []
+    leap(monkeypatch, lambda: bool(beats) and beats[-1].launches == 30)
+    collection = run("stubborn", timeout_seconds=1000, grace_seconds=0.2, progress=beats.append)
     assert (collection.ending, collection.status) == (Ending.TIMED_OUT, -signal.SIGKILL)
     assert not _alive(stand)
     profile = load_profile(collection.path)
@@ -148,7 +149,8 @@ def test_children_left_behind_are_ended(
 ) -> None:
     monkeypatch.setattr("gpadvisor.profiler.cupti.collecting._STRAGGLER_SECONDS", 0.3)
     assert run("orphan").status == 0
-    assert not _alive(stand)
+    while _alive(stand):  # it was killed, and may take a moment to die
+        time.sleep(0.01)
 
 
 def test_an_error_in_the_callers_code_leaves_nothing_running(
@@ -274,7 +276,7 @@ def test_ctrl_c_at_a_terminal_goes_to_the_application(
     _await_foreground(master, application)
     os.write(master, b"\x03")
     _read_until(master, b"interrupted -2 30")
-    assert process.wait(30) == 0
+    assert process.wait() == 0
 
 
 def test_ctrl_z_stops_both_and_they_go_on_together(
@@ -293,7 +295,7 @@ def test_ctrl_z_stops_both_and_they_go_on_together(
         time.sleep(0.01)
     os.write(master, b"\x03")  # the terminal is the application's again
     _read_until(master, b"interrupted -2 30")
-    assert process.wait(30) == 0
+    assert process.wait() == 0
 
 
 def _await_foreground(master: int, group: int) -> None:

@@ -23,6 +23,7 @@ from typing import Final
 from gpadvisor.errors import ToolNotFoundError
 
 _POLL_SECONDS: Final = 0.05
+_DEATH_SECONDS: Final = 2.0  # of the last of a group that was killed; nobody may be there to reap it
 _FIRMER: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
 _TERMINAL_STOPS: Final = (signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU)
 
@@ -95,6 +96,7 @@ def run_application(
     finally:
         _signal_group(process.pid, signal.SIGKILL)
         process.wait()
+        _await_group(process.pid, _DEATH_SECONDS)
 
 
 class _Run:

@@ -10,11 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests import stand_in_ncu as stand_in
+from tests.clocks import leap
 from tests.stand_in_ncu import stand_in_ncu
 from tests.tools import program
 
 from gpadvisor.errors import ToolFailedError, ToolNotFoundError, UsageError
-from gpadvisor.profiler.application import Ending
+from gpadvisor.profiler.application import Ending, run_application
 from gpadvisor.profiler.ncu.abilities import examine_ncu, find_ncu
 from gpadvisor.profiler.ncu.collect import CounterPermissionError, NcuHeartbeat, collect_by_ncu
 from gpadvisor.profiler.ncu.command_line import command_line, expectation
@@ -93,9 +94,16 @@ def test_a_release_before_the_oldest_is_refused(tmp_path: Path) -> None:
 
 def test_a_collection(tmp_path: Path, report: Path) -> None:
     beats: list[NcuHeartbeat] = []
-    application = program(tmp_path / "app", "time.sleep(1.5)")
+    seen = tmp_path / "seen"
+    application = program(tmp_path / "app", f"while not os.path.exists({str(seen)!r}):\n    time.sleep(0.01)")
+
+    def beat(now: NcuHeartbeat) -> None:
+        beats.append(now)
+        if now.kernel is not None:
+            seen.touch()
+
     ncu = examine_ncu(stand_in_ncu(tmp_path / "ncu", report=report))
-    found = collect_by_ncu([str(application)], tmp_path, NcuOptions(), ncu=ncu, progress=beats.append)
+    found = collect_by_ncu([str(application)], tmp_path, NcuOptions(), ncu=ncu, progress=beat)
     assert found.report.read_bytes() == b"a report"
     assert (found.launches, found.passes) == (2, 9)
     assert found.ending is Ending.EXITED
@@ -150,8 +158,9 @@ def test_a_cancelled_run_keeps_its_report_and_leaves_no_process(tmp_path: Path, 
     pid_file = tmp_path / "pid"
     application = program(
         tmp_path / "app",
-        f"open({str(pid_file)!r}, 'w').write(str(os.getpid()))\n"
-        "signal.signal(signal.SIGINT, lambda *_: sys.exit(0))\ntime.sleep(60)",
+        "signal.signal(signal.SIGINT, lambda *_: sys.exit(0))\n"
+        f"open({str(pid_file)!r} + '.new', 'w').write(str(os.getpid()))\n"
+        f"os.rename({str(pid_file)!r} + '.new', {str(pid_file)!r})\ntime.sleep(600)",
     )
     ncu = examine_ncu(stand_in_ncu(tmp_path / "ncu", report=report))
     found = collect_by_ncu(
@@ -162,15 +171,17 @@ def test_a_cancelled_run_keeps_its_report_and_leaves_no_process(tmp_path: Path, 
     assert not Path(f"/proc/{pid_file.read_text()}").exists()
 
 
-def test_a_time_limit_stops_an_application_that_ignores_everything(tmp_path: Path, report: Path) -> None:
+def test_a_time_limit_stops_an_application_that_ignores_everything(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ready = tmp_path / "ready"
     application = program(
         tmp_path / "app",
         "signal.signal(signal.SIGINT, signal.SIG_IGN)\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
-        "time.sleep(600)",
+        f"open({str(ready)!r}, 'w')\ntime.sleep(600)",
     )
-    from gpadvisor.profiler.application import run_application
-
-    ended = run_application([str(application)], timeout_seconds=0.5, grace_seconds=0.3)
+    leap(monkeypatch, ready.exists)
+    ended = run_application([str(application)], timeout_seconds=1000, grace_seconds=0.3)
     assert ended.ending is Ending.TIMED_OUT
     assert ended.status == -9
 
