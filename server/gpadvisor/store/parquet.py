@@ -34,6 +34,20 @@ def session() -> Iterator[Session]:
         yield Session(connection, Path(folder))
 
 
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """Ctrl-C as what it is: duckdb makes an error of its own of it."""
+    import duckdb  # noqa: PLC0415 a heavy import that reading a report does not need
+
+    try:
+        yield
+    except (duckdb.Error, RuntimeError) as error:
+        text = str(error).rstrip(": \n")
+        if text == "Query interrupted" or text.endswith(KeyboardInterrupt.__name__):
+            raise KeyboardInterrupt from error
+        raise
+
+
 @dataclass(frozen=True, slots=True)
 class Session:
     """A database in memory, and the folder of the files through which it takes and gives Parquet."""
@@ -75,14 +89,15 @@ def encode(engine: Session, name: str, columns: Mapping[str, NDArray[Any]], sche
     """One Parquet file; the same columns and versions give the same bytes."""
     path = engine.path(name)
     rows = len(next(iter(columns.values())))
-    if rows:
-        engine.connection.register("rows_in", {column: columns[column] for column in schema})
     listed = ", ".join(_cast(item, sql_type, empty=not rows) for item, sql_type in schema.items())
     origin = "FROM rows_in" if rows else "WHERE false"
-    engine.connection.execute(
-        f"COPY (SELECT {listed} {origin}) TO '{_quoted(path)}'"
-        " (FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 15)"
-    )
+    with _interruptible():
+        if rows:
+            engine.connection.register("rows_in", {column: columns[column] for column in schema})
+        engine.connection.execute(
+            f"COPY (SELECT {listed} {origin}) TO '{_quoted(path)}'"
+            " (FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 15)"
+        )
     if rows:
         engine.connection.unregister("rows_in")
     return path.read_bytes()
@@ -108,11 +123,16 @@ def decode(engine: Session, name: str, data: bytes, schema: Schema) -> dict[str,
     path.write_bytes(data)
     origin = f"FROM read_parquet('{_quoted(path)}')"
     try:
-        (rows,) = engine.connection.execute(f"SELECT count(*) {origin}").fetchone()
-        if rows > MAX_ROWS:
-            raise ProfileFormatError(f"the snapshot's {path.name} claims {rows} rows, more than {MAX_ROWS}")
-        listed = ", ".join(_cast(item, sql_type, empty=False) for item, sql_type in schema.items())
-        found: dict[str, NDArray[Any]] = engine.connection.execute(f"SELECT {listed} {origin}").fetchnumpy()
+        with _interruptible():
+            (rows,) = engine.connection.execute(f"SELECT count(*) {origin}").fetchone()
+            if rows > MAX_ROWS:
+                raise ProfileFormatError(
+                    f"the snapshot's {path.name} claims {rows} rows, more than {MAX_ROWS}"
+                )
+            listed = ", ".join(_cast(item, sql_type, empty=False) for item, sql_type in schema.items())
+            found: dict[str, NDArray[Any]] = engine.connection.execute(
+                f"SELECT {listed} {origin}"
+            ).fetchnumpy()
     except duckdb.Error as error:
         raise ProfileFormatError(
             f"the snapshot's {path.name} is damaged or no Parquet of a snapshot; import the report again"
