@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from gpadvisor.model.advice import Estimate, KernelAdvice, ScopeKind
 from gpadvisor.model.ids import SourceLocation
+from gpadvisor.model.profile import Evidence
 from gpadvisor.source.line_map import match_in_order, split_lines
 
 
@@ -60,6 +61,8 @@ class KernelComparison:
     after: str
     duration_before_ns: float | None
     duration_after_ns: float | None
+    evidence_before: Evidence
+    evidence_after: Evidence
     samples_before: int
     samples_after: int
     predictions: tuple[Prediction, ...]
@@ -117,6 +120,8 @@ def compare_kernels(
         after=after.name,
         duration_before_ns=before.duration_ns,
         duration_after_ns=after.duration_ns,
+        evidence_before=before.evidence,
+        evidence_after=after.evidence,
         samples_before=before.samples.total,
         samples_after=after.samples.total,
         predictions=tuple(

@@ -93,6 +93,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 def run(arguments: argparse.Namespace) -> int:
     """Print the advice; 1 if a ``--fail-on`` condition is met."""
     request = make_request(arguments)
+    _refuse_unknown_rules([gate.code for gate in arguments.fail_on if gate.code is not None])
     shown = AnswerOptions(
         format=arguments.format,
         width=options.output_width() if arguments.output is None else options.PIPED_WIDTH,
@@ -109,6 +110,15 @@ def run(arguments: argparse.Namespace) -> int:
     for gate in met:
         sys.stderr.write(f"gpadvisor: --fail-on {gate.text} is met\n")
     return 1 if met else 0
+
+
+def _refuse_unknown_rules(codes: list[str]) -> None:
+    """A gate on a rule that does not exist would never close."""
+    if codes:
+        from gpadvisor.workflow.rule_pages import find_rule  # imports every optimizer
+
+        for code in codes:
+            find_rule(code)
 
 
 def make_request(arguments: argparse.Namespace) -> Request:
@@ -157,6 +167,11 @@ def _stated(arguments: argparse.Namespace) -> StatedLaunch:
 
 
 def _gate(text: str) -> Gate:
-    if re.fullmatch(r"GPA\d{3}", text):
-        return Gate(text=text, code=text, speedup=None)
-    return Gate(text=text, code=None, speedup=options.factor(text))
+    if re.fullmatch(r"GPA\d{3}", text, re.IGNORECASE):
+        return Gate(text=text, code=text.upper(), speedup=None)
+    try:
+        return Gate(text=text, code=None, speedup=options.factor(text))
+    except argparse.ArgumentTypeError as error:
+        raise argparse.ArgumentTypeError(
+            f"'{text}' is neither a rule's code such as GPA102 nor a speedup such as 1.5"
+        ) from error

@@ -264,10 +264,12 @@ def measured_bound(profile: KernelProfile, relieves: Sequence[Relief], what: str
     if now.load * 100 < BUSY_PERCENT or after.load >= now.load:
         return None
     expected = now.load / after.load
+    limit = f"{now.unit.name} is at {now.unit.percent:.0f} % of its peak ({now.unit.metric})"
+    best = _busiest_after(measured, relieves, best=True)
+    same = best is not None and best.unit is now.unit  # it is still the limit, and top says so
     return MeasuredBound(
         low=1.0,
         expected=expected,
         high=max(expected, top.speedup),
-        reason=f"{what}; {now.unit.name} is at {now.unit.percent:.0f} % of its peak ({now.unit.metric}), "
-        f"then {top.reason}",
+        reason=f"{what}; {top.reason}" if same else f"{what}; {limit}, then {top.reason}",
     )

@@ -69,7 +69,7 @@ def parallel(context: KernelContext, match: Match) -> Estimate:
     terms = _terms(target, target.issue_ratio)
     paper = max(1.0, terms.speedup)
     result = _range(context, match, target, terms.speedup)
-    apply_measured_bound(result, match)
+    apply_measured_bound(result, context, match)
     _bound_by_spread(result, context, target)
     _share_between_configurations(result, context)
     _apply_caps(result, context, match, target)

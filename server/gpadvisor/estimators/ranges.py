@@ -104,7 +104,7 @@ def sampled_range(
     )
     _say_removed(result, match, total, removable(factor.expected))
     _say_chance(result, total, removable(factor.expected))
-    apply_measured_bound(result, match)
+    apply_measured_bound(result, context, match)
     apply_caps(result, context, match, relieves)
     if match.measured_bound is None:
         allow_for_model(result, context, gain=MODELLED_GAIN)
@@ -146,14 +146,15 @@ def _say_chance(result: Range, total: int, removed: float) -> None:
         )
 
 
-def apply_measured_bound(result: Range, match: Match) -> None:
-    """Replace the expected value and the high end by what counters measured."""
+def apply_measured_bound(result: Range, context: KernelContext, match: Match) -> None:
+    """Replace the expected value and the high end by what counters measured, or the model in their place."""
     bound = match.measured_bound
     if bound is None:
         return
     result.low = min(result.low, bound.low)
     result.expected, result.high = bound.expected, bound.high
-    result.reasons.append(f"measured: {bound.reason}")
+    source = "modelled" if context.evidence is Evidence.MODELLED else "measured"
+    result.reasons.append(f"{source}: {bound.reason}")
 
 
 def apply_caps(result: Range, context: KernelContext, match: Match, relieves: Sequence[Relief] = ()) -> None:

@@ -8,6 +8,7 @@ from dataclasses import asdict
 
 from gpadvisor.advice.compare import Comparison, KernelComparison, LineChange
 from gpadvisor.model.ids import SourceLocation
+from gpadvisor.model.profile import Evidence
 from gpadvisor.report.names import short_name
 from gpadvisor.report.tables import Column, Overflow, format_table
 from gpadvisor.report.words import cleaned
@@ -27,6 +28,8 @@ def render_comparison_json(comparison: Comparison) -> str:
     value = asdict(comparison)
     for shown, kernel in zip(value["kernels"], comparison.kernels, strict=True):
         shown["achieved"] = kernel.achieved
+        shown["evidence_before"] = kernel.evidence_before.value
+        shown["evidence_after"] = kernel.evidence_after.value
         for entry, prediction in zip(shown["predictions"], kernel.predictions, strict=True):
             entry["verdict"] = prediction.verdict
         for entry, line in zip(shown["lines"], kernel.lines, strict=True):
@@ -48,11 +51,20 @@ def _times(kernel: KernelComparison) -> str:
     samples = f"{kernel.samples_before:,} -> {kernel.samples_after:,} samples"
     if kernel.achieved is None:
         return f"no duration in one of the runs; {samples}"
-    word = "slower" if kernel.achieved < 1 else "faster"
+    factor = f"{kernel.achieved:.2f}"
+    word = "as fast" if float(factor) == 1 else "slower" if kernel.achieved < 1 else "faster"
     return (
         f"{_duration(kernel.duration_before_ns)} -> {_duration(kernel.duration_after_ns)}: "
-        f"{kernel.achieved:.2f}x ({word}, measured); {samples}"
+        f"{factor}x ({word}, {_clock(kernel)}); {samples}"
     )
+
+
+def _clock(kernel: KernelComparison) -> str:
+    """Whose times they are."""
+    before, after = (one is Evidence.MODELLED for one in (kernel.evidence_before, kernel.evidence_after))
+    if before != after:
+        return "a modelled time beside a measured one, which says little"
+    return "both modelled" if before else "measured"
 
 
 def _predictions(kernel: KernelComparison, width: int) -> list[str]:
@@ -103,7 +115,7 @@ def _lines(kernel: KernelComparison, rows: int | None, width: int) -> list[str]:
 
 def _line_cells(line: LineChange) -> tuple[str, ...]:
     change = line.change_ns
-    sign = "" if change is None else ("+" if change > 0 else "-")
+    sign = "+" if change and change > 0 else "-" if change else ""
     return (
         _duration(line.time_before_ns) if line.before else "",
         _duration(line.time_after_ns) if line.after else "",

@@ -19,6 +19,7 @@ from typing import Any, Final
 from gpadvisor import __version__
 from gpadvisor.errors import ProfileError, ProfileFormatError
 from gpadvisor.model.profile import Profile
+from gpadvisor.store.formats import ProfileKind, kind_of
 from gpadvisor.store.parts import Document, Parts, digest_of, put_together, take_apart
 from gpadvisor.store.redaction import redacted
 from gpadvisor.store.tables import SCHEMAS, decode_tables, encode_tables
@@ -143,7 +144,12 @@ def export_snapshot(path: Path, directory: Path) -> tuple[Path, ...]:
     """Unpack a snapshot into a new or empty directory; return the files written."""
     from gpadvisor.store.load import read_bytes  # noqa: PLC0415 load imports this module
 
-    members = _members(read_bytes(path))
+    data = read_bytes(path)
+    if kind_of(data) is ProfileKind.NCU:
+        raise ProfileFormatError(
+            f"{path} is a report, not a snapshot; 'gpadvisor import {path.name}' makes one of it"
+        )
+    members = _members(data)
     written: list[Path] = []
     existed = directory.exists()
     try:

@@ -17,8 +17,8 @@ def all_rules() -> tuple[Optimizer, ...]:
     return tuple(sorted(OPTIMIZERS, key=lambda rule: rule.code))
 
 
-def rule_page(name: str) -> str:
-    """The page of a rule, Markdown.
+def find_rule(name: str) -> Optimizer:
+    """The rule of a code or a name.
 
     Raises:
         UsageError: no rule has that code or name.
@@ -27,8 +27,18 @@ def rule_page(name: str) -> str:
     rule = by_name.get(name.lower().replace("_", "-"))
     if rule is None:
         close = difflib.get_close_matches(name.lower(), by_name, n=1)
-        hint = f"; did you mean {by_name[close[0]].code} ({by_name[close[0]].slug})?" if close else ""
-        raise UsageError(f"no rule is called '{name}'{hint} 'gpadvisor rules' lists them all")
+        hint = f"did you mean {by_name[close[0]].code} ({by_name[close[0]].slug})? " if close else ""
+        raise UsageError(f"no rule is called '{name}'; {hint}'gpadvisor rules' lists them all")
+    return rule
+
+
+def rule_page(name: str) -> str:
+    """The page of a rule, Markdown.
+
+    Raises:
+        UsageError: no rule has that code or name.
+    """
+    rule = find_rule(name)
     return f"# {rule.code} {rule.name}\n\n{inspect.cleandoc(rule.document)}\n"
 
 
