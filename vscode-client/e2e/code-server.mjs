@@ -63,6 +63,15 @@ async function listening(origin, server) {
   throw new Error("code-server did not start");
 }
 
+/** Types into the list that is opening; once the entry with a text is the one that is chosen, takes it. */
+export async function pickFirst(page, words, text, before = () => undefined) {
+  await page.locator(".quick-input-widget input:focus").waitFor(WAIT);
+  await page.keyboard.type(words);
+  await page.locator(".quick-input-list .monaco-list-row.focused", { hasText: text }).first().waitFor(WAIT);
+  await before();
+  await page.keyboard.press("Enter");
+}
+
 /**
  * Runs `body` with a fresh VS Code: { page, workspace, open, remote, palette, shot, root }.
  * options: name (of the run), workspace (folder that is copied), file (a .code-workspace in it, opened in its place),
@@ -157,9 +166,7 @@ export async function withCodeServer(options, body) {
       page.goto(`${origin}/?${new URLSearchParams({ ...opened, payload: JSON.stringify(payload) })}`);
     const palette = async (command) => {
       await page.keyboard.press("F1");
-      await page.keyboard.type(command);
-      await page.locator(".quick-input-list .monaco-list-row", { hasText: command }).first().waitFor(WAIT);
-      await page.keyboard.press("Enter");
+      await pickFirst(page, command, command);
     };
     await body({ page, workspace, open, remote, palette, shot, root });
     assert.deepEqual([...outside], [], "only the loopback address may be asked");

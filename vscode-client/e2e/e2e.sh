@@ -23,4 +23,6 @@ done <<<"$found"
 make --no-print-directory client-modules
 vscode-client/package.sh "$PYTHON"
 export VSIX=$PWD/vscode-client/dist/gpadvisor.vsix
+WHEELS=$(vscode-client/e2e/wheels.sh "$PYTHON")
+export WHEELS
 exec node vscode-client/e2e/run.mjs "$@"

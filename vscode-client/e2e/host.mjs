@@ -8,7 +8,7 @@ import { withCodeServer } from "./code-server.mjs";
 
 const HERE = path.dirname(fileURLToPath(import.meta.url));
 const [HOST, PYTHON_EXTENSION] = ["host", "python-extension"].map((name) => path.join(HERE, name));
-const LIMIT_MILLISECONDS = 420_000;
+const LIMIT_MILLISECONDS = 900_000;
 
 export async function hostTests(workspace) {
   // Without this option a built VS Code silently ignores the two paths of the payload.

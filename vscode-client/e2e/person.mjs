@@ -2,7 +2,7 @@
 // What a person sees and does: looks, hovers, takes the quick fix, saves. Short: class names are VS Code's own.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
-import { WAIT, withCodeServer } from "./code-server.mjs";
+import { pickFirst, WAIT, withCodeServer } from "./code-server.mjs";
 
 export async function person(workspace) {
   await withCodeServer({ name: "person", workspace }, async (driven) => {
@@ -21,7 +21,9 @@ export async function person(workspace) {
     await shot("advice");
 
     await line("along_x =").first().hover({ position: { x: 541, y: 9 } }); // on the literal
-    await page.locator(".monaco-hover", { hasText: "GPA102" }).first().waitFor(WAIT);
+    const hover = page.locator(".monaco-hover", { hasText: "Warp Balance: " }).first();
+    await hover.waitFor(WAIT);
+    assert.match(await hover.textContent(), /^Strength Reduction: .*Warp Balance: /s, "the best advice first");
     await shot("hover");
     await page.keyboard.press("Escape");
 
@@ -52,19 +54,15 @@ export async function person(workspace) {
 /** The pick list of a file whose lines two instantiations share, one of them launched twice; all by keyboard. */
 async function pickKernels({ page, palette, shot }) {
   await page.keyboard.press("Control+p");
-  await page.keyboard.type("gather.cu");
-  await page.locator(".quick-input-list .monaco-list-row", { hasText: "gather.cu" }).first().waitFor(WAIT);
-  await page.keyboard.press("Enter");
+  await pickFirst(page, "gather.cu", "gather.cu");
   const editor = page.locator(".monaco-editor[data-uri$='gather.cu']");
   const lens = (text) => editor.locator(".codelens-decoration a", { hasText: text }).first().waitFor(WAIT);
   const pick = async (words, row) => {
     await palette("GPAdvisor: Select Kernel");
     await page.locator(".quick-input-title", { hasText: "Kernel that colours this file" }).waitFor(WAIT);
-    await page.keyboard.type(words);
-    await page.locator(".quick-input-list .monaco-list-row", { hasText: row }).first().waitFor(WAIT);
-    await shot("pick");
-    await page.keyboard.press("Enter");
+    await pickFirst(page, words, row, () => shot("pick"));
   };
+  await palette("Notifications: Clear All Notifications");
   await lens(/gather<1>.*GPU.time/);
   await pick("gather<4>", "gather<4>");
   await lens(/showing.gather<4>/);

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes the workspaces that the end-to-end tests open: sources, reports of them, converted advice.
 
-``main`` is opened by itself; ``both.code-workspace`` has ``second`` beside it, for another device, with settings
-of its own and a profile command: gpadvisor with a stand-in for Nsight Compute that leaves a report of the better
-kernel.
+``main`` is opened by itself; ``both.code-workspace`` has ``second`` beside it, for another device, with
+settings of its own and a profile command: gpadvisor with a stand-in for Nsight Compute that leaves a report
+of the better kernel.
 """
 
 from __future__ import annotations

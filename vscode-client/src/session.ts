@@ -8,6 +8,7 @@ import { RestartBudget } from "./decide/crashes";
 import type { Candidate } from "./decide/environment";
 import type { EnvironmentFinder } from "./environment";
 import { FixCommands } from "./fixCommands";
+import { spacedHints } from "./hintSpacing";
 import type { Logs } from "./logs";
 import { StatusMessage } from "./messages";
 import type { StatusItem } from "./statusItem";
@@ -114,7 +115,10 @@ export class Session implements vscode.Disposable {
       "gpadvisor",
       "GPAdvisor",
       run,
-      clientOptions(this.context, this.logs, () => this.#closed(budget), this.#fixes.middleware),
+      clientOptions(this.context, this.logs, () => this.#closed(budget), {
+        ...this.#fixes.middleware,
+        provideInlayHints: spacedHints,
+      }),
     );
     client.registerFeature(new Extensions());
     client.onDidChangeState(({ newState }) => { this.#changed(client, newState); });

@@ -97,7 +97,7 @@ function whyInstall(usable: readonly Probed[], own: Probed | undefined, bundled:
       return `gpadvisor ${probe.gpadvisor} in ${candidate.command[0]} is older than ${bundled}`;
     }
   }
-  return "gpadvisor is not installed in a Python that was found";
+  return "no Python that was found has gpadvisor";
 }
 
 /** Pythons that can make an environment, in the order to use them. */

@@ -1,0 +1,22 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Prints a folder with the wheels that the packaged wheel needs, in the cache folder; the network is asked only where
+# the declared versions or the Python are new. First word: the Python.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+cache=${GPADVISOR_E2E_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/gpadvisor-e2e}
+key=$( (cat ../pyproject.toml bundled/constraints.txt && "$1" -c 'import sys; print(sys.version_info[:2])') | cksum | cut -d' ' -f1)
+folder=$cache/wheels-$key
+if [[ ! -d "$folder" ]]; then
+    echo "e2e: downloading the wheels that the extension's environment is made of" >&2
+    mkdir -p "$cache"
+    made=$(mktemp -d "$cache/wheels.XXXXXX")
+    trap 'rm -rf "$made"' EXIT
+    wheels=(bundled/*.whl)
+    "$1" -m pip download --disable-pip-version-check --no-input --quiet --only-binary :all: \
+        -d "$made" -c bundled/constraints.txt "${wheels[0]}[compile]" >&2
+    rm "$made"/gpadvisor-*.whl # the extension brings it
+    rm -rf "$cache"/wheels-*
+    mv "$made" "$folder"
+fi
+echo "$folder"
