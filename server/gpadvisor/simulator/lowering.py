@@ -152,7 +152,7 @@ def lower(
     followed = relevance(functions, constants.get, addresses=True)
     lowering = _Lowering(functions, followed, config)
     if pointers:
-        lowering.note(f"{len(pointers) // 2} parameters are pointers, aligned as allocations are")
+        lowering.note(f"pointers among the parameters ({len(pointers) // 2}) are aligned as allocations are")
     for line in sorted(set(config.loop_trips) - {line for one in functions for line in lines_of_loops(one)}):
         lowering.note(f"line {line}, for which iterations are told, has no loop in the machine code")
     for function in functions:

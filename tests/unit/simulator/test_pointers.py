@@ -37,7 +37,7 @@ def test_sectors_need_no_arguments(arch: str) -> None:
     stated = argument_words([Argument("pointer", 8), Argument("pointer", 8), Argument("integer", 4, 5)])
     told, found = run_text(_SCATTERED, stated, arch), run_text(_SCATTERED, None, arch)
     assert pointers(told) == []
-    assert pointers(found) == ["2 parameters are pointers, aligned as allocations are"]
+    assert pointers(found) == ["pointers among the parameters (2) are aligned as allocations are"]
     assert found.profile.pc_metrics[_SECTORS].value.tolist() == [32, 4]
     assert told.profile.pc_metrics[_SECTORS].value.tolist() == [32, 4]
     assert "neighbouring" not in " ".join(found.assumptions)
@@ -47,11 +47,11 @@ def test_sectors_need_no_arguments(arch: str) -> None:
 def test_the_length_of_a_range_does_not_come_from_places_made_up(arch: str) -> None:
     found = run_text(_RANGE, None, arch)
     assert found.cycles is not None
-    assert pointers(found) == ["1 parameters are pointers, aligned as allocations are"]
+    assert pointers(found) == ["pointers among the parameters (1) are aligned as allocations are"]
 
 
 @pytest.mark.parametrize("arch", _ARCHITECTURES)
 def test_numbers_side_by_side_are_no_pointer(arch: str) -> None:
     found = run_text(_OFFSET, None, arch)
-    assert pointers(found) == ["1 parameters are pointers, aligned as allocations are"]
+    assert pointers(found) == ["pointers among the parameters (1) are aligned as allocations are"]
     assert any("16 iterations" in one or "run 16 times" in one for one in found.assumptions)
