@@ -17,6 +17,7 @@ from tests.sampled import sampled_launch
 from tests.stand_in_ncu import stand_in_ncu
 
 from gpadvisor.model.profile import LAUNCHES, Evidence
+from gpadvisor.profiler.cupti.discovery import driver_version
 from gpadvisor.store import load_profile
 
 _LAUNCHES = 10  # of each of the host program's kernels
@@ -85,7 +86,7 @@ def test_advice_on_the_collection_is_advice_on_its_snapshot(stand: Stand, tmp_pa
 def test_an_application_that_is_killed_leaves_a_snapshot(stand: Stand, tmp_path: Path) -> None:
     done = _profile(stand, tmp_path, "--no-advice", way="killed")
     assert done.returncode == 0, done.stderr
-    assert "ended with status -9" in done.stderr
+    assert "was ended by SIGKILL" in done.stderr
     assert load_profile(tmp_path / "profile.gpadvisor").kernels
 
 
@@ -187,3 +188,44 @@ def test_what_picks_nothing_is_one_sentence(
     assert (done.returncode, "Traceback" in done.stderr) == (status, False)
     assert words in " ".join(done.stderr.split())
     assert not (tmp_path / "profile.gpadvisor").exists()
+
+
+def test_an_application_without_cuda_is_one_sentence(stand: Stand, tmp_path: Path) -> None:
+    """With the stand-in's driver, and with none where this machine has none."""
+    for environment, words in (
+        (stand.environment, "the application did not use CUDA"),
+        ({name: value for name, value in stand.environment.items() if name != "LD_LIBRARY_PATH"}, "driver"),
+    ):
+        if words == "driver" and driver_version() is not None:
+            continue
+        done = subprocess.run(
+            [
+                sys.executable,
+                "-m",
+                "gpadvisor",
+                "profile",
+                "--collector",
+                "cupti",
+                "--",
+                "sh",
+                "-c",
+                "exit 5",
+            ],
+            cwd=tmp_path,
+            env={**environment, "GPADVISOR_CACHE": str(tmp_path / "cache")},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 4, done.stderr
+        last = done.stderr.splitlines()[-1]
+        assert words in last
+        assert "the application ended with status 5; gpadvisor doctor" in last
+        assert not (tmp_path / "profile.gpadvisor").exists()
+
+
+def test_a_profiler_that_is_attached_already_is_one_sentence(stand: Stand, tmp_path: Path) -> None:
+    done = _profile(stand, tmp_path, "--collector", "cupti", FAKE_CUPTI="subscribe=39")
+    assert done.returncode == 4
+    assert "nothing was collected: nothing was collected" not in done.stderr
+    assert "another profiler is attached" in done.stderr.splitlines()[-1]

@@ -5,23 +5,26 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
 from gpadvisor.cubin import demangle
-from gpadvisor.errors import ProfileMismatchError, UsageError
+from gpadvisor.errors import ProfileMismatchError, ToolFailedError, UsageError
 from gpadvisor.profiler.application import Ending
-from gpadvisor.profiler.cupti import CollectOptions, SamplingMode, collect, find_cupti
+from gpadvisor.profiler.cupti import Collection, CollectOptions, SamplingMode, collect, find_cupti
+from gpadvisor.profiler.cupti.discovery import driver_version
 from gpadvisor.profiler.cupti.options import Heartbeat
 from gpadvisor.profiler.doctor import Ladder
 from gpadvisor.report.names import base_name
-from gpadvisor.store.collection import Picks, write_picks
+from gpadvisor.store.collection import Picks, is_collection, write_picks
 from gpadvisor.workflow.collecting import Profiled, ProfileRequest, Say, profiled, snapshot_of
 from gpadvisor.workflow.settings import Settings
 
 _NAMES: Final = 5
+_NOTHING: Final = "nothing was collected"
 _MODES: Final[Mapping[SamplingMode, str]] = {
     SamplingMode.CONTINUOUS: "kernels run as they would, once each",
     SamplingMode.SERIALIZED: "kernels run one at a time, once each, so that samples belong to launches",
@@ -62,12 +65,14 @@ def collect_with_cupti(
             progress=lambda beat: progress(_words(beat)),
             cancelled=cancelled,
         )
+        if not found.launches:
+            raise ToolFailedError(_nothing(found))
         reason = "; ".join(found.notes) or "the collector was given no samples"
         step = Ladder.PC_SAMPLES if found.samples else Ladder.STATIC
         if wanted is not None or request.picks_launches:
             write_picks(found.path, _picks(request, wanted, found.kernels))
         profile, written = snapshot_of(found.path, request, settings, step, reason, progress)
-    ended = () if found.status == 0 else (f"the application ended with status {found.status}",)
+    ended = () if found.status == 0 else (_end(found.status),)
     if found.ending is not Ending.EXITED:
         ended = (f"the run was {found.ending.value}; the snapshot holds what was collected until then",)
     return profiled(
@@ -79,6 +84,28 @@ def collect_with_cupti(
         ending=found.ending,
         notes=(*ended, *found.notes, *written),
     )
+
+
+def _nothing(found: Collection) -> str:
+    """Why no launch was seen, and what to do."""
+    if is_collection(found.path):
+        why = "; ".join(found.notes) or "the application launched no kernel"
+    elif driver_version() is None:
+        why = "this machine has no NVIDIA driver that a program could use"
+    else:
+        why = "the application did not use CUDA, or not in a process that inherits its environment"
+    said = why if why.startswith(_NOTHING) else f"{_NOTHING}: {why}"  # the library may have said so itself
+    ended = "" if found.status == 0 else f"; {_end(found.status)}"
+    return f"{said}{ended}; gpadvisor doctor looks at this machine"
+
+
+def _end(status: int) -> str:
+    if status >= 0:
+        return f"the application ended with status {status}"
+    try:
+        return f"the application was ended by {signal.Signals(-status).name}"
+    except ValueError:  # a real-time signal
+        return f"the application was ended by signal {-status}"
 
 
 def _pattern(request: ProfileRequest) -> re.Pattern[str] | None:
