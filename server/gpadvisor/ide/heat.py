@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hot lines: how much of a kernel's samples each line has, as levels for colours, and as stops to jump to."""
+"""Hot lines: how much of a kernel's samples each line has, as levels for colours, and as stops to jump to.
+
+Of a kernel that was counted and not sampled, a line's share is that of the executed instructions.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from gpadvisor.ide.choice import chosen_kernels
 from gpadvisor.ide.options import Options, Stale
 from gpadvisor.ide.placing import PlacedFile
 from gpadvisor.ide.values import EditorAnalysis, Freshness
+from gpadvisor.ide.words import percent
 
 LEVELS: Final = (0.01, 0.03, 0.10, 0.25, 0.50)
 """Shares from which on a line has level 1, 2, 3, 4 and 5."""
@@ -26,6 +30,12 @@ class HeatLine:
     samples: int
     kernel_name: str
     freshness: Freshness
+
+    @property
+    def text(self) -> str:
+        """What the share is of."""
+        what = "samples" if self.samples else "executed instructions"
+        return f"{percent(self.share)} of the {what} of `{self.kernel_name}`"
 
 
 def heat(analysis: EditorAnalysis, file: PlacedFile, options: Options) -> tuple[HeatLine, ...]:

@@ -105,7 +105,7 @@ class LineData:
     kernel: str  # mangled
     samples: int
     latency: int
-    share: float  # of the kernel's samples
+    share: float  # of the kernel's samples; without any, of the instructions that it executed
     caused: int  # samples blamed on instructions of this line, its own included
     instructions: int  # of the machine code on this line
     stalls: tuple[StallShare, ...]  # most samples first

@@ -17,7 +17,7 @@ from gpadvisor.ide.choice import chosen_kernels
 from gpadvisor.ide.diagnostics import diagnostics
 from gpadvisor.ide.heat import heat
 from gpadvisor.ide.status import stale_share, status
-from gpadvisor.ide.words import EVIDENCE_WORDS, percent
+from gpadvisor.ide.words import EVIDENCE_WORDS
 from gpadvisor.lsp.convert import Converter
 from gpadvisor.lsp.layers import PlacedLayer
 from gpadvisor.lsp.protocol import HEAT, STATUS, HeatLine, HeatParams, State, StatusParams
@@ -151,7 +151,7 @@ class Publisher:
                     share=one.share,
                     level=one.level,
                     stale=one.freshness.value == "edited",
-                    text=f"{percent(one.share)} of the samples of `{one.kernel_name}`",
+                    text=one.text,
                 )
                 if one.line not in lines or lines[one.line].share < one.share:
                     lines[one.line] = entry

@@ -15,7 +15,7 @@ from typing import Any, BinaryIO, Final
 
 from lsprotocol import converters
 from lsprotocol import types as lsp
-from pygls.exceptions import FeatureRequestError
+from pygls.exceptions import FeatureRequestError, JsonRpcException
 from pygls.io_ import StdinAsyncReader, StdoutWriter, run_async
 from pygls.lsp.server import LanguageServer
 from pygls.protocol import (
@@ -50,6 +50,15 @@ FEATURES: Final = (lifecycle, code_lenses, inlay_hints, hovers, code_actions, co
 
 class _Protocol(LanguageServerProtocol):
     """The library's protocol; texts are kept by ``workspace`` alone, which splits lines as LSP says."""
+
+    def structure_message(self, data: dict[str, Any]) -> Any:
+        """As the library does; a request that is none is answered all the same."""
+        try:
+            return super().structure_message(data)
+        except JsonRpcException as error:
+            if "id" in data and "method" in data:
+                self._send_response(data["id"], error=error.to_response_error())
+            raise
 
     @lsp_method(lsp.TEXT_DOCUMENT_DID_OPEN)
     def lsp_text_document__did_open(self, params: lsp.DidOpenTextDocumentParams) -> Generator[Any, Any, None]:

@@ -97,6 +97,9 @@ def _answer(job: Job, arguments: dict[str, Any], wire: IO[bytes]) -> dict[str, o
         return {"result": job(arguments, lambda words: _send(wire, {"progress": words}))}
     except GpadvisorError as error:
         return {"error": str(error), "class": type(error).__name__}
+    except OSError as error:  # such as a file that was removed meanwhile
+        name = f"{error.filename}: " if error.filename else ""
+        return {"error": f"{name}{error.strerror or error}", "class": "OSError"}
     except MemoryError:
         return {"error": "it needs more memory than gpadvisor.analysis.memoryMib allows", "class": "Memory"}
     except Exception as error:  # noqa: BLE001  # the border of the process: one sentence for what is not foreseen

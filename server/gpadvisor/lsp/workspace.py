@@ -286,7 +286,7 @@ def file_path(uri: str) -> str | None:
     if not uri.startswith("file:"):
         return None
     path = to_fs_path(uri)
-    return None if not path else resolved(path)
+    return None if not path or "\0" in path else resolved(path)
 
 
 def resolved(path: str) -> str:

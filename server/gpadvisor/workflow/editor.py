@@ -73,13 +73,7 @@ def analyse_for_editor(
     facts = {places.name(file): known for file, known in advised.facts.items()}
     texts_then = {places.name(file): text for file, text in advised.texts.items()}
     kernels = _kernels(advised, facts, texts_then, places)
-    lines = [
-        kernel_lines(
-            one.kernel, one.advised.analysed.context.program, one.advised.analysed.context.blame,
-            list(one.rows), places,
-        )
-        for one in kernels
-    ]  # fmt: skip
+    lines = [kernel_lines(one.advised.analysed.context, list(one.rows), places) for one in kernels]
     profile = advised.analysis.profile
     deepest = _deepest(advised.analysis.kernels, places)
     texts = baselines(

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Samples by source line: own and caused ones, stalls, and what most of each stall is blamed on."""
+"""Samples by source line: own and caused ones, stalls, and what most of each stall is blamed on.
+
+Of a kernel that was counted and not sampled: executed instructions.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,8 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from gpadvisor.advice.scopes import executed_by_place
+from gpadvisor.estimators.context import KernelContext
 from gpadvisor.ide.values import LineData, Place, Related, StallShare
 from gpadvisor.model.blame import CLASSES, NO_INDEX, Blame, DependencyClass, Role
 from gpadvisor.model.instruction import Instruction
@@ -92,12 +97,11 @@ class KernelLines:
     unplaced: int  # samples on no line
 
 
-def kernel_lines(
-    kernel: str, program: Program, blame: Blame | None, rows: list[BlameRow], places: Places
-) -> KernelLines:
-    """Add the rows of a blame up by line."""
+def kernel_lines(context: KernelContext, rows: list[BlameRow], places: Places) -> KernelLines:
+    """Add the rows of a blame up by line; without samples the executed instructions, where counted."""
+    kernel, program, blame = context.kernel, context.program, context.blame
     if blame is None:
-        return KernelLines(lines={}, stalls=(), unplaced=0)
+        return KernelLines(lines=_executed_lines(context, places), stalls=(), unplaced=0)
     counts = _instructions(program, places)
     lines: dict[Place, _Line] = {}
     whole = _Line()
@@ -129,6 +133,31 @@ def kernel_lines(
         stalls=_stalls(whole, blame, rows, places),
         unplaced=unplaced,
     )
+
+
+def _executed_lines(context: KernelContext, places: Places) -> dict[Place, LineData]:
+    """Each line's share of the instructions that were executed."""
+    program = context.program
+    executed: Counter[Place] = Counter()
+    by_place = executed_by_place(program, context.profile)
+    for (function, index), warps in by_place.items():
+        place = places.of(program.functions[function], index)
+        if place is not None:
+            executed[place] += warps
+    total, counts = sum(by_place.values()), _instructions(program, places)
+    return {
+        place: LineData(
+            line=place.line,
+            kernel=context.kernel,
+            samples=0,
+            latency=0,
+            share=warps / total,
+            caused=0,
+            instructions=counts[place],
+            stalls=(),
+        )
+        for place, warps in executed.items()
+    }
 
 
 def _instructions(program: Program, places: Places) -> Counter[Place]:

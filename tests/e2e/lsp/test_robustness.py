@@ -67,6 +67,7 @@ def messages(stream: bytes) -> list[dict[str, object]]:
     return found
 
 
+IMPORT = "gpadvisor.server.importProfile"
 INITIALIZE = {"processId": None, "rootUri": None, "capabilities": {}}
 
 
@@ -100,6 +101,31 @@ def test_nothing_that_is_printed_reaches_the_stream(tmp_path: Path) -> None:
         "stray write",
     ):
         assert words in said
+
+
+def test_requests_that_are_none_are_answered(tmp_path: Path) -> None:
+    document, nobody = {"uri": (tmp_path / "a.cu").as_uri()}, {"uri": "file:///%00.cu"}
+    start = {"line": 0, "character": 0}
+    sent = (
+        message("initialize", INITIALIZE, 1)
+        + message("initialized", {})
+        + b"Content-Length: 4\r\n\r\n{not"
+        + message("textDocument/hover", {"textDocument": document}, 2)
+        + message("textDocument/hover", None, 3)
+        + message("textDocument/hover", {"textDocument": nobody, "position": start}, 4)
+        + message("gpadvisor/sass", {"uri": 5}, 5)
+        + message("workspace/executeCommand", {"command": IMPORT, "arguments": ["\0"]}, 6)
+        + message("textDocument/didOpen", {"textDocument": {**nobody, "languageId": "x", "version": 1}})
+        + message("textDocument/hover", {"textDocument": document, "position": start}, 7)
+        + message("shutdown", None, 8)
+        + message("exit", None)
+    )
+    done = subprocess.run(SERVER, input=sent, capture_output=True, timeout=60, check=False, cwd=tmp_path)
+    answers = {one["id"]: one for one in messages(done.stdout) if "method" not in one}
+    assert [number for number, one in sorted(answers.items()) if "error" in one] == [2, 3, 5, 6]
+    assert {4, 7, 8} <= set(answers)
+    assert "Traceback" not in (done.stdout + done.stderr).decode()
+    assert done.returncode == 0
 
 
 def test_the_server_ends_when_its_input_does(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.kernels import KERNELS, compile_text
-from tests.ncu_writer import LaunchSpec, write_report
+from tests.ncu_writer import LaunchSpec, without_samples, write_report
 from tests.sampled import sampled, sampled_launch
 
 from gpadvisor.errors import GpadvisorError, ProfileMismatchError
@@ -103,6 +103,20 @@ def test_every_sample_is_on_a_line_or_counted_as_unplaced(templates: EditorAnaly
             assert sum(stall.samples for stall in line.stalls) == line.samples
             assert line.share == pytest.approx(line.samples / kernel.samples)
         assert sum(stall.samples for stall in kernel.stalls) == kernel.samples
+
+
+def test_lines_of_a_counted_kernel_have_shares_of_what_was_executed(tmp_path: Path) -> None:
+    path = tmp_path / "run.ncu-rep"
+    path.write_bytes(write_report([without_samples(sampled_launch("thermal_stencil"))]))
+    value = _analyse(path)
+    (file,) = value.files
+    assert sum(line.share for line in file.lines) == pytest.approx(1.0, abs=0.02)
+    assert all(line.samples == line.caused == 0 for line in file.lines)
+    hot = heat(value, place(file, file.baseline or ""), Options())
+    assert max(hot, key=lambda one: one.share).text.endswith(
+        "of the executed instructions of `thermal_stencil`"
+    )
+    assert not hints(value, place(file, file.baseline or ""), {}, Options())
 
 
 def test_texts_in_the_profile_are_the_baseline(templates: EditorAnalysis) -> None:

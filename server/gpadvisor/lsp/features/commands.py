@@ -103,7 +103,7 @@ def _profile(session: Session, words: tuple[object, ...]) -> str:
     with refusing():
         given = _word(words, 0, "the path of a profile")
         path = file_path(given) if given.startswith("file:") else str(Path(given).expanduser().absolute())
-        if path is None:
+        if path is None or "\0" in path:
             raise UsageError(f"{given} is no file on this machine")
         if not session.workspace.may_read(path):
             raise UsageError("the workspace is not trusted: no profile is read")

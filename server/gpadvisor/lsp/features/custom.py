@@ -38,11 +38,14 @@ def register(server: Server) -> None:
 
     @server.feature(SASS)
     async def sass(params: Any) -> object:
-        return to_wire(await answered(machine_code(session, from_wire(params, SassParams))))
+        with refusing():
+            asked = from_wire(params, SassParams)
+        return to_wire(await answered(machine_code(session, asked)))
 
     @server.feature(KERNELS)
     async def kernels(params: Any) -> object:
-        asked = from_wire(params, KernelsParams)
+        with refusing():
+            asked = from_wire(params, KernelsParams)
         return to_wire(KernelsResult(choices=await kernel_choices(session, asked.uri)))
 
     @server.feature(EXPLAIN)
