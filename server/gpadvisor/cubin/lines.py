@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from gpadvisor.cubin.image import CodeSection, Cubin, LineTable
 from gpadvisor.cubin.line_program import Row, Sequence, sequences, string_at
+from gpadvisor.cubin.names import demangle
 from gpadvisor.model.ids import INSTRUCTION_BYTES, SourceLocation
 from gpadvisor.model.program import InlineFrame, LineEntry
 
@@ -124,7 +125,8 @@ class _Chains:
         return self._locations[key]
 
     def _name(self, offset: int) -> str | None:
-        """The mangled name of an inlined function."""
+        """The name of an inlined function."""
         if offset not in self._names:
-            self._names[offset] = string_at(self._strings, offset) or None
+            name = string_at(self._strings, offset)
+            self._names[offset] = demangle(name) if name else None
         return self._names[offset]

@@ -272,7 +272,7 @@ def _advice(
     for kind, places in sorted(kinds.items(), key=lambda entry: (-sum(entry[1].values()), entry[0])):
         where = ", ".join(place for place, _ in places.most_common(_SHOWN_PLACES))
         more = len(places) - _SHOWN_PLACES
-        where += f" and {more} more line{'s' if more > 1 else ''}" if more > 0 else ""
+        where += f" and {more} more place{'s' if more > 1 else ''}" if more > 0 else ""
         parts.append(f"{kind} at {where}" + (f" (fast: {_FAST[kind]})" if kind in _FAST else ""))
     if helpers:
         parts.append("out-of-line " + ", ".join(sorted({helper.demangled for helper in helpers})))

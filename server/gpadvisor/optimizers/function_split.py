@@ -43,6 +43,7 @@ cache in full and the others less, since making small code smaller gains little.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -53,6 +54,7 @@ from gpadvisor.blamer.queries import (
     by_stall,
     causes,
     kernel_functions,
+    line_text,
     percent,
     samples,
     static_match,
@@ -83,12 +85,13 @@ _TITLE: Final = "instructions fetched too late"
 def _match(context: KernelContext) -> Match | Rejection:
     near, far = _caches(context)
     if context.blame is None:
+        loops = _large_loops(context, near)
         return static_match(
             _CODE,
             title="loop larger than the instruction cache",
             advice=f"Lower the unroll factor or mark large inlined functions __noinline__: a scheduler's "
-            f"instruction cache holds {near // 1024} KiB.",
-            sites=_large_loops(context, near),
+            f"instruction cache holds {near // 1024} KiB, {_named(context.program, loops)}.",
+            sites=loops,
             missing=f"no loop is larger than the {near // 1024} KiB instruction cache of a scheduler",
         )
     blame = context.blame
@@ -121,6 +124,15 @@ def _large_loops(context: KernelContext, limit: int) -> tuple[StaticSite, ...]:
                 detail = f"loop of {size // 1024} KiB"
                 found.append(StaticSite(function=function.id, index=index, detail=detail))
     return tuple(found)
+
+
+def _named(program: Program, loops: Sequence[StaticSite]) -> str:
+    """Which loop it is, the first of several, and how large."""
+    if not loops:
+        return ""
+    first = loops[0]
+    text = f"the {first.detail} at {line_text(program.functions[first.function], first.index)} does not fit"
+    return text if len(loops) == 1 else f"{text}, nor do {len(loops) - 1} more"
 
 
 def _outermost(function: Function, index: int) -> LoopId | None:

@@ -66,7 +66,7 @@ def facts(kernel: KernelAdvice) -> list[tuple[str, str]]:
         ("Launch", _launch(kernel)),
         ("Time", _time(kernel)),
         ("Evidence", f"{kernel.evidence.value}: {kernel.evidence_reason}"),
-        ("Occupancy", _occupancy(kernel.occupancy)),
+        ("Occupancy", _occupancy(kernel.occupancy, launched=kernel.launch is not None)),
         ("Utilisation", f"{used} of peak" if used else ""),
         ("Coverage", coverage if known else ""),
     ]
@@ -110,7 +110,7 @@ def _time(kernel: KernelAdvice) -> str:
     return duration(kernel.duration_ns) + share
 
 
-def _occupancy(occupancy: Occupancy) -> str:
+def _occupancy(occupancy: Occupancy, *, launched: bool) -> str:
     if occupancy.theoretical is None:
         return f"achieved {percent(occupancy.achieved, 0)}" if occupancy.achieved is not None else ""
     text = f"theoretical {percent(occupancy.theoretical, 0)}"
@@ -118,6 +118,9 @@ def _occupancy(occupancy: Occupancy) -> str:
         text += f", achieved {percent(occupancy.achieved, 0)}"
     if occupancy.limiter is not None:
         text += f", limited by {occupancy.limiter}"
+    if not launched and occupancy.blocks_per_sm and occupancy.warps_per_sm:
+        threads = 32 * occupancy.warps_per_sm // occupancy.blocks_per_sm
+        text += f", with blocks of {threads} threads as its launch bounds have it"
     if occupancy.limits:
         allowed = ", ".join(f"{name} {blocks}" for name, blocks in occupancy.limits)
         text += f" (blocks per SM allowed by {allowed})"

@@ -121,8 +121,8 @@ def test_a_chain_names_callee_and_call_site_outwards() -> None:
     program += inlined(2, 10) + line(-17) + COPY  # row 3: inc.cuh:3 in inner
     program += advance(16) + file(1) + inlined(0, 0) + line(7) + COPY  # row 4: k.cu:10
     program += advance(96) + END
-    outer = InlineFrame("_Z5outerf", SourceLocation(K, 9))
-    inner = InlineFrame("_Z5innerf", SourceLocation(INC, 20))
+    outer = InlineFrame("outer(float)", SourceLocation(K, 9))
+    inner = InlineFrame("inner(float)", SourceLocation(INC, 20))
     assert lines_of(cubin_of(program, names=names)) == (at(K, 9), at(INC, 3, inner, outer), *[at(K, 10)] * 6)
 
 
