@@ -15,22 +15,13 @@ from typing import Final
 
 from gpadvisor.errors import SettingsError
 from gpadvisor.ide.fixes import TextEdit, apply_edits
+from gpadvisor.workflow.build_files import Wanted, find_change
 from gpadvisor.workflow.files import write_atomically
 from gpadvisor.workflow.settings import FILE_NAME, MAX_FILE_BYTES, find_settings
 
 _KEYS: Final = ("extra-flags", "extra_flags")
 _MAX_TRIES: Final = 200
-_MAX_BUILD_BYTES: Final = 1 << 20
 _MAX_FOLDERS: Final = 16
-_CMAKE: Final = "CMakeLists.txt"
-_MAKE: Final = ("Makefile", "makefile", "GNUmakefile")
-_TARGET: Final = re.compile(
-    r"\b(?:cuda_)?add_(?:executable|library)\s*\(\s*([A-Za-z0-9_.+-]{1,80})([^)]{0,20000})\)", re.IGNORECASE
-)
-_FLAG_LINE: Final = re.compile(
-    r"^\s*(?:set\s*\(\s*CMAKE_CUDA_FLAGS\b|(?:export\s+)?(?:NVCC_?FLAGS|CUDA_?FLAGS|CU_?FLAGS)\s*[:+?]?=)",
-    re.IGNORECASE | re.MULTILINE,
-)
 
 
 def settings_file(source: Path, root: Path) -> tuple[Path, str | None]:
@@ -147,14 +138,14 @@ def read_settings(path: Path) -> str:
 
 def build_line(source: Path, root: Path, flag: str) -> str:
     """What to change in the build system for a flag, as Markdown; nothing of it is run or written."""
-    for folder in _upwards(source.parent, root):
-        cmake = folder / _CMAKE
-        if (text := _read(cmake)) is not None:
-            return _in_cmake(cmake.relative_to(root), text, source, flag)
-        for name in _MAKE:
-            if (text := _read(folder / name)) is not None:
-                return _in_make((folder / name).relative_to(root), text, flag)
-    return f"Add `{flag}` to the options of nvcc in your build system; `compile_commands.json` is generated"
+    found = find_change(_upwards(source.parent, root), Wanted(flag=flag, application=source, source=source))
+    if found is None:
+        return (
+            f"Add `{flag}` to the options of nvcc in your build system; `compile_commands.json` is generated"
+        )
+    path = found.path.relative_to(root) if found.path.is_relative_to(root) else found.path
+    where = f"In `{path}`" if found.line is None else f"On line {found.line} of `{path}`"
+    return f"{where}: `{found.words}`"
 
 
 def _upwards(folder: Path, root: Path) -> Iterator[Path]:
@@ -165,35 +156,3 @@ def _upwards(folder: Path, root: Path) -> Iterator[Path]:
             return
         yield root / here.relative_to(top)
         here = here.parent
-
-
-def _read(path: Path) -> str | None:
-    try:
-        if not path.is_file() or path.stat().st_size > _MAX_BUILD_BYTES:
-            return None
-        return path.read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return None
-
-
-def _in_cmake(path: Path, text: str, source: Path, flag: str) -> str:
-    """The target that compiles the source, else the variable with the flags, else what to add."""
-    word = re.compile(rf"(?<![\w.]){re.escape(source.name)}(?![\w.])")
-    for match in _TARGET.finditer(text):
-        if word.search(match[2]):
-            line = text.count("\n", 0, match.end()) + 1
-            added = f"target_compile_options({match[1]} PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:{flag}>)"
-            return f"Add below line {line} of `{path}`: `{added}`"
-    found = _FLAG_LINE.search(text)
-    if found is not None:
-        line = text.count("\n", 0, found.end()) + 1
-        return f"Add `{flag}` to `CMAKE_CUDA_FLAGS` on line {line} of `{path}`"
-    return f'Add to `{path}`: `string(APPEND CMAKE_CUDA_FLAGS " {flag}")`'
-
-
-def _in_make(path: Path, text: str, flag: str) -> str:
-    found = _FLAG_LINE.search(text)
-    if found is None:
-        return f"Add `{flag}` to the options of nvcc in `{path}`"
-    line = text.count("\n", 0, found.end()) + 1
-    return f"Add `{flag}` to `{found[0].strip()}` on line {line} of `{path}`"

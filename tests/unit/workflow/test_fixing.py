@@ -81,7 +81,7 @@ def test_a_flag_is_written_into_the_settings_alone(tmp_path: Path) -> None:
     assert fix.creates
     assert apply_edits("", fix.edits) == 'extra-flags = ["--use_fast_math"]\n'
     assert fix.build_line == (
-        "Add below line 4 of `CMakeLists.txt`: "
+        "In `CMakeLists.txt`: "
         "`target_compile_options(app PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:--use_fast_math>)`"
     )
     assert write_flag(source, tmp_path, "--use_fast_math") == tmp_path / "gpadvisor.toml"
@@ -163,10 +163,16 @@ def test_a_settings_file_that_is_no_toml_takes_no_edit(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "text", "wanted"),
     [
-        ("Makefile", "CC=gcc\nNVCCFLAGS += -O3\n", "to `NVCCFLAGS +=` on line 2 of `Makefile`"),
-        ("Makefile", "all:\n", "options of nvcc in `Makefile`"),
-        ("CMakeLists.txt", 'set(CMAKE_CUDA_FLAGS "-O3")\n', "on line 1 of `CMakeLists.txt`"),
-        ("CMakeLists.txt", "project(p)\n", "string(APPEND CMAKE_CUDA_FLAGS"),
+        ("Makefile", "CC=gcc\nNVCCFLAGS += -O3\n", "On line 2 of `Makefile`: `add -F to NVCCFLAGS`"),
+        ("Makefile", "all:\n\tnvcc a.cu\n", "On line 2 of `Makefile`: `add -F to the options of nvcc`"),
+        ("meson.build", "project('p', 'cuda')", "In `meson.build`: `add_project_arguments('-F'"),
+        ("setup.py", "CUDAExtension('p', ['a.cu'])", "On line 1 of `setup.py`: `extra_compile_args"),
+        (
+            "CMakeLists.txt",
+            'set(CMAKE_CUDA_FLAGS "-O3")\n',
+            "On line 1 of `CMakeLists.txt`: `add -F to CMAKE_CUDA_FLAGS`",
+        ),
+        ("CMakeLists.txt", "project(p)\n", "`string(APPEND CMAKE_CUDA_FLAGS"),
         ("other.txt", "", "`compile_commands.json` is generated"),
     ],
 )
