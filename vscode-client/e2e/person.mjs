@@ -68,6 +68,19 @@ async function pickKernels({ page, palette, shot }) {
   await lens(/showing.gather<4>/);
   await pick("launch 2", "launch 2");
   await lens(/showing.gather<1>/);
+  const launch = page.locator(".quick-input-list .monaco-list-row", { hasText: "launch 2:" });
+  const chosen = launch.filter({ has: page.locator(".codicon-check") });
+  const end = performance.now() + WAIT.timeout;
+  while (performance.now() < end) {
+    await palette("GPAdvisor: Select Kernel");
+    await launch.waitFor(WAIT);
+    if ((await chosen.count()) > 0) {
+      return;
+    }
+    await page.keyboard.press("Escape"); // the other launch is still being read
+    await launch.waitFor({ ...WAIT, state: "detached" });
+  }
+  assert.fail("the launch that was picked is not the chosen one");
 }
 
 /** The quick fix, by keyboard; it changes rounding, so VS Code shows what it would do and asks. */

@@ -166,6 +166,10 @@ const tests = {
       const now = (await hints(document)).map(labelOf).join("; ");
       return now !== "" && now !== before;
     });
+    const messages = () => ours(document.uri).map(({ message }) => message).join("\n");
+    const first = await until("diagnostics", messages);
+    await run("gpadvisor.server.selectKernel", document.uri.toString(), "_Z6gatherILi1EEvPKfPKiPfi@2");
+    await until("diagnostics of the other launch", () => messages() !== "" && messages() !== first);
   },
   async "a source without a profile has static findings as hints"() {
     const document = await show("scale.cu");
