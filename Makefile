@@ -21,6 +21,8 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; 
 VENV ?= .venv
 BIN := $(VENV)/bin
 JOBS ?= 2
+# For sm_70, and for drivers before CUDA 13.
+CUDA_12 := nvidia-cuda-nvrtc-cu12==12.9.86 nvidia-cuda-cupti-cu12==12.9.79 nvidia-cuda-runtime-cu12==12.9.79
 KERNEL ?= thermal_stencil
 
 # A stamp is named after the content it was made from, so that an unchanged checkout needs no network.
@@ -83,6 +85,9 @@ validate: $(TEST)
 	$(BIN)/python -m tests.validation.real_pair
 	$(BIN)/python -m tests.validation.architectures
 	GPADVISOR_VALIDATE=1 $(BIN)/python -m pytest -n $(JOBS) -q -m validate $(ARGS)
+	$(PIP) install --no-deps --upgrade --target build/cuda-12 $(CUDA_12)
+	PYTHONPATH=build/cuda-12 $(BIN)/python -m pytest -n $(JOBS) -q tests/unit/toolchain/test_volta.py \
+		tests/unit/profiler/test_cupti_build.py
 
 clean:
 	rm -rf vscode-client/{node_modules,dist,bundled,shots} $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
