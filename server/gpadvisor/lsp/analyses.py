@@ -4,24 +4,28 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import logging
 from collections import OrderedDict
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+from gpadvisor import __version__
 from gpadvisor.errors import GpadvisorError
 from gpadvisor.ide.fixes import LaunchFacts
 from gpadvisor.ide.ledger import ledger
 from gpadvisor.ide.values import EditorAnalysis, LedgerEntry
-from gpadvisor.lsp.codec import from_json
+from gpadvisor.lsp.codec import from_json, to_json
 from gpadvisor.lsp.finding import ProfileFile, SourceState, find_profiles, look_at, source_state
 from gpadvisor.lsp.layers import Entry
 from gpadvisor.lsp.progress import with_progress
 from gpadvisor.lsp.settings import EditorSettings
 from gpadvisor.lsp.workers import WorkerError
 from gpadvisor.lsp.workspace import Folder, resolved
+from gpadvisor.workflow.cache import Cache, cache_folder
 
 if TYPE_CHECKING:
     from gpadvisor.lsp.session import Session
@@ -158,19 +162,34 @@ class Analyses:
             arguments: dict[str, Any] = {"path": path, "root": str(folder.path)}
             if launch is not None:
                 arguments["launch"] = launch
-            data = await self._run("profile", arguments, f"reading {Path(path).name}", folder.settings)
-            analysis, launches = await asyncio.to_thread(_read, data)
-        key = f"profile:{path}"
+            # Picking a launch again shows what was read then.
+            digest = "" if launch is None else f"{seen}@{launch}"
+            known = self._remembered.get(digest)
+            if known is None:
+                title = f"reading {Path(path).name}"
+                data = await self._run("profile", arguments, title, folder.settings)
+                known = await asyncio.to_thread(_read, data)
+            if digest:
+                self._remember(digest, known)
+            analysis, launches = known
+        key, age = f"profile:{path}", seen.modified_ns / 1e9
+        history: tuple[LedgerEntry, ...] = ()
+        if launch is None:
+            history = await asyncio.to_thread(_kept, analysis.sha256, self._history(key, analysis, age))
         entry = Entry(
             key=key,
             analysis=analysis,
             is_profile=True,
-            age=seen.modified_ns / 1e9,
+            age=age,
             content=analysis.sha256,
             launches=launches,
-            history=() if launch is not None else self._history(key, analysis, seen.modified_ns / 1e9),
+            history=history,
         )
         session.show(workspace.put(entry))
+        # Profiles are read newest first: those before this one have waited for it.
+        for newer in [one for one in workspace.entries.values() if one.age > age and not one.history]:
+            if newer.is_profile and (history := self._history(newer.key, newer.analysis, newer.age)):
+                session.show(workspace.put(replace(newer, history=history)))
 
     def _history(self, key: str, analysis: EditorAnalysis, age: float) -> tuple[LedgerEntry, ...]:
         """What the newest older profile with a common kernel promised; the one just replaced comes first."""
@@ -247,6 +266,19 @@ def _read(data: dict[str, Any]) -> Result:
     """A worker's answer; takes a while for a large analysis, so not in the event loop."""
     launches = from_json(data["launches"], dict[str, LaunchFacts])
     return from_json(data["analysis"], EditorAnalysis), launches
+
+
+def _kept(profile: str, history: tuple[LedgerEntry, ...]) -> tuple[LedgerEntry, ...]:
+    """What predictions came to in a profile; a later server finds it by the profile's digest."""
+    cache = Cache(cache_folder())
+    key = Cache.key("predictions", {"profile": profile, "version": __version__})
+    if history:
+        cache.put(key, json.dumps(to_json(history)).encode())
+        return history
+    body = cache.get(key)
+    with contextlib.suppress(ValueError, KeyError, TypeError, ExceptionGroup):
+        return () if body is None else from_json(json.loads(body), tuple[LedgerEntry, ...])
+    return ()
 
 
 def _model(settings: EditorSettings, *, asked: bool) -> str:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 from pathlib import Path
 
@@ -206,6 +207,20 @@ async def test_a_new_profile_swaps_in_beside_its_prediction(project: Path) -> No
         await one.until(lambda: "promised" in plain(statuses[-1])["detail"])
         detail = plain(statuses[-1])["detail"]
         assert "2.50x of its old speed" in detail
+    async with editor(project) as one:  # the old profile is gone, what came of its advice is not
+        one.open(NAME)
+        statuses = one.own.setdefault("gpadvisor/status", [])
+        await one.until(lambda: statuses and "2.50x of its old speed" in plain(statuses[-1])["detail"])
+
+
+async def test_of_two_profiles_the_newer_is_beside_the_predictions_of_the_older(project: Path) -> None:
+    """Though it is read first."""
+    (project / "later.ncu-rep").write_bytes(report_of(KERNEL, duration_ns=4e5, scale=2))
+    os.utime(project / "run.ncu-rep", (1e9, 1e9))
+    async with editor(project) as one:
+        one.open(NAME)
+        statuses = one.own.setdefault("gpadvisor/status", [])
+        await one.until(lambda: statuses and "2.50x of its old speed" in plain(statuses[-1])["detail"])
 
 
 async def test_a_removed_profile_takes_its_findings_along(project: Path) -> None:
