@@ -188,7 +188,7 @@ class Analyses:
         session.show(workspace.put(entry))
         # Profiles are read newest first: those before this one have waited for it.
         for newer in [one for one in workspace.entries.values() if one.age > age and not one.history]:
-            if newer.is_profile and (history := self._history(newer.key, newer.analysis, newer.age)):
+            if newer.is_profile and (history := self._from_older(newer.analysis, newer.age)):
                 session.show(workspace.put(replace(newer, history=history)))
 
     def _history(self, key: str, analysis: EditorAnalysis, age: float) -> tuple[LedgerEntry, ...]:
@@ -198,6 +198,9 @@ class Analyses:
             return ledger(replaced.analysis, analysis)
         if replaced is not None:
             return replaced.history
+        return self._from_older(analysis, age)
+
+    def _from_older(self, analysis: EditorAnalysis, age: float) -> tuple[LedgerEntry, ...]:
         older = [one for one in self._session.workspace.entries.values() if one.is_profile and one.age < age]
         names = {kernel.base_name for kernel in analysis.kernels}
         for one in sorted(older, key=lambda entry: -entry.age):
