@@ -6,7 +6,10 @@ from __future__ import annotations
 import pytest
 from tests.simulations import run_text, text_program
 
+from gpadvisor.model.ids import SourceLocation
+from gpadvisor.model.program import InlineFrame, LineEntry
 from gpadvisor.simulator import Simulation
+from gpadvisor.simulator.control import kernel_line
 
 _ARCHITECTURES = ("sm_75", "sm_80", "sm_90", "sm_100", "sm_120")
 _TRAP = """
@@ -126,6 +129,13 @@ def test_a_function_that_calls_itself_returns_as_often_as_it_is_called(arch: str
     calls, returns = (sum(executed(done, _RECURSIVE, arch, opcode)) for opcode in ("CALL", "RET"))
     # Where the limit cut the run off, calls are still open.
     assert calls - returned_at_once - returns in (range(1) if done.cycles is not None else range(65))
+
+
+def test_what_was_inlined_is_shown_where_the_kernel_has_it() -> None:
+    inner, outer = SourceLocation("intrinsics.hpp", 274), SourceLocation("kernel.cu", 5)
+    assert kernel_line(LineEntry(outer)) == 5
+    middle = InlineFrame("middle", SourceLocation("other.h", 12))
+    assert kernel_line(LineEntry(inner, (middle, InlineFrame("outer", outer)))) == 5
 
 
 def test_a_line_without_a_loop_is_named() -> None:

@@ -54,6 +54,14 @@ extern "C" __global__ void k(const float4* __restrict__ in, float4* __restrict__
     for (int i = 0; i < rounds; ++i, at += step) out[at] = in[at];
 }
 """
+_FILL = """
+extern "C" __global__ void k(float4* out, int rounds) {
+    const int step = gridDim.x * blockDim.x;
+    int at = blockIdx.x * blockDim.x + threadIdx.x;
+#pragma unroll 1
+    for (int i = 0; i < rounds; ++i, at += step) out[at] = make_float4(1, 2, 3, 4);
+}
+"""
 _SLOW_WARP = """
 extern "C" __global__ void k(float* out, int rounds, float a, float b) {
     float x = a;
@@ -126,6 +134,22 @@ def test_a_copy_is_bound_by_the_bandwidth_of_the_sm() -> None:
     ceiling = min(device.dram_bytes_per_second / device.clock_hz / 4, 47.0)
     moved = 2 * 16 * 1024 * 64 * 2  # both ways, four words a thread, two blocks on this SM
     assert moved / copy.simulated_cycles == pytest.approx(ceiling, rel=0.1)
+
+
+def test_a_store_ends_in_l2_whether_its_line_is_there_or_not() -> None:
+    timing, _ = timing_of("sm_80")
+    hit, miss = (
+        run_text(_FILL, {0: 0, 4: 0x10, 8: 1}, l2_hit_rate=rate).simulated_cycles for rate in (1.0, 0.0)
+    )
+    assert abs(miss - hit) <= timing.l2_cycles[1] - timing.l2_cycles[0] + 8
+
+
+def test_stores_alone_are_bound_by_bandwidth() -> None:
+    fill = run_text(_FILL, {0: 0, 4: 0x10, 8: 64}, block=1024, grid=8, sms=4, l2_hit_rate=0.0)
+    _, device = timing_of("sm_80")
+    moved = 16 * 1024 * 64 * 2  # four words a thread, two blocks on this SM
+    ceiling = min(device.dram_bytes_per_second / device.clock_hz / 4, 47.0)
+    assert moved / fill.simulated_cycles == pytest.approx(ceiling, rel=0.1)
 
 
 def test_fewer_sms_take_no_more_than_their_way_to_l2_carries() -> None:
