@@ -34,9 +34,12 @@ Evaluated: TypeAlias = tuple[tuple[Finding, ...], tuple[Rejection, ...]]
 
 def evaluate(context: KernelContext, optimizers: Sequence[Optimizer]) -> Evaluated:
     """Findings and rejections, each by code: the order of optimizers makes no difference."""
+    if context.blame is None and not context.program.functions:
+        reason = "there is no machine code of this kernel to look at"
+        return (), tuple(Rejection(code=one.code, reason=reason) for one in sorted(optimizers, key=_code))
     findings: list[Finding] = []
     rejections: list[Rejection] = []
-    for optimizer in sorted(optimizers, key=lambda one: one.code):
+    for optimizer in sorted(optimizers, key=_code):
         answer = optimizer.match(context)
         if isinstance(answer, Rejection):
             rejections.append(answer)
@@ -47,6 +50,10 @@ def evaluate(context: KernelContext, optimizers: Sequence[Optimizer]) -> Evaluat
         else:
             findings.append(finding)
     return tuple(findings), tuple(rejections)
+
+
+def _code(optimizer: Optimizer) -> str:
+    return optimizer.code
 
 
 def _finding(context: KernelContext, optimizer: Optimizer, match: Match) -> Finding | None:

@@ -120,6 +120,7 @@ def advise_kernel(
             suggestions=suggestions,
             rejected=rejected,
             hidden=len(hidden),
+            has_code=bool(context.program.functions) or context.blame is not None,
         ),
         rules=() if profile is None else compare_rules(profile.rules, ours),
         problems=problems(context, samples, more_problems),

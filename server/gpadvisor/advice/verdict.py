@@ -32,8 +32,11 @@ def verdict(
     rejected: Sequence[Rejection],
     hidden: int,
     suppressed: int = 0,
+    has_code: bool = True,
 ) -> str:
     """The sentence; the suggestions are those that no comment in the source sets aside."""
+    if not has_code:
+        return "There is no machine code of this kernel to look at, so nothing is said about it"
     if evidence in {Evidence.STATIC, Evidence.COUNTED} or not samples.total:
         return _without_samples(evidence, suggestions, suppressed)
     limit = limiting(utilisations)
@@ -97,10 +100,11 @@ def _nothing_helps(
 
 
 def _without_samples(evidence: Evidence, suggestions: Sequence[Suggestion], suppressed: int) -> str:
-    basis = "executed counts" if evidence is Evidence.COUNTED else "machine code"
-    start = f"Without samples nothing is said about time; the {basis}"
+    counted = evidence is Evidence.COUNTED
+    basis = "machine code and executed counts show" if counted else "the machine code shows"
+    start = f"Without samples nothing is said about time; {basis}"
     if suggestions:
-        return f"{start} shows the patterns of {', '.join(one.code for one in suggestions)}"
+        return f"{start} the patterns of {', '.join(one.code for one in suggestions)}"
     if suppressed:
-        return f"{start} shows no pattern beside the {suppressed} suppressed in the source"
-    return f"{start} shows none of the known patterns"
+        return f"{start} no pattern beside the {suppressed} suppressed in the source"
+    return f"{start} none of the known patterns"

@@ -25,9 +25,12 @@ def folded(kernels: Sequence[KernelAdvice]) -> tuple[KernelAdvice, ...]:
     return tuple(
         kernel
         for kernel, share in zip(kernels, shares, strict=True)
-        if (share is not None and share < SMALL_SHARE * total)
-        or (kernel.evidence is Evidence.STATIC and not kernel.suggestions)
+        if (share is not None and share < SMALL_SHARE * total) or _is_quiet(kernel)
     )
+
+
+def _is_quiet(kernel: KernelAdvice) -> bool:
+    return kernel.evidence is Evidence.STATIC and not kernel.suggestions
 
 
 def _share(kernel: KernelAdvice) -> float | None:
@@ -39,7 +42,7 @@ def folded_words(kernels: Sequence[KernelAdvice]) -> str:
     """Why they are not shown, in one sentence; nothing where there are none."""
     if not kernels:
         return ""
-    quiet = sum(1 for kernel in kernels if _share(kernel) is None)
+    quiet = sum(1 for kernel in kernels if _is_quiet(kernel))
     small = len(kernels) - quiet
     parts = []
     if small:

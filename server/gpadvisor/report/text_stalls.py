@@ -100,7 +100,8 @@ def _balance(page: Page, kernel: KernelAdvice) -> list[str]:
         text += f" {count(summary.after_exit)} lie behind an EXIT (after_exit)."
     lines = wrap(text, page.width, " ")
     if summary.truncated:
-        expected = f" of about {count(round(summary.expected))}" if summary.expected is not None else ""
+        more = summary.expected is not None and summary.expected > summary.total
+        expected = f" of about {count(round(summary.expected or 0))}" if more else ""
         warning = (
             f"The sample buffer was full: {count(summary.total)}{expected} samples cover only the first part."
         )

@@ -154,6 +154,8 @@ class _ProfileAnalysis:
         """The program of a launch; an empty one, with the reason, where its code cannot be had."""
         empty = Program(arch=profile.device.arch, functions=(), facts={}, has_line_info=False, problems=())
         if profile.binary is None or profile.binary not in self._profile.binaries:
+            if any(problem.code is ProblemCode.NO_BINARY for problem in profile.problems):
+                return empty, []
             message = "the report carries no machine code of this kernel: samples have no place to go"
             return empty, [Problem(ProblemCode.NO_BINARY, message)]
         try:
