@@ -44,6 +44,7 @@ from gpadvisor.workflow.editor_places import (
 from gpadvisor.workflow.editor_sass import sass_view
 from gpadvisor.workflow.inputs import InputKind, input_kind
 from gpadvisor.workflow.request import Progress, Request
+from gpadvisor.workflow.source_facts import begin_reading
 from gpadvisor.workflow.sources import find_sources
 
 
@@ -63,6 +64,8 @@ def analyse_for_editor(
         GpadvisorError: the input, a tool or a setting is at fault.
     """
     request = replace(request, kernel=None, prefer_launch=True)
+    if input_kind(path) is InputKind.SOURCE:
+        begin_reading(path)
     advised = advise_file(path, request, progress, cache, also_parsed=_kernel_files)
     if also is not None:
         also(advised.analysis)

@@ -7,7 +7,9 @@ import json
 import os
 import sys
 import tempfile
+import threading
 from collections.abc import Callable, Collection, Mapping
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -22,6 +24,7 @@ Source: TypeAlias = tuple[str, str]
 _TIMEOUT_SECONDS: Final = 20.0
 _MEMORY_BYTES: Final = 2 << 30
 _OUTPUT_BYTES: Final = 64 << 20
+_AHEAD_BYTES: Final = 1 << 20
 
 
 def read_source_facts(
@@ -31,19 +34,45 @@ def read_source_facts(
     memory_bytes: int = _MEMORY_BYTES,
 ) -> tuple[Mapping[Source, SourceFacts], tuple[Problem, ...]]:
     """The facts of each source; none, and a problem, where the process that parses them fails."""
-    asked = sorted(sources)
+    begun = {source: _begun.pop((Path(source[0]).suffix, source[1]), None) for source in sorted(sources)}
+    known = {source: read for source, future in begun.items() if future and (read := future.result())}
+    asked = [source for source in begun if source not in known]
     if not asked:
-        return {}, ()
+        return known, ()
     try:
         answer = ask_parser("source_child", asked, timeout_seconds, memory_bytes)
         facts = dict(zip(asked, _checked(asked, answer), strict=True))
     except ToolTimeoutError:
-        return {}, (_problem(asked, f"took longer than {timeout_seconds:g} s and was stopped"),)
+        return known, (_problem(asked, f"took longer than {timeout_seconds:g} s and was stopped"),)
     except ToolError:
-        return {}, (_problem(asked, "failed"),)
+        return known, (_problem(asked, "failed"),)
     except (ValueError, RecursionError):
-        return {}, (_problem(asked, "gave no sensible answer"),)
-    return facts, ()
+        return known, (_problem(asked, "gave no sensible answer"),)
+    return {**known, **facts}, ()
+
+
+_begun: dict[Source, Future[SourceFacts | None]] = {}  # by suffix and text; the last one alone is waited for
+
+
+def begin_reading(path: Path) -> None:
+    """Parse a source while it is compiled; ``read_source_facts`` waits for that, if the text is the same."""
+    _begun.clear()
+    try:
+        with path.open("rb") as stream:
+            text = stream.read(_AHEAD_BYTES + 1).decode("utf-8", "replace")
+    except OSError:
+        return
+    if len(text) <= _AHEAD_BYTES:
+        future = _begun[path.suffix, text] = Future()
+        threading.Thread(target=_read_ahead, args=((path.name, text), future), daemon=True).start()
+
+
+def _read_ahead(source: Source, future: Future[SourceFacts | None]) -> None:
+    try:
+        (facts,) = _checked([source], ask_parser("source_child", [source]))
+        future.set_result(facts)
+    except (ToolError, ValueError, RecursionError, OSError):
+        future.set_result(None)  # it is tried once more, and a problem of the advice if it fails again
 
 
 def ask_parser(

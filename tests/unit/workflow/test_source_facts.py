@@ -41,6 +41,21 @@ def problem_with(sources: set[module.Source], **limits: float) -> str:
     return problem.message
 
 
+def test_what_was_begun_is_not_parsed_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "a.cu"
+    path.write_text(MARKED)
+    module.begin_reading(path)
+    ((_, future),) = module._begun.items()
+    assert future.result() == source_facts("a.cu", MARKED)
+    child_that("import sys; sys.exit(1)", tmp_path, monkeypatch)
+    assert read_source_facts({("/src/a.cu", MARKED)}) == ({("/src/a.cu", MARKED): future.result()}, ())
+    problem_with({("/src/a.cu", MARKED)})
+    module.begin_reading(path)
+    problem_with({("/src/a.cu", MARKED)})
+    module.begin_reading(tmp_path / "none.cu")
+    assert not module._begun
+
+
 def test_the_facts_are_those_of_the_same_process() -> None:
     sources = {
         ("a.cu", MARKED),
