@@ -124,6 +124,7 @@ static void call_back(CUpti_CallbackDomain domain, CUpti_CallbackId id, const vo
 static uint64_t move_rows(struct CUctx_st *context, CUpti_PCSamplingData *data) {
     size_t room = data->collectNumPcs - data->totalNumPcs, count = context->used < room ? context->used : room;
     uint64_t given = 0;
+    if (!count) return 0; /* there may be no rows at all yet */
     for (size_t i = 0; i < count; i++) {
         struct count *from = &context->counts[i];
         CUpti_PCSamplingPCData *to = &data->pPcData[data->totalNumPcs++];
