@@ -106,7 +106,8 @@ def _orderly_end() -> Iterator[None]:
     for number in taken:
         signal.signal(number, _end)
     try:
-        yield
+        with _lost_ends():
+            yield
     except (_Ended, KeyboardInterrupt):
         from gpadvisor.lsp.processes import kill_children
 
@@ -116,6 +117,29 @@ def _orderly_end() -> Iterator[None]:
     finally:
         for number in taken:
             signal.signal(number, before[number])
+
+
+@contextmanager
+def _lost_ends() -> Iterator[None]:
+    """Make an end of what fails after one was dropped, as Python does in callbacks of native code."""
+    lost: list[BaseException] = []
+    before = sys.unraisablehook
+
+    def note(report: sys.UnraisableHookArgs) -> None:
+        if isinstance(report.exc_value, (_Ended, KeyboardInterrupt)):
+            lost.append(report.exc_value)
+        else:
+            before(report)
+
+    sys.unraisablehook = note
+    try:
+        yield
+    except Exception as error:
+        if not lost:
+            raise
+        raise lost[0] from error
+    finally:
+        sys.unraisablehook = before
 
 
 def _end(number: int, _frame: FrameType | None) -> None:

@@ -14,6 +14,8 @@ from pathlib import Path
 import pytest
 from tests.tiny_cubin import tiny_cubin
 
+from gpadvisor import cli
+
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="no process groups on Windows")
 
 TOOL = """#!/bin/sh
@@ -89,3 +91,22 @@ def _gone(pid: int) -> bool:
         return True
     # Nobody may have asked for its status yet.
     return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+
+
+class _Callback:
+    """Something that is called from where an exception cannot go on."""
+
+    def __del__(self) -> None:
+        raise KeyboardInterrupt
+
+
+def test_an_interrupt_that_native_code_dropped_is_no_internal_error(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def run(_: object) -> int:
+        _Callback()
+        raise RuntimeError("no compiled object yet")
+
+    monkeypatch.setattr(cli, "_run", run)
+    assert cli.main([]) == 130
+    assert capsys.readouterr().err == "gpadvisor: error: interrupted\n"
