@@ -2,6 +2,7 @@
 // What VS Code's interface says: host/tests.cjs runs inside the extension host, beside the installed extension, in a
 // workspace of two folders. The interpreter is that of a stand-in for the Python extension, which no npm package has.
 import assert from "node:assert/strict";
+import { writeFileSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { withCodeServer } from "./code-server.mjs";
@@ -13,7 +14,7 @@ const LIMIT_MILLISECONDS = 900_000;
 export async function hostTests(workspace) {
   // Without this option a built VS Code silently ignores the two paths of the payload.
   const options = { name: "host", workspace, file: "both.code-workspace", machine: {}, hostTests: true };
-  await withCodeServer(options, async ({ page, open, remote, shot }) => {
+  await withCodeServer(options, async ({ page, open, remote, shot, root }) => {
     let finish;
     const finished = new Promise((resolve) => (finish = resolve));
     await page.exposeFunction("codeAutomationLog", async (_kind, words) => {
@@ -21,6 +22,7 @@ export async function hostTests(workspace) {
       const picture = /^shot (\S+)$/.exec(line)?.[1];
       if (picture !== undefined) {
         await shot(picture);
+        writeFileSync(path.join(root, `shot-${picture}`), "");
       } else if (/^(not )?ok - |passed, /.test(line)) {
         console.log(`  ${line}`);
       }

@@ -45,6 +45,7 @@ export async function person(workspace) {
     await page.keyboard.press("Control+s");
     await palette("Notifications: Show Notifications"); // a toast may have come and gone already
     await page.locator(".notifications-center .notification-list-item", { hasText: "the pattern is gone" }).waitFor(WAIT);
+    await page.locator(".notification-list-item", { hasText: "analysing" }).waitFor({ ...WAIT, state: "detached" });
     await shot("fixed");
     assert.match(readFileSync(file, "utf8"), /west\] - 2\.0f \* centre/);
     await pickKernels(driven);

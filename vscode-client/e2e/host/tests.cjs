@@ -2,6 +2,7 @@
 // Runs inside VS Code's extension host, beside the installed extension: what its interface says of our features.
 const assert = require("node:assert/strict");
 const { existsSync, readdirSync, readFileSync, writeFileSync } = require("node:fs");
+const path = require("node:path");
 const vscode = require("vscode");
 
 const LIMIT_MILLISECONDS = 120_000;
@@ -59,6 +60,12 @@ function shown() {
   const found = document === undefined ? [] : ours(document.uri);
   const lines = found.map((one) => `${one.range.start.line} ${one.severity} ${codeOf(one)} ${one.message.slice(0, 200)}`);
   return `${document?.uri}\n${lines.join("\n")}\n${document?.getText()}`;
+}
+
+/** Has a picture taken, and waits for it. */
+async function shot(name) {
+  console.log(`shot ${name}`);
+  await until("the picture", () => existsSync(path.join(path.dirname(process.env.GPADVISOR_E2E_STARTED), `shot-${name}`)));
 }
 
 /** The process ids of the language servers, in the order in which they were started. */
@@ -147,7 +154,7 @@ const tests = {
     await until("the instruction in view", () =>
       sass.visibleRanges.some((range) => /F2F|DFMA/.test(sass.document.getText(range))),
     );
-    console.log("shot sass");
+    await shot("sass");
     await vscode.window.showTextDocument(sass.document, { viewColumn: sass.viewColumn });
     await run("type", { text: "x" });
     assert.equal(sass.document.getText(), text, "typing changes nothing");
@@ -200,7 +207,7 @@ const tests = {
     assert.ok(strength(document).some(({ message }) => /fresh/.test(message)), "other lines stay fresh");
     vscode.window.activeTextEditor.revealRange(stale.range, vscode.TextEditorRevealType.InCenter);
     await until("hint on the edited line", async () => (await hints(document)).some((hint) => /edited/.test(labelOf(hint))));
-    console.log("shot stale");
+    await shot("stale");
     await vscode.window.showTextDocument(document);
     await run("workbench.action.files.revert");
     await until("as before", () => strength(document)[0]?.range.start.line === before[0]);
@@ -298,9 +305,9 @@ const tests = {
       return /promised/.test(said) ? said : undefined;
     });
     assert.match(text, /1 of 1 GPA102 prediction inside the range|GPA102 promised 1\.\d\dx-1\.\d\dx for damp; the kernel is at 1\.10x of its old speed: inside the range/);
-    await run("workbench.action.closeSidebar");
+    await until("its lens", async () => !/GPA102/.test((await lenses(document.uri)).join("; ")));
     await run("notifications.showList");
-    console.log("shot profiled");
+    await shot("profiled");
     await run("notifications.clearAll");
   },
   async "a profile command runs on save where the user turns that on"() {
