@@ -146,6 +146,12 @@ def test_fail_on_speedup(capsys: pytest.CaptureFixture[str], report: Path) -> No
     assert (code, err) == (0, "")
 
 
+def test_a_gate_that_could_never_close_is_refused(capsys: pytest.CaptureFixture[str], report: Path) -> None:
+    code, out, err = run(capsys, "advise", report, "--fail-on", "GPA999")
+    assert (code, out) == (2, "")
+    assert "no rule is called 'GPA999'; 'gpadvisor rules' lists them all" in err
+
+
 def test_snapshot_says_the_same_without_any_disassembler(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, report: Path
 ) -> None:
@@ -174,6 +180,15 @@ def test_export_writes_every_member(capsys: pytest.CaptureFixture[str], tmp_path
         assert Path(line).is_file()
     names = {path.name for path in folder.rglob("*") if path.is_file()}
     assert {"manifest.json", "samples.parquet", "launches.parquet"} <= names
+
+
+def test_a_report_given_to_export_is_named(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, report: Path
+) -> None:
+    code, _, err = run(capsys, "export", report, tmp_path / "out")
+    assert code == 3
+    assert "is a report, not a snapshot; 'gpadvisor import" in err
+    assert not (tmp_path / "out").exists()
 
 
 def test_redacted_snapshot_names_nobody(
@@ -210,6 +225,7 @@ def test_compare_shows_predicted_beside_achieved(
     code, out, _ = run(capsys, "compare", report, slower)
     assert code == 0
     assert "0.50x (slower, measured)" in out
+    assert "1.00x (as fast, measured)" in run(capsys, "compare", report, report)[1]
     value = json.loads(run(capsys, "compare", slower, report, "--format", "json")[1])
     assert value["kernels"][0]["achieved"] == pytest.approx(2.0)
     assert value["kernels"][0]["predictions"]

@@ -28,6 +28,7 @@ from gpadvisor.model.ids import FunctionId, SourceLocation
 from gpadvisor.model.problem import Problem, ProblemCode
 from gpadvisor.model.profile import Evidence, RuleResult
 from gpadvisor.model.program import KernelFacts
+from gpadvisor.optimizers import OPTIMIZERS
 
 PCT = ".avg.pct_of_peak_sustained_elapsed"
 
@@ -319,6 +320,18 @@ def test_problems_are_said_once() -> None:
         more_problems=(Problem(ProblemCode.TRUNCATED_SAMPLES, "said before"),),
     )  # fmt: skip
     assert [p.message for p in again.problems if p.code is ProblemCode.TRUNCATED_SAMPLES] == ["said before"]
+
+
+def test_without_machine_code_nothing_is_said_about_it() -> None:
+    empty = replace(made.program(), functions=())
+    measured = made.profile(rows=((0, 0, 0, 100, 90),))
+    found = advise_kernel(made.context(of=empty, measured=measured, evidence=Evidence.STATIC), OPTIMIZERS)
+    assert {entry.reason for entry in found.rejected} == {
+        "there is no machine code of this kernel to look at"
+    }
+    assert len(found.rejected) == len(OPTIMIZERS)
+    assert found.verdict.startswith("There is no machine code of this kernel")
+    assert found.evidence_reason == "100 PC samples, and no machine code that they could belong to"
 
 
 def test_few_samples_are_a_problem() -> None:
