@@ -35,7 +35,7 @@ Evaluated: TypeAlias = tuple[tuple[Finding, ...], tuple[Rejection, ...]]
 def evaluate(context: KernelContext, optimizers: Sequence[Optimizer]) -> Evaluated:
     """Findings and rejections, each by code: the order of optimizers makes no difference."""
     if context.blame is None and not context.program.functions:
-        reason = "there is no machine code of this kernel to look at"
+        reason = "no machine code of this kernel could be read"
         return (), tuple(Rejection(code=one.code, reason=reason) for one in sorted(optimizers, key=_code))
     findings: list[Finding] = []
     rejections: list[Rejection] = []

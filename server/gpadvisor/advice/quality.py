@@ -30,7 +30,7 @@ def evidence_reason(context: KernelContext, samples: SampleSummary) -> str:
                 "there is no profile: machine code alone, so nothing is weighed and no speedup is estimated"
             )
         if profile.total_samples and not context.program.functions:
-            return f"{samples.total:,} PC samples, and no machine code that they could belong to"
+            return f"{samples.total:,} PC samples, but no machine code could be read that they belong to"
         return "the launch has neither PC samples nor executed counts; collect them with " + (
             "gpadvisor profile, sampling more often (--period) where the kernel is short"
             if context.collector == _CUPTI

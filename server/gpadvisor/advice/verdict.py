@@ -36,7 +36,7 @@ def verdict(
 ) -> str:
     """The sentence; the suggestions are those that no comment in the source sets aside."""
     if not has_code:
-        return "There is no machine code of this kernel to look at, so nothing is said about it"
+        return "No machine code of this kernel could be read, so nothing is said about it"
     if evidence in {Evidence.STATIC, Evidence.COUNTED} or not samples.total:
         return _without_samples(evidence, suggestions, suppressed)
     limit = limiting(utilisations)

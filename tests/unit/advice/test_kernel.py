@@ -326,12 +326,10 @@ def test_without_machine_code_nothing_is_said_about_it() -> None:
     empty = replace(made.program(), functions=())
     measured = made.profile(rows=((0, 0, 0, 100, 90),))
     found = advise_kernel(made.context(of=empty, measured=measured, evidence=Evidence.STATIC), OPTIMIZERS)
-    assert {entry.reason for entry in found.rejected} == {
-        "there is no machine code of this kernel to look at"
-    }
+    assert {entry.reason for entry in found.rejected} == {"no machine code of this kernel could be read"}
     assert len(found.rejected) == len(OPTIMIZERS)
-    assert found.verdict.startswith("There is no machine code of this kernel")
-    assert found.evidence_reason == "100 PC samples, and no machine code that they could belong to"
+    assert found.verdict.startswith("No machine code of this kernel could be read")
+    assert found.evidence_reason == "100 PC samples, but no machine code could be read that they belong to"
 
 
 def test_few_samples_are_a_problem() -> None:
