@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from types import ModuleType
 
 import pytest
 
@@ -14,7 +15,7 @@ _LEAP_SECONDS = 1e6
 
 
 class _Clock:
-    """The time module as the runner of applications uses it."""
+    """The time module as what runs programs uses it."""
 
     sleep = staticmethod(time.sleep)
 
@@ -28,6 +29,6 @@ class _Clock:
         return time.monotonic() + self._ahead
 
 
-def leap(monkeypatch: pytest.MonkeyPatch, when: Callable[[], bool]) -> None:
-    """Let every time limit of an application pass once ``when`` is true."""
-    monkeypatch.setattr(application, "time", _Clock(when))
+def leap(monkeypatch: pytest.MonkeyPatch, when: Callable[[], bool], module: ModuleType = application) -> None:
+    """Let every time limit that a module keeps pass once ``when`` is true."""
+    monkeypatch.setattr(module, "time", _Clock(when))

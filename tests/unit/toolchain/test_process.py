@@ -8,10 +8,11 @@ import time
 from pathlib import Path
 
 import pytest
+from tests.clocks import leap
 from tests.tools import program
 
 from gpadvisor.errors import CancelledError, ToolFailedError, ToolNotFoundError, ToolTimeoutError
-from gpadvisor.toolchain import run_tool
+from gpadvisor.toolchain import process, run_tool
 
 
 def alive(pid: int) -> bool:
@@ -56,7 +57,9 @@ def test_input_is_empty(tmp_path: Path) -> None:
     assert run_tool([path], timeout_seconds=60).stdout == b"0\n"
 
 
-def test_a_hang_is_stopped_with_everything_it_started(tmp_path: Path) -> None:
+def test_a_hang_is_stopped_with_everything_it_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     body = """
 child = subprocess.Popen([sys.executable, "-S", "-c", "import time; time.sleep(600)"])
 open("pid", "w").write(str(child.pid))
@@ -64,8 +67,9 @@ os.rename("pid", "pid.done")
 time.sleep(600)
 """
     path = program(tmp_path / "hang", body)
+    leap(monkeypatch, (tmp_path / "pid.done").exists, process)
     with pytest.raises(ToolTimeoutError, match="hang did not end within"):
-        run_tool([path], timeout_seconds=3, directory=tmp_path)
+        run_tool([path], timeout_seconds=1000, directory=tmp_path)
     assert gone(int((tmp_path / "pid.done").read_text()))
 
 
@@ -113,9 +117,12 @@ def test_a_failure_carries_the_first_error(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits of another process are a Linux call")
 def test_memory_is_bounded(tmp_path: Path) -> None:
-    # The limit is set right after the start, so the program must not allocate before that.
-    path = program(tmp_path / "eat", "time.sleep(0.5); x = bytearray(1 << 28); print(len(x))")
+    eat = "x = bytearray(1 << 28); print(len(x))"
+    path = program(tmp_path / "eat", eat)
     assert run_tool([path], timeout_seconds=60).stdout == b"268435456\n"
+    # The limit is set right after the start, so the program must not allocate before that.
+    limited = "import resource\nwhile resource.getrlimit(resource.RLIMIT_AS)[0] < 0:\n    time.sleep(0.01)\n"
+    path = program(tmp_path / "limited", limited + eat)
     with pytest.raises(ToolFailedError, match="MemoryError"):
         run_tool([path], timeout_seconds=60, memory_bytes=256 << 20)
 
