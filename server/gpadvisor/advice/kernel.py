@@ -79,6 +79,7 @@ def advise_kernel(
     stalls = stall_summaries(profile, blame)
     samples = sample_summary(profile, blame, stalls)
     measured = () if profile is None else utilisations(profile)
+    has_code = bool(context.program.functions) or context.blame is not None
     ours = OurSide(
         suggestions=suggestions,
         rejected=rejected,
@@ -88,6 +89,7 @@ def advise_kernel(
         occupancy=context.occupancy,
         utilisations=measured,
         sectors=_sectors(context),
+        has_code=has_code,
     )
     launch = None if profile is None else profile.launch
     return KernelAdvice(
@@ -120,7 +122,7 @@ def advise_kernel(
             suggestions=suggestions,
             rejected=rejected,
             hidden=len(hidden),
-            has_code=bool(context.program.functions) or context.blame is not None,
+            has_code=has_code,
         ),
         rules=() if profile is None else compare_rules(profile.rules, ours),
         problems=problems(context, samples, more_problems),

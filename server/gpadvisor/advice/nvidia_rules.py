@@ -96,6 +96,7 @@ class OurSide:
     occupancy: Occupancy
     utilisations: Sequence[Utilisation]
     sectors: str | None = None  # what all global accesses take, against the fewest possible
+    has_code: bool = True
 
 
 def compare_rules(rules: Sequence[RuleResult], ours: OurSide) -> tuple[RuleComparison, ...]:
@@ -141,6 +142,8 @@ def _compare(rule: RuleResult, ours: OurSide) -> RuleComparison:
     if name.endswith("Occupancy"):
         return _occupancy(rule, ours)
     codes = _SAME_SUBJECT.get(name)
+    if codes and not ours.has_code:
+        return _result(rule, NOT_COMPARABLE, (), "no machine code of this kernel could be read")
     if codes:
         return _same_subject(rule, ours, codes)
     return _result(rule, NOT_COMPARABLE, (), "none of our rules is about this")

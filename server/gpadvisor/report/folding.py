@@ -30,7 +30,7 @@ def folded(kernels: Sequence[KernelAdvice]) -> tuple[KernelAdvice, ...]:
 
 
 def _is_quiet(kernel: KernelAdvice) -> bool:
-    return kernel.evidence is Evidence.STATIC and not kernel.suggestions
+    return kernel.evidence is Evidence.STATIC and not kernel.suggestions and not kernel.samples.total
 
 
 def _share(kernel: KernelAdvice) -> float | None:

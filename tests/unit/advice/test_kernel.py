@@ -324,10 +324,15 @@ def test_problems_are_said_once() -> None:
 
 def test_without_machine_code_nothing_is_said_about_it() -> None:
     empty = replace(made.program(), functions=())
-    measured = made.profile(rows=((0, 0, 0, 100, 90),))
+    rule = RuleResult(
+        identifier="UncoalescedGlobalAccess", name="Uncoalesced Global Accesses", section="SourceCounters",
+        kind="warning", message="uncoalesced", estimated_speedup=1.4,
+    )  # fmt: skip
+    measured = made.profile(rows=((0, 0, 0, 100, 90),), rules=(rule,))
     found = advise_kernel(made.context(of=empty, measured=measured, evidence=Evidence.STATIC), OPTIMIZERS)
     assert {entry.reason for entry in found.rejected} == {"no machine code of this kernel could be read"}
     assert len(found.rejected) == len(OPTIMIZERS)
+    assert [(one.agreement, one.ours) for one in found.rules] == [("not comparable", ())]
     assert found.verdict.startswith("No machine code of this kernel could be read")
     assert found.evidence_reason == "100 PC samples, but no machine code could be read that they belong to"
 
