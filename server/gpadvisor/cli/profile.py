@@ -38,8 +38,8 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "--collector",
         choices=("auto", "ncu", "cupti"),
         default="auto",
-        help="auto: CUPTI, which runs each kernel once, where it can be had and no single launches are asked "
-        "for; else Nsight Compute",
+        help="auto: for what is picked (--kernel, --launch-skip, --launch-count, --samples-only) Nsight "
+        "Compute where it can be had; else CUPTI, which runs each kernel once",
     )
     parser.add_argument(
         "--mode",
