@@ -9,6 +9,8 @@ import type { Logs } from "./logs";
 import type { Session } from "./session";
 import { setting } from "./settings";
 
+const NEXT = "Next Hot Line";
+
 export function registerCommands(session: Session, finder: EnvironmentFinder, logs: Logs): vscode.Disposable {
   const commands: Readonly<Record<string, (...words: unknown[]) => unknown>> = {
     analyzeFile: () => onFile(session, protocol.ANALYZE_FILE),
@@ -57,7 +59,12 @@ async function profile(session: Session): Promise<void> {
   if (setting("profile.command", uri).length > 0) {
     const said = await execute(session, protocol.PROFILE, uri?.toString());
     if (typeof said === "string") {
-      void vscode.window.showInformationMessage(`GPAdvisor: ${said}.`);
+      // A message with an answer is shown in full.
+      void vscode.window.showInformationMessage(`GPAdvisor: ${said}.`, NEXT).then(async (chosen) => {
+        if (chosen !== undefined) {
+          await vscode.commands.executeCommand("gpadvisor.nextHotLine");
+        }
+      });
     }
     return;
   }

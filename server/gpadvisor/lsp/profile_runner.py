@@ -81,7 +81,7 @@ class ProfileRunner:
         await session.analyses.profile(written[0].path)
         entry = session.workspace.entries.get(f"profile:{written[0].path}")
         came = [entry_words(one) for one in entry.history if followed(one)] if entry is not None else []
-        return ". ".join((f"{Path(written[0].path).name} is shown", *came[:_PAST]))
+        return ". ".join((*came[:_PAST], f"{Path(written[0].path).name} is shown"))
 
 
 class _Run:
