@@ -181,6 +181,15 @@ static uint64_t take_aside(struct CUctx_st *context, CUpti_PCSamplingData *data)
 
 /* --- driver --- */
 
+/* How cuda-python finds the rest. */
+EXPORT CUresult cuGetProcAddress_v2(const char *name, void **function, int version, cuuint64_t flags,
+                                    CUdriverProcAddressQueryResult *how) {
+    (void)version, (void)flags;
+    *function = dlsym(dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD), name);
+    if (how) *how = *function ? CU_GET_PROC_ADDRESS_SUCCESS : CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
+    return *function ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
+}
+
 EXPORT CUresult cuInit(unsigned flags) {
     static _Atomic bool done;
     (void)flags;
@@ -211,6 +220,7 @@ EXPORT CUresult cuInit(unsigned flags) {
 }
 
 EXPORT CUresult cuDriverGetVersion(int *version) { return *version = 13000, CUDA_SUCCESS; }
+EXPORT CUresult cuDeviceGetCount(int *count) { return *count = 2, CUDA_SUCCESS; }
 EXPORT CUresult cuDeviceGet(CUdevice *device, int index) { return *device = index, CUDA_SUCCESS; }
 EXPORT CUresult cuDeviceGetName(char *name, int room, CUdevice device) {
     snprintf(name, (size_t)room, "Fake GPU %d", device);

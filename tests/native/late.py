@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import dataclasses
 import io
 import json
 import sys
@@ -66,6 +67,8 @@ for name, session in (("first", first), ("second", second)):
 second.save(sys.argv[5])
 with gpadvisor.profile(cupti_library=CUPTI) as block:
     launch(later, 2)
+result["devices"] = [dataclasses.asdict(device) for device in block.devices]
+result["used"] = dataclasses.asdict(block.profile.kernels[0].device)
 result["advice"] = block.advice(kernel="lat.*")
 
 

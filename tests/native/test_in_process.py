@@ -43,6 +43,8 @@ def test_a_late_start_and_a_second_block(stand: Stand, tmp_path: Path) -> None:
     assert list(result["second"]) == ["later"]
     assert result["second"]["later"][:4] == [13, 13 * ALPHA, True, []]
     assert "collected already" in result["nested"]
+    assert [device["name"] for device in result["devices"]] == ["Fake GPU 0", "Fake GPU 1"]
+    assert result["used"] in result["devices"]
     for text in (result["advice"], result["magic"]):
         assert "later" in text
         assert "PC samples" in text

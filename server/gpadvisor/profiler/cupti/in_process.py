@@ -17,9 +17,10 @@ from typing import Final, Self
 
 from gpadvisor import store
 from gpadvisor.errors import ProfileError, ToolFailedError, UsageError
-from gpadvisor.model.profile import Profile
+from gpadvisor.model.profile import Device, Profile
 from gpadvisor.profiler.cupti.build import build_library, cache_folder
 from gpadvisor.profiler.cupti.collecting import collection_variables
+from gpadvisor.profiler.cupti.devices import visible_devices
 from gpadvisor.profiler.cupti.discovery import find_cupti
 from gpadvisor.profiler.cupti.options import CollectOptions
 from gpadvisor.store.collection import summarize_collection
@@ -83,6 +84,16 @@ class ProcessSession:
         if self._profile is None:
             self._profile = store.load_profile(self.path)
         return self._profile
+
+    @property
+    def devices(self) -> tuple[Device, ...]:
+        """The GPUs that this process sees, used or not.
+
+        Raises:
+            ToolNotFoundError: cuda-python is not installed.
+            ToolFailedError: the driver refuses.
+        """
+        return visible_devices()
 
     def save(self, path: str | Path) -> Path:
         """Write a snapshot that every command of gpadvisor reads."""
