@@ -38,7 +38,8 @@ costs instructions for moving arguments and keeping registers; the estimate does
 ## How the gain is estimated
 
 GPA Eq. 2 with the instruction fetch stalls. The expected value counts those in code that is larger than a
-cache in full and the others less, since making small code smaller gains little.
+cache in full and the others less, since making small code smaller gains little; where the whole code fits
+into a scheduler's cache, nothing.
 """
 
 from __future__ import annotations
@@ -103,7 +104,7 @@ def _match(context: KernelContext) -> Match | Rejection:
         title=_TITLE,
         advice=_advice(context, sizes, near, far),
         regions=_regions(context, blame, fetch),
-        adjustments=_adjustments(blame, fetch, sizes, near, far),
+        adjustments=_adjustments(context, blame, fetch, sizes),
         static_sites=_large_loops(context, near),
     )
 
@@ -199,9 +200,14 @@ def _inlined_region(context: KernelContext, blame: Blame, key: tuple[int, str], 
     return Region(scope=scope, rows=rows, active_samples=0)
 
 
-def _adjustments(blame: Blame, rows: Rows, sizes: list[int], near: int, far: int) -> tuple[Adjustment, ...]:
+def _adjustments(
+    context: KernelContext, blame: Blame, rows: Rows, sizes: list[int]
+) -> tuple[Adjustment, ...]:
     """Differs from GPA: it takes any fetch stall in inlined code; size decides whether a split helps."""
-    expected = weighted(blame, rows, [1.0 if size > far else 0.6 if size > near else 0.2 for size in sizes])
+    near, far = _caches(context)
+    # Code that fits as a whole is fetched once, however it is cut.
+    small = 0.2 if _code_bytes(context) > near else 0.0
+    expected = weighted(blame, rows, [1.0 if size > far else 0.6 if size > near else small for size in sizes])
     possible = weighted(blame, rows, [1.0 if size > near else 0.5 for size in sizes])
     large = weighted(blame, rows, [float(size > near) for size in sizes])
     return (
@@ -215,12 +221,16 @@ def _adjustments(blame: Blame, rows: Rows, sizes: list[int], near: int, far: int
     )
 
 
-def _advice(context: KernelContext, sizes: list[int], near: int, far: int) -> str:
-    largest = max(sizes, default=0)
-    whole = sum(
+def _code_bytes(context: KernelContext) -> int:
+    """Of a kernel and of all that it calls."""
+    return sum(
         len(function.instructions) * INSTRUCTION_BYTES
         for function in kernel_functions(context.program, context.kernel)
     )
+
+
+def _advice(context: KernelContext, sizes: list[int], near: int, far: int) -> str:
+    largest, whole = max(sizes, default=0), _code_bytes(context)
     caches = f"caches hold {near // 1024} KiB per scheduler and {far // 1024} KiB per SM"
     if largest > near:
         return (
