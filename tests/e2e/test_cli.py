@@ -146,6 +146,17 @@ def test_fail_on_speedup(capsys: pytest.CaptureFixture[str], report: Path) -> No
     assert (code, err) == (0, "")
 
 
+def test_a_gate_on_code_that_nobody_could_read_is_an_error(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, report: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GPADVISOR_NVDISASM", str(tmp_path / "absent"))
+    code, out, err = run(capsys, "advise", report, "--fail-on", "GPA101", "--no-cache")
+    assert code == 4
+    assert "cannot be read" in out
+    assert "--fail-on cannot be decided" in err
+    assert run(capsys, "advise", report, "--no-cache")[0] == 0
+
+
 def test_a_gate_that_could_never_close_is_refused(capsys: pytest.CaptureFixture[str], report: Path) -> None:
     code, out, err = run(capsys, "advise", report, "--fail-on", "GPA999")
     assert (code, out) == (2, "")

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from gpadvisor.cli import options
 from gpadvisor.cli.progress import TerminalProgress
+from gpadvisor.errors import ToolFailedError
 from gpadvisor.workflow.answer import AnswerOptions, Gate, answer
 from gpadvisor.workflow.launches import StatedLaunch
 from gpadvisor.workflow.request import Request
@@ -91,7 +92,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the advice; 1 if a ``--fail-on`` condition is met."""
+    """Print the advice; 1 if a ``--fail-on`` condition is met, an error if that cannot be told."""
     request = make_request(arguments)
     _refuse_unknown_rules([gate.code for gate in arguments.fail_on if gate.code is not None])
     shown = AnswerOptions(
@@ -109,7 +110,11 @@ def run(arguments: argparse.Namespace) -> int:
     met = [gate for gate in arguments.fail_on if gate.met(result.fired)]
     for gate in met:
         sys.stderr.write(f"gpadvisor: --fail-on {gate.text} is met\n")
-    return 1 if met else 0
+    if met or not (arguments.fail_on and result.unread):
+        return 1 if met else 0
+    raise ToolFailedError(
+        f"--fail-on cannot be decided: the machine code of {result.unread[0]} was not read; see the advice"
+    )
 
 
 def _refuse_unknown_rules(codes: list[str]) -> None:

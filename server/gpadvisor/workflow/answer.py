@@ -63,6 +63,7 @@ class Answer:
 
     text: str
     fired: tuple[Fired, ...]
+    unread: tuple[str, ...]  # kernels of which no tool could read the machine code: rules on it said nothing
 
 
 def answer(path: Path, request: Request, shown: AnswerOptions, progress: Progress) -> Answer:
@@ -98,7 +99,7 @@ def _still_true(stored: bytes, request: Request) -> Answer | None:
     if local_sources.fingerprint(request.root, entry["wanted"]) != entry["sources"]:
         return None
     fired = tuple(Fired(code=code, expected=expected) for code, expected in entry["fired"])
-    return Answer(text=entry["text"], fired=fired)
+    return Answer(text=entry["text"], fired=fired, unread=tuple(entry["unread"]))
 
 
 def _fresh(
@@ -111,16 +112,17 @@ def _fresh(
 
         result = advise_file(path, request, progress, cache, profile=profile)
     text = render(result.advice, shown, result.texts, request.root)
-    fired = fired_suggestions(result.advice)
+    fired, unread = fired_suggestions(result.advice), unread_kernels(result.advice)
     if key and result.lasting:
         entry = {
             "wanted": result.wanted_sources,
             "sources": local_sources.fingerprint(request.root, result.wanted_sources),
             "text": text,
             "fired": [[entry.code, entry.expected] for entry in fired],
+            "unread": unread,
         }
         cache.put(key, json.dumps(entry).encode())
-    return Answer(text=text, fired=fired)
+    return Answer(text=text, fired=fired, unread=unread)
 
 
 def _being_read(path: Path, request: Request) -> AbstractContextManager[Callable[[], Profile] | None]:
@@ -138,6 +140,17 @@ def fired_suggestions(advice: Advice) -> tuple[Fired, ...]:
         for kernel in advice.kernels
         for entry in kernel.suggestions
         if entry.suppressed is None
+    )
+
+
+def unread_kernels(advice: Advice) -> tuple[str, ...]:
+    """Kernels that a CI gate cannot judge, for want of a disassembler."""
+    from gpadvisor.model.problem import ProblemCode
+
+    return tuple(
+        kernel.name
+        for kernel in advice.kernels
+        if any(problem.code is ProblemCode.NO_DISASSEMBLY for problem in kernel.problems)
     )
 
 
