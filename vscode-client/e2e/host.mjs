@@ -5,11 +5,22 @@ import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
-import { withCodeServer } from "./code-server.mjs";
+import { WAIT, withCodeServer } from "./code-server.mjs";
 
 const HERE = path.dirname(fileURLToPath(import.meta.url));
 const [HOST, PYTHON_EXTENSION] = ["host", "python-extension"].map((name) => path.join(HERE, name));
 const LIMIT_MILLISECONDS = 900_000;
+
+/** Waits until the lenses above a line, which the window draws one beside the other, are these and no more. */
+const lensesShown = (page, text) =>
+  page.waitForFunction(
+    (wanted) =>
+      [...globalThis.document.querySelectorAll(".codelens-decoration")].some(
+        (line) => line.textContent.replaceAll("\u00a0", " ") === wanted,
+      ),
+    text,
+    WAIT,
+  );
 
 export async function hostTests(workspace) {
   // Without this option a built VS Code silently ignores the two paths of the payload.
@@ -19,10 +30,10 @@ export async function hostTests(workspace) {
     const finished = new Promise((resolve) => (finish = resolve));
     await page.exposeFunction("codeAutomationLog", async (_kind, words) => {
       const line = words.join(" ");
-      const picture = /^shot (\S+)$/.exec(line)?.[1];
-      if (picture !== undefined) {
-        await shot(picture);
-        writeFileSync(path.join(root, `shot-${picture}`), "");
+      const [, what, name, text] = /^(shot|lenses) (\S+)(?: (.+))?$/.exec(line) ?? [];
+      if (what !== undefined) {
+        await (what === "shot" ? shot(name) : lensesShown(page, text));
+        writeFileSync(path.join(root, `${what}-${name}`), "");
       } else if (/^(not )?ok - |passed, /.test(line)) {
         console.log(`  ${line}`);
       }
