@@ -253,7 +253,10 @@ def _by_any_nvrtc(job: _Job, problems: list[Problem], lacks: str | None) -> Comp
         )
     known = [*([lacks] if lacks else []), *unusable]
     reasons = f": {'; '.join(known)}" if known else ""
-    raise ToolNotFoundError(f"no compiler for {job.arch} was found{reasons}; install {_package(number)}")
+    raise ToolNotFoundError(
+        f"no compiler for {job.arch} was found{reasons}; choose another architecture, "
+        f"or install {_package(number)}"
+    )
 
 
 def _by_nvrtc(copy: Nvrtc, job: _Job) -> NvrtcResult:

@@ -43,7 +43,7 @@ def input_kind(path: Path) -> InputKind:
         with path.open("rb") as stream:
             head = stream.read(64)
     except FileNotFoundError as error:
-        raise ProfileFormatError(f"{path} does not exist") from error
+        raise ProfileFormatError(f"{path} does not exist; check the path") from error
     except OSError as error:
         raise ProfileFormatError(f"cannot read {path}: {error.strerror}") from error
     if not head:
