@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from gpadvisor.cubin.image import CodeSection, CodeSymbol, Cubin, LineTable
 from gpadvisor.cubin.lines import line_table_damage, section_lines
-from gpadvisor.cubin.names import demangle
+from gpadvisor.cubin.names import demangle, unescaped_path
 from gpadvisor.cubin.read import read_cubin
 
 __all__ = [
@@ -17,4 +17,5 @@ __all__ = [
     "line_table_damage",
     "read_cubin",
     "section_lines",
+    "unescaped_path",
 ]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from gpadvisor.cubin.image import CodeSection, Cubin, LineTable
 from gpadvisor.cubin.line_program import Row, Sequence, sequences, string_at
-from gpadvisor.cubin.names import demangle
+from gpadvisor.cubin.names import demangle, unescaped_path
 from gpadvisor.model.ids import INSTRUCTION_BYTES, SourceLocation
 from gpadvisor.model.program import InlineFrame, LineEntry
 
@@ -121,7 +121,7 @@ class _Chains:
         key = (row.file, row.line)
         if key not in self._locations:
             path = self._files.path(row.file) if row.line > 0 else None
-            self._locations[key] = None if path is None else SourceLocation(path, row.line)
+            self._locations[key] = None if path is None else SourceLocation(unescaped_path(path), row.line)
         return self._locations[key]
 
     def _name(self, offset: int) -> str | None:

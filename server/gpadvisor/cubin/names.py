@@ -1,9 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Readable names of functions, from the mangled names of symbol and line tables."""
+"""Readable names of functions and files, from the names of symbol and line tables."""
 
 from __future__ import annotations
 
 import functools
+import re
+from typing import Final
+
+_ESCAPED: Final = re.compile(r"((?:\\[23][0-7]{2})+)(/[23][0-7]{2})?")
+"""Bytes beyond ASCII as the compiler writes them into PTX and ptxas into the line table: ``\303\266``.
+
+ptxas takes the last backslash for the end of the folder, so that a slash may stand in its place.
+"""
+
+
+def unescaped_path(path: str) -> str:
+    """The path with its escaped bytes as the characters they are; what is no UTF-8 stays as it stands."""
+    return _ESCAPED.sub(_characters, path) if "\\" in path else path
+
+
+def _characters(found: re.Match[str]) -> str:
+    run, last = found.group(1), found.group(2) or ""
+    for escaped, rest in ((run + last.replace("/", "\\"), ""), (run, last)):
+        try:
+            return bytes(int(octal, 8) for octal in escaped.split("\\")[1:]).decode("utf-8") + rest
+        except UnicodeDecodeError:
+            continue
+    return found.group()
 
 
 @functools.lru_cache(maxsize=65_536)

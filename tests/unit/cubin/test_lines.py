@@ -84,6 +84,24 @@ def test_rows_hold_until_the_next_row(version: int, wide: bool, rela: bool) -> N
     assert lines_of(cubin) == (at(K, 10),) * 2 + (at(K, 12),) * 6
 
 
+@pytest.mark.parametrize(
+    ("folder", "name", "path"),
+    [
+        (
+            r"/m\303\274ller/\347\237\251 \360\237\232",
+            "200.cu",
+            "/müller/矩 🚀.cu",
+        ),  # as nvcc and ptxas write it
+        (r"/\303\274", "200.cu", "/ü/200.cu"),
+        ("/src", "müller.cu", "/src/müller.cu"),
+        (r"C:\300\200", "a.cu", r"C:\300\200/a.cu"),  # folders of these names: no UTF-8
+    ],
+)
+def test_names_beyond_ascii_are_read_as_they_are(folder: str, name: str, path: str) -> None:
+    cubin = cubin_of(PLAIN, directories=(folder,), files=((name, 1),))
+    assert lines_of(cubin)[0] == at(path, 10)
+
+
 def test_without_a_table_there_are_no_lines() -> None:
     cubin = read_cubin(elf([Part(".text.k", code(3))], [Sym("k", ".text.k", 0, 48)]))
     assert not cubin.has_line_info

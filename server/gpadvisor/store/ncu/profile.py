@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from gpadvisor.cubin import Cubin, read_cubin
+from gpadvisor.cubin import Cubin, read_cubin, unescaped_path
 from gpadvisor.errors import CubinError, ProfileFormatError
 from gpadvisor.model.problem import Problem, ProblemCode
 from gpadvisor.model.profile import (
@@ -371,7 +371,8 @@ def _cut_between_blocks(report: Report) -> str | None:
 def _sources(report: Report) -> dict[str, SourceText]:
     found: dict[str, SourceText] = {}
     for source in report.sources:
-        for path, text in source.files.items():
+        for written, text in source.files.items():
+            path = unescaped_path(written)
             if text or path not in found:
                 digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest() if text else None
                 found[path] = SourceText(path=path, sha256=digest, text=text or None)
