@@ -29,6 +29,9 @@ _WARP: Final = 32
 _LEVELS: Final = 3
 """Barriers in a row behind halved bounds from which on they are a tree and no chance."""
 
+_BELOW: Final = {"GE": 0, "LT": 0, "GT": 1, "LE": 1}
+"""What is added to the number of a comparison for the bound that values stay below."""
+
 
 def is_barrier(function: Function, index: int) -> bool:
     """Whether an instruction is a barrier of the block or the cluster."""
@@ -144,7 +147,7 @@ def _unrolled_tree(function: Function) -> list[int]:
         if instruction.opcode in {"ISETP", "UISETP"}:
             bound = _power_bound(instruction) or bound
         elif _is_whole_block(instruction):
-            if bound is None or (run and bound >= run[-1][1]):
+            if bound is None or (run and 2 * bound != run[-1][1]):
                 found += _levels(run)
                 run = []
             if bound is not None:
@@ -161,6 +164,8 @@ def _power_bound(instruction: Instruction) -> int | None:
     """The n of a comparison ``thread < n`` with a power of two, however the compiler turned it."""
     values = [part.strip() for part in instruction.operands.split(",")]
     numbers = [int(value, 16) for value in values if value.startswith("0x")]
-    if len(numbers) != 1:
+    below = next((_BELOW[name] for name in instruction.modifiers if name in _BELOW), None)
+    if len(numbers) != 1 or below is None:
         return None
-    return next((n for n in (numbers[0], numbers[0] + 1) if n > 0 and n & (n - 1) == 0), None)
+    bound = numbers[0] + below
+    return bound if bound > 0 and bound & (bound - 1) == 0 else None

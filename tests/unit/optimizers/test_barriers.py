@@ -77,6 +77,8 @@ def test_barriers_that_protect_nothing(text: str, redundant: list[int]) -> None:
         ("".join(_level(bound) for bound in (128, 64, 32, 16, 8)) + "EXIT", 3),
         ("".join(_level(bound) for bound in (128, 64)) + "EXIT", 0),
         ("".join(_level(bound) for bound in (16, 16, 16, 16)) + "EXIT", 0),
+        ("".join(_level(bound) for bound in (1024, 256, 32, 16)) + "EXIT", 0),  # bounds of other things
+        ("".join(_level(bound) for bound in (128, 64, 32)).replace(".GT.", ".GE.") + "EXIT", 0),
     ],
 )
 def test_trees_over_the_whole_block(text: str, levels: int) -> None:
