@@ -23,7 +23,7 @@ from gpadvisor.model.instruction import (
     RegisterFile,
     register_file,
 )
-from gpadvisor.model.program import Function
+from gpadvisor.model.program import Function, LineEntry
 
 _ADDITIONS: Final = frozenset({"IADD3", "IADD", "UIADD3", "VIADD", "UIADD", "VIADDMNMX"})
 _COMPARES: Final = frozenset({"ISETP", "UISETP"})
@@ -74,6 +74,8 @@ def loop_facts(function: Function, loop: LoopId) -> LoopFacts:
     step = None if counter is None else counter.step
     has_inner = any(other.parent == loop for other in function.loops)
     copies, reason = _copies(function, indices, step, has_inner=has_inner)
+    if copies == 1 and not has_inner:
+        copies, reason = _beside_remainder(function, loop)
     return LoopFacts(
         indices=tuple(indices),
         step=step,
@@ -272,6 +274,30 @@ def _copies(
         if place is not None and len(counter) > 1 and factor > repeated:  # one opcode may repeat by itself
             repeated, line = factor, place[1]
     return (repeated, f"line {line} stands {repeated} times in it") if repeated > 1 else (1, None)
+
+
+def _beside_remainder(function: Function, loop: LoopId) -> tuple[int, str | None]:
+    """How often a loop loads what another loop of the same lines, the one for the last passes, loads once."""
+    own = _loads_by_line(function, loop)
+    for other in function.loops if own else ():
+        theirs = _loads_by_line(function, other.id) if other.id != loop else Counter()
+        if own.keys() == theirs.keys():
+            factors = {divmod(own[line], theirs[line]) for line in own}
+            copies, rest = min(factors)
+            if len(factors) == 1 and copies > 1 and not rest:
+                return copies, f"its loads stand {copies} times in it, and once in a loop for the last passes"
+    return 1, None
+
+
+@lru_cache(maxsize=256)
+def _loads_by_line(function: Function, loop: LoopId) -> Counter[LineEntry]:
+    """The loads of a loop from memory other than constants, counted by source line and inline chain."""
+    found: Counter[LineEntry] = Counter()
+    for index in loop_indices(function, loop):
+        entry, info = function.lines[index], function.instructions[index].info
+        if info.opclass is OpcodeClass.LOAD and info.space is not MemorySpace.CONSTANT and entry is not None:
+            found[entry] += 1
+    return found
 
 
 def measured_trips(function: Function, loop: LoopId, executed: Values) -> float | None:

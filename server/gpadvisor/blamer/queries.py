@@ -220,7 +220,12 @@ def line_text(function: Function, index: int) -> str:
     entry = function.lines[index]
     if entry is None:
         return f"0x{function.instructions[index].pc:x}"
-    return f"{entry.location.file.rsplit('/', 1)[-1]}:{entry.location.line}"
+    return location_text(entry.location)
+
+
+def location_text(location: SourceLocation) -> str:
+    """A source line as a sentence names it: ``saxpy.cu:12``."""
+    return f"{location.file.rsplit('/', 1)[-1]}:{location.line}"
 
 
 def heaviest(blame: Blame, rows: Rows) -> int:

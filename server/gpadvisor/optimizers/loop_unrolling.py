@@ -82,6 +82,7 @@ from gpadvisor.blamer.queries import (
     kernel_functions,
     latency,
     line_text,
+    location_text,
     percent,
     regions,
     static_match,
@@ -93,7 +94,7 @@ from gpadvisor.model.advice import Adjustment, Category, Match, Region, Rejectio
 from gpadvisor.model.blame import NO_INDEX, Blame, DependencyClass, Role
 from gpadvisor.model.ids import FunctionId, LoopId
 from gpadvisor.model.instruction import OpcodeClass
-from gpadvisor.model.program import Function, FunctionKind, Loop
+from gpadvisor.model.program import Function, FunctionKind, LineEntry, Loop
 from gpadvisor.model.stalls import StallClass
 
 _CODE: Final = "GPA201"
@@ -179,7 +180,7 @@ def _static_advice(context: KernelContext) -> str:
         function = context.program.functions[site.function]
         loop = function.innermost_loop(site.index)
         location = None if loop is None else function.loops[loop].location
-        place = line_text(function, site.index) if location is None else f"line {location.line}"
+        place = line_text(function, site.index) if location is None else location_text(location)
         places.append(place)
     unique = list(dict.fromkeys(places))
     loops = f"loop{'s' if len(unique) > 1 else ''} at {', '.join(unique[:3])}"
@@ -278,12 +279,22 @@ _HOLDS_ORDER: Final = frozenset({OpcodeClass.ATOMIC, OpcodeClass.REDUCTION, Opco
 
 
 def _remainder(function: Function, loop: Loop) -> bool:
-    """Whether a loop does the last passes of an unrolled one: the compiler gives both the same line."""
-    return loop.location is not None and any(
-        other.location == loop.location and loop_facts(function, other.id).copies > 1
+    """Whether a loop does the last passes of an unrolled one: the compiler gives both the same lines."""
+    loads = _load_lines(function, loop)
+    return any(
+        loop_facts(function, other.id).copies > 1
+        and (
+            (loop.location is not None and other.location == loop.location)
+            or loads == _load_lines(function, other)
+        )
         for other in function.loops
         if other.id != loop.id
     )
+
+
+def _load_lines(function: Function, loop: Loop) -> frozenset[LineEntry | None]:
+    indices = loop_facts(function, loop.id).indices
+    return frozenset(function.lines[index] for index in indices if _is_global_load(function, index))
 
 
 _Counts = Mapping[FunctionId, tuple[Values | None, Values | None]]
@@ -499,7 +510,7 @@ def _overlapping(found: tuple[Region, ...], outlooks: list[_Outlook], blame: Bla
 def _place(context: KernelContext, region: Region) -> str:
     scope = region.scope
     if scope.location is not None:
-        return f"the loop at line {scope.location.line}"
+        return f"the loop at {location_text(scope.location)}"
     if scope.function is None or scope.loop is None:
         return "the loop"
     function = context.program.functions[scope.function]

@@ -84,6 +84,24 @@ def test_two_loads_of_one_line_are_no_unrolling() -> None:
     assert _facts(_loop(body)).copies == 1
 
 
+def test_a_loop_of_integer_sums_beside_that_of_its_last_passes_is_unrolled() -> None:
+    def loop(label: str, loads: int, line: int = 5) -> str:
+        load = "\n".join(f"LDG.E R{20 + i}, [R6.64+{i * 1024:#x}] // {line}" for i in range(loads))
+        return (
+            f"{label}:\n{load}\nIADD3 R8, R20, R8, RZ // {line}\nIADD3 R4, R4, {loads * 256:#x}, RZ\n"
+            f"ISETP.GE.AND P1, PT, R4, R3, PT\n@!P1 BRA {label}"
+        )
+
+    def copies(code: str) -> list[int]:
+        function = listing(f"{code}\nEXIT").program.functions[0]
+        return [loop_facts(function, each.id).copies for each in function.loops]
+
+    assert copies(f"{loop('last', 1)}\n{loop('main', 16)}") == [1, 16]
+    assert copies(f"{loop('last', 1)}\n{loop('main', 16, line=6)}") == [1, 1]  # another loop of the source
+    assert copies(f"{loop('one', 2)}\n{loop('other', 2)}") == [1, 1]
+    assert copies(f"{loop('last', 2)}\n{loop('main', 3)}") == [1, 1]
+
+
 def test_recurrences() -> None:
     chase = _loop("LDG.E.64 R2, [R2.64]\nIADD3 R4, R4, 0x1, RZ").program.functions[0]
     assert is_recurrence(chase, FIRST, 1)
