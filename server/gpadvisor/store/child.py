@@ -43,7 +43,7 @@ def main(arguments: list[str]) -> int:
         _read(Path(path), Path(folder))
     except GpadvisorError as error:
         answer = {"class": type(error).__name__, "message": str(error)}
-    except MemoryError:
+    except (MemoryError, ImportError):  # a library that does not fit into the memory is not loaded
         answer = {"class": "MemoryError", "message": ""}
     except OSError as error:
         name = NO_ROOM if error.errno in _NO_ROOM else "Exception"

@@ -15,15 +15,15 @@ import time
 import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Final
-
-import numpy as np
+from typing import TYPE_CHECKING, Any, Final
 
 import gpadvisor
 from gpadvisor.errors import CancelledError, ProfileError, ProfileFormatError, ProfileMismatchError
-from gpadvisor.model.profile import Profile
 from gpadvisor.store.child import ANSWER, BLOBS, COLUMNS, NO_ROOM
-from gpadvisor.store.parts import TABLES, Parts, put_together
+
+if TYPE_CHECKING:
+    from gpadvisor.model.profile import Profile
+    from gpadvisor.store.parts import Parts
 
 _ERRORS: Final = {error.__name__: error for error in (ProfileError, ProfileFormatError, ProfileMismatchError)}
 _POLL_SECONDS: Final = 0.05
@@ -131,6 +131,8 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
 
 
 def _answer(path: Path, folder: Path, code: int, memory_bytes: int) -> Profile:
+    from gpadvisor.store.parts import put_together  # noqa: PLC0415 the child runs while numpy is imported
+
     try:
         answer: Any = json.loads((folder / ANSWER).read_bytes())
     except (OSError, ValueError) as error:
@@ -146,6 +148,10 @@ def _answer(path: Path, folder: Path, code: int, memory_bytes: int) -> Profile:
 
 
 def _parts(folder: Path, answer: dict[str, Any]) -> Parts:
+    import numpy as np  # noqa: PLC0415 the child runs while numpy is imported
+
+    from gpadvisor.store.parts import TABLES, Parts  # noqa: PLC0415 the child runs while numpy is imported
+
     with np.load(folder / COLUMNS, allow_pickle=False) as columns:
         tables = {
             table: {name: columns[f"{table}.{name}"] for name in names} for table, names in TABLES.items()

@@ -6,13 +6,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from gpadvisor import store
 from gpadvisor.errors import MachineModelError
-from gpadvisor.model.profile import Profile
-from gpadvisor.toolchain import CompileSettings
 from gpadvisor.workflow.settings import Settings
+
+if TYPE_CHECKING:
+    from gpadvisor.model.profile import Profile
+    from gpadvisor.toolchain import CompileSettings
 
 READ_SECONDS: Final = 300.0
 MAX_TABLE_BYTES: Final = 1 << 20
@@ -49,6 +51,8 @@ def read_machine(path: Path) -> bytes:
 
 def compile_settings(settings: Settings) -> CompileSettings:
     """The compile step's part of the settings."""
+    from gpadvisor.toolchain import CompileSettings  # noqa: PLC0415 a profile is read without it
+
     return CompileSettings(
         flags=settings.flags,
         extra_flags=settings.extra_flags,
