@@ -8,20 +8,30 @@ in the signatures are constants of the CUDA math library's algorithms as they st
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Final
 
-from gpadvisor.model.instruction import Instruction, MemorySpace, OpcodeClass, Pipe, Register
+from gpadvisor.model.instruction import (
+    Instruction,
+    MemorySpace,
+    OpcodeClass,
+    Pipe,
+    Register,
+    RegisterFile,
+    register,
+)
 from gpadvisor.model.machine import MachineModel
 from gpadvisor.model.program import Function
 
 _WINDOW: Final = 64
 """Instructions after its start within which a sequence is followed; the longest known has about 40."""
 
-_STACK_SLOT: Final = re.compile(r"\[R1(?:\.\w+)?(?:[+-][^R]*)?\]")
-"""An address of the stack pointer and a constant; ``[^R]`` keeps index registers out."""
+_STACK_SLOT: Final = re.compile(r"\[R1(?:\.\w+)?(?:\+?(?P<offset>-?0x[0-9a-f]+))?\]")
+"""An address of the stack pointer and a constant."""
+_STACK_POINTER: Final = register(RegisterFile.GPR, 1)
 
 
 @lru_cache(maxsize=64)
@@ -72,6 +82,36 @@ def is_stack_slot(instruction: Instruction) -> bool:
     An array that is indexed at run time has its index in the address.
     """
     return is_local(instruction) and _STACK_SLOT.search(instruction.operands) is not None
+
+
+def one_way_slots(function: Function, indices: Iterable[int]) -> set[int]:
+    """Of accesses to fixed places of the frame, those to places that are only written or only read.
+
+    A spilled register is both. What else is there was put for, or by, a function that is called: arguments of
+    printf, results by address.
+    """
+    written: set[int] = set()
+    read: set[int] = set()
+    places = {}
+    for index in indices:
+        instruction = function.instructions[index]
+        found = _STACK_SLOT.search(instruction.operands)
+        if found is not None:
+            offset = int(found.group("offset") or "0", 16)
+            places[index] = range(offset, offset + (instruction.width_bytes or 4))
+            (written if instruction.info.opclass is OpcodeClass.STORE else read).update(places[index])
+    both = written & read
+    return {index for index, place in places.items() if both.isdisjoint(place)}
+
+
+def passes_stack_on(function: Function) -> bool:
+    """Whether the address of the stack frame goes into another register than the pointer itself."""
+    return any(
+        _STACK_POINTER in one.uses
+        and _STACK_POINTER not in one.defs
+        and one.info.opclass in {OpcodeClass.INTEGER, OpcodeClass.INTEGER_MULTIPLY, OpcodeClass.MOVE}
+        for one in function.instructions
+    )
 
 
 def is_slow_arithmetic(instruction: Instruction) -> bool:

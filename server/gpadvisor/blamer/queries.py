@@ -215,6 +215,20 @@ def _active(program: Program, at: FunctionId, loop: LoopId | None, by_block: NDA
     )
 
 
+def is_recursive(program: Program, function: Function) -> bool:
+    """Whether a function can reach itself through calls, as far as the code names them."""
+    seen: set[FunctionId] = set()
+    pending = [function]
+    while pending:
+        for call in pending.pop().calls:
+            if call.callee == function.id:
+                return True
+            if call.callee is not None and call.callee not in seen:
+                seen.add(call.callee)
+                pending.append(program.functions[call.callee])
+    return False
+
+
 def line_text(function: Function, index: int) -> str:
     """Where an instruction comes from, ``saxpy.cu:12``, or its address without line information."""
     entry = function.lines[index]

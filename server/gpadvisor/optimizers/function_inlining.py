@@ -52,6 +52,7 @@ from gpadvisor.blamer.queries import (
     by_role,
     by_stall,
     function_location,
+    is_recursive,
     kernel_functions,
     latency,
     percent,
@@ -95,7 +96,7 @@ def _match(context: KernelContext) -> Match | Rejection:
     usable = [
         function
         for function in callees
-        if _size(function) <= limit and not _recursive(context.program, function)
+        if _size(function) <= limit and not is_recursive(context.program, function)
     ]
     if not usable:
         return Rejection(code=_CODE, reason=_nothing(context.program, functions, callees, limit))
@@ -163,26 +164,12 @@ def _size(function: Function) -> int:
     return len(function.instructions) * INSTRUCTION_BYTES
 
 
-def _recursive(program: Program, function: Function) -> bool:
-    """Whether a function can reach itself through calls, or calls something unknown."""
-    seen: set[FunctionId] = set()
-    pending = [function]
-    while pending:
-        for call in pending.pop().calls:
-            if call.callee == function.id:
-                return True
-            if call.callee is not None and call.callee not in seen:
-                seen.add(call.callee)
-                pending.append(program.functions[call.callee])
-    return False
-
-
 def _nothing(program: Program, functions: tuple[Function, ...], callees: list[Function], limit: int) -> str:
     indirect = sum(1 for function in functions for call in function.calls if call.callee is None)
     through = f"; {indirect} calls through pointers cannot be inlined" if indirect else ""
     if not callees:
         return f"no device function is called directly: all are inlined already{through}"
-    recursive = [function for function in callees if _recursive(program, function)]
+    recursive = [function for function in callees if is_recursive(program, function)]
     large = [function for function in callees if function not in recursive]
     parts = []
     if large:

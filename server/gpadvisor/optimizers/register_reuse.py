@@ -6,8 +6,8 @@
 Stalls that loads and stores of local memory cause. Two different things live there: *spills*, registers
 that the compiler had to store to fixed places of the stack frame, and *indexed arrays*, arrays of a
 thread that are indexed with a value known only at run time. The machine code tells them apart: a spill's
-address is the stack pointer and a constant. Without samples only those in loops are named, where there are
-loops.
+address is the stack pointer and a constant, and the place is both written and read. Without samples only
+those in loops are named, where there are loops.
 
 ## Why warps stall
 
@@ -58,7 +58,13 @@ import numpy as np
 
 from gpadvisor.analyzer.occupancy import occupancy
 from gpadvisor.blamer.measured import metric, registers_per_thread, shared_bytes
-from gpadvisor.blamer.patterns import is_local, is_stack_slot, math_sequences
+from gpadvisor.blamer.patterns import (
+    is_local,
+    is_stack_slot,
+    math_sequences,
+    one_way_slots,
+    passes_stack_on,
+)
 from gpadvisor.blamer.queries import (
     Mask,
     by_class,
@@ -66,6 +72,7 @@ from gpadvisor.blamer.queries import (
     by_place,
     by_stall,
     causes,
+    is_recursive,
     kernel_functions,
     percent,
     regions,
@@ -96,12 +103,14 @@ class _Kind(Enum):
     SPILL = "registers spilled to local memory"
     ARRAY = "local array indexed at run time"
     CALL = "registers kept on the stack across calls"
+    PASSED = "values passed on through local memory"
 
 
 _WORDS: Final = {
     _Kind.SPILL: "a spilled register",
     _Kind.ARRAY: "an array of the thread",
     _Kind.CALL: "a register kept across a call",
+    _Kind.PASSED: "a value whose address is passed on",
 }
 _Places = Mapping[tuple[FunctionId, int], _Kind]
 _TABLE_III: Final = Adjustment(
@@ -117,12 +126,12 @@ def _match(context: KernelContext) -> Match | Rejection:
     kinds = _kinds(context)
     sites = _sites(context, kinds)
     if context.blame is None:
-        looped = {place: kind for place, kind in kinds.items() if _runs_often(context, place)}
+        looped = {place: kind for place, kind in kinds.items() if _runs_often(context, place, kind)}
         counts = Counter(looped.values())
         return static_match(
             _CODE,
             title=_heaviest(counts).value,
-            advice=_advice(context, set(counts)),
+            advice=_advice(context, looped),
             sites=_sites(context, looped),
             missing=_nothing(context, len(kinds)),
         )
@@ -132,9 +141,10 @@ def _match(context: KernelContext) -> Match | Rejection:
         where = f"{len(sites)} in the code, none with samples" if sites else "none in the code"
         return Rejection(code=_CODE, reason=f"no stall due to local memory accesses: {where}")
     weights = Counter({kind: samples(blame, local & _rows_of(blame, kinds, kind)) for kind in _Kind})
+    weighty = {place: kind for place, kind in kinds.items() if weights[kind]}
     return Match(
         title=_heaviest(weights).value,
-        advice=_advice(context, {kind for kind, weight in weights.items() if weight}),
+        advice=_advice(context, weighty),
         regions=regions(blame, context.program, context.kernel, np.flatnonzero(local)),
         adjustments=_adjustments(context, weights),
         static_sites=sites,
@@ -165,10 +175,10 @@ def _behind_l1(context: KernelContext) -> tuple[Relief, ...]:
     )
 
 
-def _runs_often(context: KernelContext, place: tuple[FunctionId, int]) -> bool:
+def _runs_often(context: KernelContext, place: tuple[FunctionId, int], kind: _Kind) -> bool:
     """Whether an instruction runs more than once by the code alone, or the kernel has no loop to run in."""
     function = context.program.functions[place[0]]
-    if function.kind is not FunctionKind.KERNEL or not function.loops:
+    if function.kind is not FunctionKind.KERNEL or (not function.loops and kind is not _Kind.PASSED):
         return True
     return function.innermost_loop(place[1]) is not None
 
@@ -199,8 +209,9 @@ def _local_rows(context: KernelContext, blame: Blame, kinds: _Places) -> Mask:
 def _kinds(context: KernelContext) -> _Places:
     """Local accesses of the program's own code; the library keeps an array of its own (see Fast Math).
 
-    A kernel that also indexes its frame at run time has arrays in it; there, fixed places are spills only if
-    the compiler had no registers left.
+    A kernel that also indexes its frame at run time has arrays in it, and one that passes its address on has
+    variables; there, fixed places are spills only if the compiler had no registers left, and both written and
+    read.
     """
     own: dict[Function, list[int]] = {}
     for function in kernel_functions(context.program, context.kernel):
@@ -213,12 +224,19 @@ def _kinds(context: KernelContext) -> _Places:
         for index in indices
         if not is_stack_slot(function.instructions[index])
     }
-    spill = _Kind.SPILL if not arrays or _registers_full(context) else _Kind.ARRAY
+    full = _registers_full(context)
     found = {}
     for function, indices in own.items():
-        fixed = spill if function.kind is FunctionKind.KERNEL else _Kind.CALL
+        if function.kind is not FunctionKind.KERNEL:
+            fixed, one_way = _Kind.CALL, set[int]()
+        elif arrays:
+            fixed, one_way = _Kind.SPILL if full else _Kind.ARRAY, set()
+        else:
+            fixed = _Kind.SPILL if full or not passes_stack_on(function) else _Kind.PASSED
+            one_way = one_way_slots(function, indices)
         for index in indices:
-            found[function.id, index] = _Kind.ARRAY if (function.id, index) in arrays else fixed
+            kind = _Kind.PASSED if index in one_way else fixed
+            found[function.id, index] = _Kind.ARRAY if (function.id, index) in arrays else kind
     return found
 
 
@@ -271,8 +289,9 @@ def _adjustments(context: KernelContext, weights: Counter[_Kind]) -> tuple[Adjus
     return (_TABLE_III,)
 
 
-def _advice(context: KernelContext, kinds: set[_Kind]) -> str:
+def _advice(context: KernelContext, places: _Places) -> str:
     parts = []
+    kinds = set(places.values())
     if _Kind.SPILL in kinds:
         frame = _frame_bytes(context)
         size = f" ({frame} bytes of stack per thread)" if frame else ""
@@ -284,9 +303,30 @@ def _advice(context: KernelContext, kinds: set[_Kind]) -> str:
             "shared memory."
         )
     if _Kind.CALL in kinds:
+        parts.append(_call_advice(context, places))
+    if _Kind.PASSED in kinds:
+        parts.append(
+            "Values go through the stack to or from a function that is called, as printf's arguments do: "
+            "let it be inlined, or call it less often."
+        )
+    return " ".join(parts)
+
+
+def _call_advice(context: KernelContext, places: _Places) -> str:
+    """What keeps registers on the stack, and the cure: recursion cannot be inlined."""
+    ids = dict.fromkeys(function for (function, _), kind in places.items() if kind is _Kind.CALL)
+    functions = [context.program.functions[one] for one in ids]
+    recursive = [one for one in functions if is_recursive(context.program, one)]
+    parts = []
+    if len(recursive) < len(functions):
         parts.append(
             "Functions that are called keep registers of their caller (or spills of their own) on the stack: "
             "inline them (__forceinline__)."
+        )
+    if recursive:
+        parts.append(
+            f"{recursive[0].demangled} calls itself and keeps its registers on the stack at every level: "
+            "write it as a loop."
         )
     return " ".join(parts)
 

@@ -83,6 +83,33 @@ def test_registers_kept_across_calls_are_told() -> None:
     assert "__forceinline__" in found.advice
 
 
+def test_what_is_passed_by_address_is_no_spill() -> None:
+    printf = "IADD3 R6, P1, R1, c[0x0][0x20], RZ\nargument| STL.64 [R1+0x8], R8\nCALL.ABS.NOINC R10\nEXIT"
+    rows = [Row("lg_throttle", "argument", 100, 90), Row("selected", "argument", 100)]
+    found = _match(register_reuse, context_of(listing(printf, facts=_facts(26)), rows, registers=26))
+    assert found.title == "values passed on through local memory"
+    assert "spilled" not in found.advice
+    assert "printf" in found.advice
+    assert "none of them in a loop" in _reason(register_reuse, context_of(listing(printf, facts=_facts(26))))
+
+
+def test_a_variable_whose_address_is_passed_on_is_no_spill() -> None:
+    facts = _facts(26)
+    context = context_of(listing(f"MOV R4, R1\n{SPILL}", facts=facts))
+    assert "spilled" not in _reason(register_reuse, context)
+    assert _match(register_reuse, context_of(listing(SPILL, facts=facts))).title.startswith(
+        "registers spilled"
+    )
+
+
+def test_recursion_cannot_be_inlined() -> None:
+    body = SPILL.replace("EXIT", "CALL.REL.NOINC deep\nRET.REL.NODEC R20 0x0")
+    text = f".function kernel\nCALL.REL.NOINC deep\nEXIT\n.function deep device\n{body}"
+    found = _match(register_reuse, context_of(listing(text)))
+    assert "deep calls itself" in found.advice
+    assert "__forceinline__" not in found.advice
+
+
 def test_doubles_by_accident_lead_where_they_weigh_most() -> None:
     text = (
         "widen| F2F.F64.F32 R4, R2\nsum| DFMA R4, R4, R6, R8\nnarrow| F2F.F32.F64 R5, R4\n"
