@@ -32,6 +32,13 @@ _ABI_CUDA_13: Final = 8
 _FLAG_ACCELERATED: Final = 0x800  # ABI 7 only: architecture-specific code such as sm_90a
 _COMPAT_ACCELERATED: Final = b"\x02\x09\x01\x00"  # .nv.compat record 9 with value 1
 _TARGET: Final = re.compile(rb"-arch\s+sm_(\d+[af]?)\b")
+_TOOL_NOTE: Final = ".note.nv.tkinfo"
+_DEBUG_OPTION: Final = re.compile(rb"\s-g\s")
+_REGISTERS_FOR_DEBUGGER: Final = ".nv_debug_info_reg_sass"
+_DEBUG_BUILD: Final = (
+    "the code was compiled for the debugger (-G), without optimization: most of what is said about it is not "
+    "true of a release build; compile with -lineinfo instead of -G"
+)
 _OLDEST: Final = 70
 _RELOCATION: Final = {".rel.debug_line": struct.Struct("<QQ"), ".rela.debug_line": struct.Struct("<QQq")}
 _RESERVED_SECTION: Final = ".nv.shared.reserved.0"
@@ -62,6 +69,8 @@ def read_cubin(data: bytes) -> Cubin:
             "build it from a source with a __global__ function"
         )
     line_table = _line_table(elf, functions, bases)
+    if _is_debug_build(elf):
+        problems.append(Problem(ProblemCode.DEBUG_BUILD, _DEBUG_BUILD))
     return Cubin(
         sha256=hashlib.sha256(data).hexdigest(),
         arch=arch,
@@ -99,7 +108,7 @@ def _sm_number(header: ElfHeader) -> int:
 
 def _suffix(elf: ElfImage, number: int) -> str:
     """The "a" or "f" of an architecture-specific target, or nothing where the image does not tell."""
-    note = elf.find(".note.nv.tkinfo")
+    note = elf.find(_TOOL_NOTE)
     if note is not None:
         for target in _TARGET.findall(elf.contents(note)):
             digits = target.rstrip(b"af")
@@ -109,6 +118,14 @@ def _suffix(elf: ElfImage, number: int) -> str:
         return "a" if elf.header.flags & _FLAG_ACCELERATED else ""
     compat = elf.find(".nv.compat")
     return "a" if compat is not None and elf.contents(compat)[:4] == _COMPAT_ACCELERATED else ""
+
+
+def _is_debug_build(elf: ElfImage) -> bool:
+    """Whether ptxas compiled for the debugger: by its options where the image has them, else by its tables."""
+    note = elf.find(_TOOL_NOTE)
+    if note is not None and (options := elf.contents(note)).find(b"-arch") >= 0:
+        return _DEBUG_OPTION.search(options) is not None
+    return elf.find(_REGISTERS_FOR_DEBUGGER) is not None
 
 
 def _function_symbols(elf: ElfImage) -> tuple[dict[int, list[Symbol]], dict[int, int]]:

@@ -36,6 +36,7 @@ class ProblemCode(Enum):
     FAILED_LAUNCH = "failed_launch"
     NOT_ANALYSED = "not_analysed"
     DAMAGED_CUBIN = "damaged_cubin"
+    DEBUG_BUILD = "debug_build"  # compiled with -G
     COMPILE_ASSUMPTION = "compile_assumption"
     MIXED_CONFIGURATIONS = "mixed_configurations"  # samples of launches that differ, not told apart
     UNFINISHED_COLLECTION = "unfinished_collection"  # the application ended before its collection did

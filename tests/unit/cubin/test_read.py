@@ -271,3 +271,24 @@ def _branch_targets(*words: int) -> bytes:
 def test_targets_of_indirect_branches(records: bytes, expected: dict[int, tuple[int, ...]]) -> None:
     image = elf([*KERNEL, Part(".nv.info.k", records)])
     assert dict(read_cubin(image).sections[0].indirect_targets) == expected
+
+
+@pytest.mark.parametrize(
+    ("parts", "debug"),
+    [
+        ([Part(".nv_debug_info_reg_sass")], True),  # before ptxas wrote its options down
+        ([Part(".note.nv.tkinfo", b"ptxas\0a.ptx -ret-end  -g  -lineinfo  -arch sm_90 \0", 7)], True),
+        (
+            [
+                Part(".nv_debug_info_reg_sass"),
+                Part(".note.nv.tkinfo", b"ptxas\0-lineinfo  -arch sm_90 \0", 7),
+            ],
+            False,  # -G -dopt=on: optimized
+        ),
+        ([Part(".debug_info")], False),  # other compilers write it without -G
+        ([], False),
+    ],
+)
+def test_code_for_the_debugger_is_told(parts: list[Part], debug: bool) -> None:
+    cubin = read_cubin(elf([Part(".text.k", code(1)), *parts], [Sym("k", ".text.k", 0, 16)]))
+    assert [problem.code for problem in cubin.problems] == [ProblemCode.DEBUG_BUILD] * debug
