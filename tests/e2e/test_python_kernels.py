@@ -13,29 +13,17 @@ from typing import Any
 
 import pytest
 from tests.ncu_writer import write_report
+from tests.python_kernels import PYTHON_KERNELS as FOLDER
+from tests.python_kernels import python_cubin
 from tests.sampled import sampled
 
 from gpadvisor.cubin import demangle, read_cubin
-from gpadvisor.toolchain.discovery import find_tools
 from gpadvisor.workflow.answer import AnswerOptions, answer
 from gpadvisor.workflow.request import Request
 from gpadvisor.workflow.settings import Settings
 
 pytestmark = [pytest.mark.toolkit, pytest.mark.nvdisasm]
-FOLDER = Path(__file__).parents[2] / "fixtures" / "python"
 KERNELS = ("gather", "blend")
-
-
-def _cubin(ptx: Path, folder: Path) -> bytes:
-    """What the driver or Triton make of the PTX."""
-    target = folder / "out.cubin"
-    nvcc = find_tools("nvcc")[0].path
-    command = [nvcc, "-cubin", "-lineinfo", "-arch=sm_80", "-o", target, ptx]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if "Unsupported .version" in done.stderr:
-        pytest.skip("this nvcc is older than the PTX")
-    assert done.returncode == 0, done.stderr
-    return target.read_bytes()
 
 
 def _advice(cubin: bytes, folder: Path, root: Path, shape: str = "json") -> str:
@@ -67,7 +55,7 @@ def _places(value: object) -> set[tuple[str, int]]:
 
 @pytest.mark.parametrize("name", KERNELS)
 def test_advice_names_lines_of_python(name: str, tmp_path: Path) -> None:
-    cubin = _cubin(FOLDER / f"{name}.ptx", tmp_path)
+    cubin = python_cubin(FOLDER / f"{name}.ptx")
     document: dict[str, Any] = json.loads(_advice(cubin, tmp_path, FOLDER))
     (kernel,) = document["kernels"]
     hot = _line(name, "total +=")
@@ -96,7 +84,7 @@ def _compiled(which: str, folder: Path) -> bytes:
     if "NvvmSupportError" in done.stderr or "libNVVM cannot be found" in done.stderr:
         pytest.skip("Numba needs libNVVM of a CUDA toolkit")
     assert done.returncode == 0, done.stderr
-    return _cubin(ptx, folder)
+    return python_cubin(ptx)
 
 
 @pytest.mark.slow

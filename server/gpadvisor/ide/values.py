@@ -179,6 +179,7 @@ class FileAnalysis:
     baseline_kind: BaselineKind
     findings: tuple[Finding, ...]
     lines: tuple[LineData, ...]
+    remarks: str = ""  # of the text whose comments were followed: see ``ide.remarks``
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,6 +22,7 @@ from gpadvisor.lsp.codec import from_json, to_json
 from gpadvisor.lsp.finding import ProfileFile, SourceState, find_profiles, look_at, source_state
 from gpadvisor.lsp.layers import Entry
 from gpadvisor.lsp.progress import with_progress
+from gpadvisor.lsp.rereading import answers_otherwise
 from gpadvisor.lsp.settings import EditorSettings
 from gpadvisor.lsp.workers import WorkerError
 from gpadvisor.lsp.workspace import Folder, resolved
@@ -51,6 +52,8 @@ class Analyses:
         self._profiles: dict[str, ProfileFile] = {}
         self._one_profile = asyncio.Semaphore(1)  # leaves a worker to what the user is waiting for
         self._scans: dict[str, asyncio.Future[None]] = {}
+        self._launches: dict[str, int | None] = {}  # shown instead of the longest one, by path
+        self._asked_again: set[tuple[str, str]] = set()  # profiles with sources that may be those they miss
         self.errors: dict[str, str] = {}  # by path of the input
 
     @property
@@ -144,10 +147,32 @@ class Analyses:
 
     def profile(self, path: str, *, launch: int | None = None) -> asyncio.Task[None]:
         """Read a profile and show it; ``launch`` instead of the longest one of its kernel."""
+        self._launches[path] = launch
         return self._start(f"profile:{path}", path, self._profile(path, launch))
+
+    def source_changed(self, path: str) -> None:
+        """A source is on disk, or gone from there: read those profiles again to which that matters."""
+        self._session.later(self._source_changed(path))
+
+    async def _source_changed(self, path: str) -> None:
+        reading = [task for key, task in self._jobs.items() if key.startswith("profile:")]
+        if reading:  # perhaps of the source as it was
+            await asyncio.wait(reading)
+        for entry in [one for one in self._session.workspace.entries.values() if one.is_profile]:
+            profile = entry.key.removeprefix("profile:")
+            if not await asyncio.to_thread(answers_otherwise, entry.analysis, path):
+                continue
+            shown = path in self._session.workspace.files()
+            if not shown and (profile, path) in self._asked_again:
+                continue  # it was no source of this profile then, and is none now
+            self._asked_again.add((profile, path))
+            for one in [key for key in self._remembered if "@" in key]:  # other launches of profiles
+                del self._remembered[one]
+            self.profile(profile, launch=self._launches.get(profile))
 
     def _forget(self, path: str) -> None:
         self._profiles.pop(path, None)
+        self._launches.pop(path, None)
         self.errors.pop(path, None)
         self._session.show(self._session.workspace.remove(f"profile:{path}"))
 

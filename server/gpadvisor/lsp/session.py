@@ -201,6 +201,8 @@ class Session:
                 self.analyses.scan(folder, _WATCHED_SECONDS)
             elif path.endswith((*SOURCES, *HEADERS)):
                 self._saved(path)
+                if path not in self.workspace.documents:
+                    self.publisher.soon([path])
 
     async def _poll(self) -> None:
         """Look for profiles where the client watches no files."""
@@ -248,6 +250,7 @@ class Session:
             self.analyses.scan(folder)
         self.publisher.soon([document.path])
         self._analyse(document.path)
+        self.analyses.source_changed(document.path)
 
     def changed(self, params: lsp.DidChangeTextDocumentParams) -> None:
         """A text changed: findings move with their lines."""
@@ -273,6 +276,7 @@ class Session:
         delay = self.workspace.folder_of(path).settings.debounce_milliseconds / 1000
         for source in {path, *self.analyses.users_of(path)}:
             self._analyse(source, delay)
+        self.analyses.source_changed(path)
 
     def closed(self, uri: str) -> None:
         """A document went: its findings stay, in the text on disk."""

@@ -10,11 +10,11 @@ from pathlib import Path
 from gpadvisor.advice import Evaluated, advise, advise_kernel, evaluate, without_suppressed
 from gpadvisor.model.advice import Advice, KernelAdvice, Match
 from gpadvisor.model.problem import Problem
-from gpadvisor.model.profile import Profile
 from gpadvisor.optimizers import OPTIMIZERS
 from gpadvisor.source.facts import MARKER, SourceFacts, SuppressionComment
 from gpadvisor.source.naming import files_asked_about, name_source_tokens
 from gpadvisor.source.suppression import apply_suppressions
+from gpadvisor.workflow.ahead import Opened
 from gpadvisor.workflow.analysis import AnalysedKernel, Analysis, analyse_file
 from gpadvisor.workflow.cache import Cache
 from gpadvisor.workflow.inputs import InputKind, input_kind
@@ -61,8 +61,9 @@ def advise_file(
     progress: Progress,
     cache: Cache,
     *,
-    profile: Callable[[], Profile] | None = None,
+    opened: Opened | None = None,
     also_parsed: Callable[[Analysis], Collection[str]] = lambda _: (),
+    also_known: Callable[[FoundSources, Analysis], FoundSources] = lambda sources, _: sources,
 ) -> AdvisedFile:
     """Advice for a report, a snapshot, a cubin or a source.
 
@@ -71,17 +72,18 @@ def advise_file(
         request: what is asked of it.
         progress: told the stages.
         cache: of disassembly.
-        profile: waits for the profile, where it is being read already.
+        opened: the profile, where it is being read already.
         also_parsed: files of the line tables whose facts the caller wants, beside those that advice quotes.
+        also_known: adds texts as they were profiled that the caller has from elsewhere.
 
     Raises:
         GpadvisorError: the input, a tool or a setting is at fault.
     """
-    analysis = analyse_file(path, request, progress, cache, profile=profile)
+    analysis = analyse_file(path, request, progress, cache, opened=opened)
     progress("looking for the sources")
     lines = _analysed_lines(analysis)
     compiled = path if input_kind(path) is InputKind.SOURCE else None
-    sources = find_sources(lines.keys(), analysis.profile, compiled, request)
+    sources = also_known(find_sources(lines.keys(), analysis.profile, compiled, request), analysis)
     evaluated = [evaluate(kernel.context, OPTIMIZERS) for kernel in analysis.kernels]
     kernels = tuple(
         _advise(kernel, known, request) for kernel, known in zip(analysis.kernels, evaluated, strict=True)

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,13 +18,13 @@ from gpadvisor.model.machine import MachineModel
 from gpadvisor.model.problem import Problem, ProblemCode
 from gpadvisor.model.profile import EXTERNAL, Evidence, KernelProfile, Launch, Profile
 from gpadvisor.model.program import Program
+from gpadvisor.workflow.ahead import Opened, asked_about, opened_ahead
 from gpadvisor.workflow.cache import Cache, file_digest
 from gpadvisor.workflow.code import Code, open_code
 from gpadvisor.workflow.inputs import InputKind, input_kind
 from gpadvisor.workflow.launches import no_launch
 from gpadvisor.workflow.machines import machine_model
-from gpadvisor.workflow.opening import load
-from gpadvisor.workflow.programs import Disassembled, kernel_program, kernel_sections, open_cubin
+from gpadvisor.workflow.programs import Disassembled, kernel_program, kernel_sections
 from gpadvisor.workflow.request import Progress, Request
 
 
@@ -56,7 +56,7 @@ def analyse_file(
     progress: Progress,
     cache: Cache,
     rules: BlameRules = DEFAULT_RULES,
-    profile: Callable[[], Profile] | None = None,
+    opened: Opened | None = None,
 ) -> Analysis:
     """Everything up to the blame of each kernel that was asked for.
 
@@ -66,7 +66,7 @@ def analyse_file(
         progress: told the stages.
         cache: of disassembly.
         rules: which variant of the blamer.
-        profile: waits for the profile, where it is being read already.
+        opened: the profile, where it is being read already.
 
     Raises:
         GpadvisorError: the input, a tool or a setting is at fault, or no kernel matches.
@@ -75,8 +75,8 @@ def analyse_file(
         if request.model:
             raise UsageError(f"{path} is a profile; --model is for a cubin or a .cu file, which have none")
         progress(f"reading {path.name}")
-        read = load(path, request.settings) if profile is None else profile()
-        return _ProfileAnalysis(path, read, request, progress, cache, rules).run()
+        with opened_ahead(path, request, cache) if opened is None else nullcontext(opened) as reading:
+            return _ProfileAnalysis(path, reading, request, progress, rules).run()
     return _analyse_code(path, request, progress, cache, rules)
 
 
@@ -86,23 +86,19 @@ class _ProfileAnalysis:
     def __init__(
         self,
         path: Path,
-        profile: Profile,
+        opened: Opened,
         request: Request,
         progress: Progress,
-        cache: Cache,
         rules: BlameRules,
     ) -> None:
-        self._path, self._profile, self._request, self._progress = path, profile, request, progress
-        self._cache, self._rules = cache, rules
-        self._cubins: dict[str, Disassembled] = {}
+        self._path, self._opened, self._profile = path, opened, opened.profile()
+        self._request, self._progress, self._rules = request, progress, rules
 
     def run(self) -> Analysis:
-        unasked = self._unasked()
+        asked = {kernel.launch.index for kernel in asked_about(self._profile, self._request)}
         chosen = chosen_launches(
             self._profile,
-            wants=lambda launch: (
-                launch.index not in unasked and self._request.wants(launch.demangled, launch.kernel)
-            ),
+            wants=lambda launch: launch.index in asked,
             launch=None if self._request.prefer_launch else self._request.launch,
             prefer=self._request.launch,
             merge=self._request.merge,
@@ -118,12 +114,6 @@ class _ProfileAnalysis:
             launches=launch_summaries(self._profile, chosen),
             problems=self._profile.problems,
         )
-
-    def _unasked(self) -> frozenset[int]:
-        """Launches that the profile has for their time alone; they are looked at when they are named."""
-        if self._request.kernel is not None or self._request.launch is not None:
-            return frozenset()
-        return frozenset(entry.launch.index for entry in self._profile.kernels if not entry.picked)
 
     def _kernel(self, chosen: ChosenLaunch) -> AnalysedKernel:
         profile, launch = chosen.profile, chosen.profile.launch
@@ -159,33 +149,11 @@ class _ProfileAnalysis:
             message = "the report carries no machine code of this kernel: samples have no place to go"
             return empty, [Problem(ProblemCode.NO_BINARY, message)]
         try:
-            source = self._cubin(profile.binary)
+            source = self._opened.cubin(profile.binary)
             program = kernel_program(source, used_sections(profile, source))
         except (CubinError, SassError, ToolError) as error:
             return empty, [Problem(ProblemCode.NO_DISASSEMBLY, f"its machine code cannot be read: {error}")]
         return program, list(source.problems)
-
-    def _cubin(self, digest: str) -> Disassembled:
-        if digest not in self._cubins:
-            self._cubins[digest] = open_cubin(
-                self._profile.binaries[digest],
-                self._wanted_sections(digest),
-                stored=self._profile.disassemblies.get(digest),
-                timeout_seconds=self._request.settings.tool_timeout_seconds,
-                cache=self._cache,
-                progress=self._progress,
-            )
-        return self._cubins[digest]
-
-    def _wanted_sections(self, digest: str) -> frozenset[str]:
-        """Sections of a cubin that any wanted launch has samples, counts or its kernel in."""
-        return frozenset(
-            name
-            for profile in self._profile.kernels
-            if profile.binary == digest
-            and self._request.wants(profile.launch.demangled, profile.launch.kernel)
-            for name in (*profile.sections, profile.launch.kernel)
-        )
 
 
 def used_sections(profile: KernelProfile, source: Disassembled) -> frozenset[str]:

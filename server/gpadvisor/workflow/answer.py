@@ -7,7 +7,7 @@ Only the standard library is imported at the top: a warm answer costs the start 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -20,7 +20,7 @@ from gpadvisor.workflow.request import Progress, Request
 
 if TYPE_CHECKING:
     from gpadvisor.model.advice import Advice
-    from gpadvisor.model.profile import Profile
+    from gpadvisor.workflow.ahead import Opened
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,12 +105,10 @@ def _still_true(stored: bytes, request: Request) -> Answer | None:
 def _fresh(
     path: Path, request: Request, shown: AnswerOptions, progress: Progress, cache: Cache, key: str
 ) -> Answer:
-    with _being_read(path, request) as profile:
-        from gpadvisor.workflow.advising import (
-            advise_file,  # takes as long to import as a small report to read
-        )
+    with _opened(path, request, cache) as opened:
+        from gpadvisor.workflow.advising import advise_file  # takes as long to import as a report to read
 
-        result = advise_file(path, request, progress, cache, profile=profile)
+        result = advise_file(path, request, progress, cache, opened=opened)
     text = render(result.advice, shown, result.texts, request.root)
     fired, unread = fired_suggestions(result.advice), unread_kernels(result.advice)
     if key and result.lasting:
@@ -125,12 +123,12 @@ def _fresh(
     return Answer(text=text, fired=fired, unread=unread)
 
 
-def _being_read(path: Path, request: Request) -> AbstractContextManager[Callable[[], Profile] | None]:
+def _opened(path: Path, request: Request, cache: Cache) -> AbstractContextManager[Opened | None]:
     if request.model or input_kind(path) is not InputKind.PROFILE:
         return nullcontext()
-    from gpadvisor.workflow.opening import being_read
+    from gpadvisor.workflow.ahead import opened_ahead
 
-    return being_read(path, request.settings)
+    return opened_ahead(path, request, cache)
 
 
 def fired_suggestions(advice: Advice) -> tuple[Fired, ...]:

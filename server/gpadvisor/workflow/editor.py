@@ -10,6 +10,7 @@ from pathlib import Path
 
 from gpadvisor.errors import ProfileMismatchError, UsageError
 from gpadvisor.ide.placing import line_map
+from gpadvisor.ide.remarks import remarks
 from gpadvisor.ide.values import (
     BaselineKind,
     EditorAnalysis,
@@ -45,7 +46,7 @@ from gpadvisor.workflow.editor_sass import sass_view
 from gpadvisor.workflow.inputs import InputKind, input_kind
 from gpadvisor.workflow.request import Progress, Request
 from gpadvisor.workflow.source_facts import begin_reading
-from gpadvisor.workflow.sources import find_sources
+from gpadvisor.workflow.sources import FoundSources, find_sources
 
 
 def analyse_for_editor(
@@ -66,7 +67,24 @@ def analyse_for_editor(
     request = replace(request, kernel=None, prefer_launch=True)
     if input_kind(path) is InputKind.SOURCE:
         begin_reading(path)
-    advised = advise_file(path, request, progress, cache, also_parsed=_kernel_files)
+    texts: dict[str, Text] = {}
+
+    def first_seen(sources: FoundSources, analysis: Analysis) -> FoundSources:
+        texts.update(
+            baselines(
+                [match.report_path for match in sources.matches],
+                make_places(sources, request.root),
+                sources,
+                analysis.profile,
+                cache,
+                sha256=analysis.sha256,
+                compiled=input_kind(path) is InputKind.SOURCE,
+            )
+        )
+        seen = {file: one.text for file, one in texts.items() if one.text is not None}
+        return replace(sources, profiled={**seen, **sources.profiled})
+
+    advised = advise_file(path, request, progress, cache, also_parsed=_kernel_files, also_known=first_seen)
     if also is not None:
         also(advised.analysis)
     progress("putting findings on their lines")
@@ -79,19 +97,10 @@ def analyse_for_editor(
     lines = [kernel_lines(one.advised.analysed.context, list(one.rows), places) for one in kernels]
     profile = advised.analysis.profile
     deepest = _deepest(advised.analysis.kernels, places)
-    texts = baselines(
-        sorted(deepest),
-        places,
-        advised.sources,
-        profile,
-        cache,
-        sha256=advised.analysis.sha256,
-        compiled=input_kind(path) is InputKind.SOURCE,
-    )
     comments = {places.name(file): found for file, found in advised.comments.items()}
     sources = FindingSources(places=places, texts=texts, facts=facts, comments=comments)
     found = findings(kernels, sources)
-    files = _files(found, lines, kernels, texts, places)
+    files = _files(found, lines, kernels, texts, places, advised.sources.now)
     notes = tool_notes(advised.advice, kernels, texts, deepest)
     return EditorAnalysis(
         origin=str(path),
@@ -205,6 +214,7 @@ def _files(
     kernels: Sequence[KernelInput],
     texts: Mapping[str, Text],
     places: Places,
+    now: Mapping[str, str],
 ) -> tuple[FileAnalysis, ...]:
     """Every file with a finding, samples, or a kernel's definition."""
     data: dict[str, list[LineData]] = {}
@@ -221,13 +231,14 @@ def _files(
             baseline_kind=texts.get(file, unknown).kind,
             findings=tuple(found.by_file.get(file, ())),
             lines=tuple(sorted(data.get(file, ()), key=lambda line: (line.line, -line.samples, line.kernel))),
+            remarks=remarks(now.get(file, "")),
         )
         for file in sorted(names)
     )
 
 
 def _as_baseline(note: ToolNote, files: Sequence[FileAnalysis], now: Mapping[str, str]) -> ToolNote:
-    """A note on a comment of today's text, on its line in the baseline; on none where it has none."""
+    """A note on a comment of today's text, on the line of the baseline that it stands on or above."""
     if note.code != UNUSED_SUPPRESSION or note.place is None:
         return note
     at = note.place
@@ -235,5 +246,6 @@ def _as_baseline(note: ToolNote, files: Sequence[FileAnalysis], now: Mapping[str
     if file is None or file.baseline is None or file.path not in now:
         return note
     found = line_map(file, now[file.path])
-    line = next((old for old, new in (*found.kept.items(), *found.moved.items()) if new == at.line), None)
+    below = sorted((new, old) for old, new in (*found.kept.items(), *found.moved.items()) if new >= at.line)
+    line = next((old for _, old in below), None)
     return replace(note, place=None if line is None else Place(file=at.file, line=line))

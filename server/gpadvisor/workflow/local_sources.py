@@ -23,6 +23,8 @@ SUFFIXES: Final = frozenset(
         ".inl",
         ".ipp",
         ".tpp",
+        ".tcc",
+        ".inc",
         ".cpp",
         ".cc",
         ".cxx",
@@ -35,6 +37,12 @@ MAX_FILES: Final = 50_000
 """Directory entries looked at; beyond that a project is searched in part only."""
 MAX_SOURCE_BYTES: Final = 8 << 20
 _SKIPPED: Final = frozenset({"node_modules", "__pycache__", "build", "dist", "site-packages"})
+
+
+def is_source_name(path: Path) -> bool:
+    """Whether a file is a source by its name; headers of the C++ library have no suffix (``include/new``)."""
+    suffix = path.suffix.lower()
+    return suffix in SUFFIXES or (not suffix and "include" in path.parts[:-1])
 
 
 def walk(root: Path) -> Iterator[Path]:

@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 
-from gpadvisor.analyzer import build_program
 from gpadvisor.cubin import Cubin, line_table_damage, read_cubin
 from gpadvisor.model.problem import Problem, ProblemCode
 from gpadvisor.model.program import Program
@@ -32,7 +31,7 @@ def open_cubin(
     stored: bytes | None,
     timeout_seconds: float,
     cache: Cache,
-    progress: Progress,
+    progress: Progress = lambda _: None,
     cancelled: Callable[[], bool] | None = None,
 ) -> Disassembled:
     """Read a cubin and get its listing: from the profile, from the cache, or from the disassembler.
@@ -76,6 +75,8 @@ def kernel_sections(cubin: Cubin) -> Mapping[str, str]:
 
 def kernel_program(source: Disassembled, sections: Collection[str]) -> Program:
     """The program of the given sections and of every section that they call."""
+    from gpadvisor.analyzer import build_program  # noqa: PLC0415 imported while the disassembler runs
+
     wanted = {name for name in sections if source.cubin.section(name) is not None}
     by_symbol = {symbol.name: section.name for section in source.cubin.sections for symbol in section.symbols}
     while True:

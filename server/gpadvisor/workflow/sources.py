@@ -57,7 +57,7 @@ def find_sources(
     for entry in asked:
         for place in (entry.path, *mapped_paths(entry.path, mappings)):
             # A report may name any file of this machine: only what is a source by its name is opened.
-            if Path(place).suffix.lower() in local_sources.SUFFIXES and Path(place).is_file():
+            if local_sources.is_source_name(Path(place)) and Path(place).is_file():
                 paths[Path(place)] = None
     if compiled is not None:
         paths[compiled.resolve()] = None

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from gpadvisor.advice.compare import map_lines
-from gpadvisor.source.facts import SourceFacts, SuppressionComment
+from gpadvisor.source.facts import HASH_SUFFIXES, MARKER, SourceFacts, SuppressionComment
+from gpadvisor.source.line_map import line_keys, match_in_order, match_moved, split_lines
 from gpadvisor.workflow.source_facts import Source
 from gpadvisor.workflow.sources import FoundSources
 
@@ -20,31 +20,33 @@ def comments_as_profiled(
     for path, now in sources.now.items():
         found = facts[path, now].comments if (path, now) in facts else ()
         if found and path in sources.profiled and sources.profiled[path] != now:
-            found = _as_profiled(found, now, sources.profiled[path])
+            found = _as_profiled(path, found, now, sources.profiled[path])
         if found:
             comments[path] = found
     return comments
 
 
 def _as_profiled(
-    comments: Sequence[SuppressionComment], now: str, profiled: str
+    file: str, comments: Sequence[SuppressionComment], now: str, profiled: str
 ) -> tuple[SuppressionComment, ...]:
     """Comments with the lines they cover renumbered to the text that was profiled.
 
     A trailing comment changes its own line: such a line is compared without it.
     """
-    lines = now.splitlines()
+    lines = split_lines(now)
+    tokens = ("#",) if file.lower().endswith(HASH_SUFFIXES) else ("//", "/*")
     for comment in comments:
         line = lines[comment.line - 1]
-        for token in ("//", "/*", "#"):
-            at = line.find(token)
-            if "gpadvisor:" in line[at:] and at >= 0:
-                lines[comment.line - 1] = line[:at].rstrip()
-    before = "\n".join(line.rstrip() for line in profiled.splitlines())
-    moved = map_lines("\n".join(line.rstrip() for line in lines), before)
+        marker = line.find(MARKER)
+        at = max(line.rfind(token, 0, max(marker, 0)) for token in tokens)
+        if at >= 0:
+            lines[comment.line - 1] = line[:at]
+    then, today = line_keys(profiled), line_keys("\n".join(lines))
+    kept = match_in_order(then, today)
+    known = {new + 1: old + 1 for old, new in (kept | match_moved(then, today, kept)).items()}
     return tuple(
         replace(comment, first_line=first, last_line=max(first, last))
         for comment in comments
-        if (first := moved.get(comment.first_line)) is not None
-        and (last := moved.get(comment.last_line, first)) is not None
+        if (first := known.get(comment.first_line)) is not None
+        and (last := known.get(comment.last_line, first)) is not None
     )
