@@ -82,8 +82,8 @@ def opened_ahead(path: Path, request: Request, cache: Cache) -> Iterator[Opened]
     """Start what reads a profile; at the end of the context, whatever of it still runs is stopped."""
     with ThreadPoolExecutor(1) as pool, being_read(path, request.settings) as read:
         # Imported once the child runs, and before the thread needs it: no two threads import at a time.
-        import gpadvisor.store.parts  # noqa: PLC0415
-        import gpadvisor.workflow.programs  # noqa: PLC0415, F401
+        import gpadvisor.store.parts  # noqa: PLC0415 the child runs
+        import gpadvisor.workflow.programs  # noqa: PLC0415, F401 the child runs; used by the thread
 
         opened = Opened(read, request, cache, pool)
         try:
