@@ -121,7 +121,7 @@ def _suffix(elf: ElfImage, number: int) -> str:
 
 
 def _is_debug_build(elf: ElfImage) -> bool:
-    """Whether ptxas compiled for the debugger: by its options where the image has them, else by its tables."""
+    """Whether ptxas compiled for the debugger: by its options where they are kept, else by its tables."""
     note = elf.find(_TOOL_NOTE)
     if note is not None and (options := elf.contents(note)).find(b"-arch") >= 0:
         return _DEBUG_OPTION.search(options) is not None

@@ -72,7 +72,7 @@ from gpadvisor.blamer.reordering import Room, room_to_move
 from gpadvisor.estimators.context import KernelContext, Optimizer
 from gpadvisor.estimators.latency_hiding import latency_hiding
 from gpadvisor.model.advice import Adjustment, Category, Match, Rejection, StaticSite
-from gpadvisor.model.blame import NO_INDEX, Blame, DependencyClass, Role
+from gpadvisor.model.blame import CLASSES, NO_INDEX, Blame, DependencyClass, Role
 from gpadvisor.model.instruction import OpcodeClass
 from gpadvisor.model.program import Function
 from gpadvisor.model.stalls import StallClass
@@ -222,8 +222,8 @@ def _advice(context: KernelContext, blame: Blame, pairs: list[_Pair]) -> str:
             "__shfl_sync())."
         )
     text = (
-        f"{function.instructions[definition].opcode} at {line_text(function, definition)} is used by "
-        f"{function.instructions[use].opcode} at {line_text(function, use)}{apart}: "
+        f"{function.instructions[definition].opcode} at {line_text(function, definition)} "
+        f"{_relation(blame, top)} {function.instructions[use].opcode} at {line_text(function, use)}{apart}: "
     )
     if function.instructions[definition].info.opclass is OpcodeClass.LOAD:
         text += "move it up, or independent work between them."
@@ -239,6 +239,12 @@ def _advice(context: KernelContext, blame: Blame, pairs: list[_Pair]) -> str:
         text += f" It is held by {top.room.obstacle}"
         text += _cure(function, top.room)
     return text
+
+
+def _relation(blame: Blame, pair: _Pair) -> str:
+    """What the use does to the def; one that overwrites an operand uses no result."""
+    overwrites = CLASSES[int(blame.rows.dependency_class[pair.row])] is DependencyClass.WRITE_AFTER_READ
+    return "still reads a register that is overwritten by" if overwrites else "is used by"
 
 
 def _cure(function: Function, room: Room) -> str:

@@ -137,6 +137,14 @@ def test_reordering_after_a_barrier_is_held() -> None:
     assert "held by a barrier at kernel.cu:5" in found.advice
 
 
+def test_a_register_that_is_overwritten_too_soon_is_not_used() -> None:
+    war = DependencyClass.WRITE_AFTER_READ
+    rows = [Row("long_scoreboard", "next", 50, 40, "store", war), Row("selected", "next", 50)]
+    code = "store| STG.E [R2.64], R4\nnext| VIADD R4, R4, 0x4\nEXIT"
+    advice = _match(code_reordering, context_of(listing(code), rows)).advice
+    assert advice.startswith("STG at 0x0 still reads a register that is overwritten by VIADD at 0x10")
+
+
 def test_distant_pairs_are_left_out_of_the_match() -> None:
     rows = [
         Row("long_scoreboard", "use", 100, 90, "load", GLOBAL, distance=3),

@@ -22,6 +22,13 @@ def test_candidates_by_name_and_by_size(tmp_path: Path) -> None:
     assert local_sources.candidates(tmp_path, [], []) == []
 
 
+def test_headers_of_the_library_have_no_suffix() -> None:
+    assert local_sources.is_source_name(Path("/usr/include/c++/12/new"))
+    assert local_sources.is_source_name(Path("/src/Kernel.CUH"))
+    assert not local_sources.is_source_name(Path("/etc/passwd"))
+    assert not local_sources.is_source_name(Path("/src/include/secrets.env"))
+
+
 def test_fingerprint_changes_with_content_and_with_new_files(tmp_path: Path) -> None:
     (tmp_path / "kernel.cu").write_text("one")
     wanted = {"names": ["kernel.cu"], "sizes": []}
