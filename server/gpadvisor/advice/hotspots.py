@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -34,7 +35,10 @@ def hotspots(
     kept = rows[weight > 0]
     order = np.lexsort((kept, -weight[weight > 0]))[:shown]
     active = _active_by_row(match) if by_latency else {}
-    return tuple(_hotspot(context, blame, int(row), active.get(int(row))) for row in kept[order])
+    found = (_hotspot(context, blame, int(row), active.get(int(row))) for row in kept[order])
+    if category is Category.NOTE:  # without an optimizer there is nothing that these stalls would go by
+        return tuple(replace(hotspot, speedup=None) for hotspot in found)
+    return tuple(found)
 
 
 def _active_by_row(match: Match) -> Mapping[int, int]:
@@ -79,7 +83,7 @@ def static_hotspots(
             samples=0,
             latency=0,
             importance=0.0,
-            speedup=1.0,
+            speedup=None,
             distance_instructions=None,
             definition=None,
             use=code_ref(context.program.functions[site.function], site.index),

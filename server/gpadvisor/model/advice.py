@@ -175,7 +175,7 @@ class Hotspot:
     samples: int
     latency: int
     importance: float  # share of the kernel's samples
-    speedup: float  # the paper's equation for this hotspot alone
+    speedup: float | None  # the paper's equation for this hotspot alone; None where nothing is estimated
     distance_instructions: int | None
     definition: CodeRef | None  # None where the cause is the use itself, or was not found
     use: CodeRef | None  # None where the sample lies outside the program

@@ -185,7 +185,7 @@ def _hotspots(page: Page, hotspots: Sequence[Hotspot]) -> str:
         (
             code(hotspot.reason, cell=True) if hotspot.samples else "",
             percent(hotspot.importance) if hotspot.samples else "",
-            factor(hotspot.speedup) if hotspot.samples else "",
+            factor(hotspot.speedup) if hotspot.samples and hotspot.speedup is not None else "",
             _end(page, hotspot.definition),
             _end(page, hotspot.use),
             "-" if hotspot.distance_instructions is None else str(hotspot.distance_instructions),

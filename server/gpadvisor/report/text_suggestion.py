@@ -149,7 +149,9 @@ def _hotspot(page: Page, kernel: KernelAdvice, hotspot: Hotspot, index: int) -> 
     kind = hotspot.dependency_class
     facts = ["" if kind in _NO_CLASS else kind.value.replace("_", " ")]
     if hotspot.samples:
-        facts = [hotspot.reason, *facts, percent(hotspot.importance), f"{factor(hotspot.speedup)} alone"]
+        facts = [hotspot.reason, *facts, percent(hotspot.importance)]
+    if hotspot.samples and hotspot.speedup is not None:
+        facts.append(f"{factor(hotspot.speedup)} alone")
     if hotspot.definition is not None and hotspot.distance_instructions is not None:
         facts.append(f"{plural(hotspot.distance_instructions, 'instruction')} apart")
     text = ", ".join(fact for fact in facts if fact)

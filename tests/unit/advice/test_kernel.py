@@ -89,6 +89,7 @@ def test_suggestions_are_ranked_by_what_they_are_expected_to_give() -> None:
     assert [one.code for one in found.suggestions] == ["GPA106", "GPA102", "GPA901"]
     assert found.rejected == (Rejection(code="GPA105", reason="no barrier"),)
     assert found.suggestions[-1].speedup is None  # a note promises nothing
+    assert [spot.speedup for spot in found.suggestions[-1].hotspots] == [None]
     first = found.suggestions[0]
     assert first.speedup is not None
     assert first.speedup.paper == pytest.approx(1000 / 600)
