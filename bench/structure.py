@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from gpadvisor.__main__ import relax_collector
-from gpadvisor.analyzer import build_program
+from gpadvisor.__main__ import end, relax_collector
 from gpadvisor.cubin import read_cubin
 from gpadvisor.model.program import Program
 from gpadvisor.toolchain import disassemble
@@ -16,7 +16,11 @@ from gpadvisor.toolchain import disassemble
 def structure(path: Path) -> Program:
     """Everything hpcstruct yields, and the instructions besides."""
     data = path.read_bytes()
-    return build_program(read_cubin(data), disassemble(data).listing)
+    with ThreadPoolExecutor(1) as pool:
+        disassembly = pool.submit(disassemble, data)
+        from gpadvisor.analyzer import build_program  # imported while nvdisasm runs, as the command does
+
+        return build_program(read_cubin(data), disassembly.result().listing)
 
 
 def main(path: str) -> None:
@@ -34,3 +38,4 @@ def main(path: str) -> None:
 
 if __name__ == "__main__":
     main(*sys.argv[1:])
+    end(0)

@@ -3,16 +3,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
+import os
 import sys
+from typing import NoReturn
 
 from gpadvisor.cli import main as command_line
 
 
-def main() -> int:
+def main() -> NoReturn:
     """One command in a process of its own."""
     relax_collector()
-    return command_line()
+    end(command_line())
 
 
 def relax_collector() -> None:
@@ -24,5 +27,13 @@ def relax_collector() -> None:
     gc.set_threshold(200_000, 20, 100)
 
 
+def end(code: int) -> NoReturn:
+    """End the process as it is: taking apart all that an analysis made took as long as a fifth of it."""
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):  # nobody listens any more
+            stream.flush()
+    os._exit(code)
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    main()
