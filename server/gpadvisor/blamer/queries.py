@@ -247,6 +247,11 @@ def heaviest(blame: Blame, rows: Rows) -> int:
     return int(rows[int(np.argmax(blame.rows.samples[rows]))])
 
 
+def counted(count: int, noun: str) -> str:
+    """A number of things: ``1 block``, ``2 blocks``."""
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
 def percent(part: float) -> str:
     """A share as a reader expects it: ``12.3 %``."""
     return f"{100.0 * part:.1f} %"

@@ -48,7 +48,7 @@ from typing import Final
 
 from gpadvisor.analyzer.occupancy import occupancy
 from gpadvisor.blamer.measured import registers_per_thread, shared_bytes
-from gpadvisor.blamer.queries import by_stall, percent, share
+from gpadvisor.blamer.queries import by_stall, counted, percent, share
 from gpadvisor.estimators.context import KernelContext, Optimizer
 from gpadvisor.estimators.parallel import issue_ratio, parallel
 from gpadvisor.model.advice import Adjustment, Category, Match, ParallelTarget, Rejection
@@ -83,7 +83,9 @@ def _match(context: KernelContext) -> Match | Rejection:
     now = _waves(context, blocks, threads, sms)
     if now is None or now <= 1 or math.ceil(now) / now < _TAIL:
         waves = "" if now is None else f" ({now:.2f} waves)"
-        return Rejection(code=_CODE, reason=f"{blocks} blocks on {sms} SMs{waves}: every SM has work")
+        return Rejection(
+            code=_CODE, reason=f"{counted(blocks, 'block')} on {counted(sms, 'SM')}{waves}: every SM has work"
+        )
     return _tail(context, profile, sms, now)
 
 
@@ -94,9 +96,10 @@ def _fewer_than_sms(context: KernelContext, profile: KernelProfile, sms: int) ->
     if threads <= enough:
         return Rejection(
             code=_CODE,
-            reason=f"{blocks} blocks on {sms} SMs, but {threads} threads per block are no more than one warp "
-            "for "
-            f"each of the {schedulers} schedulers: splitting blocks leaves schedulers idle instead",
+            reason=f"{counted(blocks, 'block')} on {sms} SMs, but {counted(threads, 'thread')} per block are "
+            f"no more than one warp for each of the {schedulers} schedulers: splitting blocks leaves "
+            "schedulers "
+            "idle instead",
         )
     target = _best_split(blocks, threads, sms, enough)
     warps_now = _warps_per_scheduler(context, blocks, threads, sms)
@@ -201,12 +204,10 @@ def _tail(context: KernelContext, profile: KernelProfile, sms: int, now: float) 
     half = threads // 2
     waves = None if half < 64 or half % 32 else _waves(context, blocks * 2, half, sms)
     if ratio is None or waves is None or math.ceil(waves) / waves > loss_now - 0.05:
-        return Rejection(
-            code=_CODE,
-            reason=f"{blocks} blocks make {now:.2f} waves on {sms} SMs; blocks of {half} threads would not "
-            "fill "
-            "the last wave better",
-        )
+        smaller = f"blocks of {half} threads would not fill the last wave better"
+        if waves is None:
+            smaller = f"blocks of {threads} threads have no half that is full warps, and two at least"
+        return Rejection(code=_CODE, reason=f"{blocks} blocks make {now:.2f} waves on {sms} SMs; {smaller}")
     loss_new = math.ceil(waves) / waves
     per_scheduler = _warps_per_scheduler(context, blocks, threads, sms)
     return Match(

@@ -45,6 +45,7 @@ from typing import Final
 
 from gpadvisor.analyzer.occupancy import BLOCKS, GRID, WARPS, occupancy
 from gpadvisor.blamer.measured import registers_per_thread
+from gpadvisor.blamer.queries import counted
 from gpadvisor.estimators.context import KernelContext, Optimizer
 from gpadvisor.estimators.parallel import issue_ratio, parallel
 from gpadvisor.estimators.reliefs import fewer_warps
@@ -144,7 +145,8 @@ def _shape(context: KernelContext, profile: KernelProfile, registers: int, threa
 def _empty(profile: KernelProfile) -> str:
     launch = profile.launch
     if profile.device.sms and launch.blocks < profile.device.sms:
-        return f"{launch.blocks} blocks do not reach all {profile.device.sms} SMs: larger blocks reach fewer"
+        blocks = counted(launch.blocks, "block")
+        return f"{blocks} cannot reach all {profile.device.sms} SMs: larger blocks reach fewer"
     return "the launch does not fit the limits of this architecture's table"
 
 

@@ -220,9 +220,14 @@ def _slow_side(context: KernelContext, blame: Blame, rows: Rows) -> str:
     if slow is None:
         return ""
     function, index = slow
-    instruction = function.instructions[index]
-    place = line_text(function, index)
-    return f"The slow side is held up by {instruction.opcode} at {place} before the barrier."
+    waiting = int(blame.rows.use_index[heaviest(blame, rows)])
+    # A warp is sampled at the barrier or at the instruction behind it.
+    barrier = next((one for one in (waiting, waiting - 1) if one >= 0 and is_barrier(function, one)), None)
+    at = "" if barrier is None else f" at {line_text(function, barrier)}"
+    return (
+        f"The slow side is held up by {function.instructions[index].opcode} at {line_text(function, index)} "
+        f"before the barrier{at}."
+    )
 
 
 def _uneven(context: KernelContext, functions: tuple[Function, ...]) -> str:
