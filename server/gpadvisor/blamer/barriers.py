@@ -67,7 +67,7 @@ def redundant_barriers(function: Function) -> tuple[int, ...]:
 def _after(instruction: Instruction, *, clean: bool) -> bool:
     """Whether nothing but a barrier has happened, behind an instruction."""
     if _is_whole_block(instruction):
-        return True
+        return clean or instruction.guard is None  # under a predicate it may be no barrier at all
     info = instruction.info
     touches = info.space is not None and info.space is not MemorySpace.CONSTANT
     if touches or info.opclass in _ORDERED or info.opclass in BARRIERS or not info.known:

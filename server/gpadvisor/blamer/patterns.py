@@ -76,6 +76,14 @@ def is_shared(instruction: Instruction) -> bool:
     return is_memory(instruction) and instruction.info.space is MemorySpace.SHARED
 
 
+def is_ordered(instruction: Instruction) -> bool:
+    """Whether a memory access is volatile or atomic by its scope, so that the compiler keeps its place."""
+    return any(modifier in _SCOPED for modifier in instruction.modifiers)
+
+
+_SCOPED: Final = frozenset({"STRONG", "ACQUIRE", "MMIO"})
+
+
 def is_stack_slot(instruction: Instruction) -> bool:
     """Whether a local access names a fixed place of the frame, as register spills do.
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from gpadvisor.blamer.loops import is_recurrence, loop_facts
-from gpadvisor.blamer.patterns import DEVICE_SPACES
+from gpadvisor.blamer.patterns import DEVICE_SPACES, is_ordered
 from gpadvisor.model.instruction import Instruction, OpcodeClass, Register
 from gpadvisor.model.program import Function
 
@@ -73,6 +73,8 @@ def _before(function: Function, definition: int, wanted: int) -> tuple[int, str 
                 return slots, f"the {other.opcode} that makes its operand", index, False
             inputs.update(other.uses)
         elif _may_write(moved, other):
+            if is_ordered(moved):
+                return slots, "a store before it, as it is volatile or atomic,", index, False
             return slots, "a store that may write what it reads", index, True
         else:
             slots += 1

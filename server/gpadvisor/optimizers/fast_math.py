@@ -48,12 +48,13 @@ from typing import Final
 
 import numpy as np
 
-from gpadvisor.blamer.patterns import CodeSequence, math_sequences, opcode_index
+from gpadvisor.blamer.patterns import CodeSequence, integer_divisions, math_sequences, opcode_index
 from gpadvisor.blamer.queries import (
     Mask,
     by_place,
     by_stall,
     causes,
+    counted,
     kernel_functions,
     latency,
     line_text,
@@ -250,13 +251,21 @@ def _call_sites(functions: tuple[Function, ...], helpers: tuple[Function, ...]) 
 
 
 def _nothing(functions: tuple[Function, ...]) -> str:
-    bare = sum(len(opcode_index(function).get("MUFU", ())) for function in functions)
+    bare = sum(
+        len(set(opcode_index(function).get("MUFU", ())) - _in_integer_divisions(function))
+        for function in functions
+    )
     if bare:
         return (
-            f"the {bare} special-function instructions (MUFU) are used without corrections: "
-            "fast math is in use already"
+            f"the {counted(bare, 'special-function instruction')} (MUFU) {'is' if bare == 1 else 'are'} used "
+            "without corrections: fast math is in use already"
         )
     return "no library math in the code: no __cuda_sm routine, no expanded division, root, exp, log or sine"
+
+
+def _in_integer_divisions(function: Function) -> set[int]:
+    """Their reciprocal is no math of the program's."""
+    return {index for sequence in integer_divisions(function) for index in sequence.indices}
 
 
 def _advice(

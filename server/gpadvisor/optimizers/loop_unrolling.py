@@ -72,7 +72,7 @@ from gpadvisor.blamer.measured import (
     registers_per_thread,
     shared_bytes,
 )
-from gpadvisor.blamer.patterns import DEVICE_SPACES, is_memory, math_sequences
+from gpadvisor.blamer.patterns import DEVICE_SPACES, is_memory, is_ordered, math_sequences
 from gpadvisor.blamer.queries import (
     Rows,
     by_class,
@@ -264,7 +264,7 @@ def _could_overlap(function: Function, loop: LoopId) -> bool:
     if any(one.guard is not None and is_memory(one) for one in code):
         return False  # accesses under a condition, without a branch around them
     infos = [one.info for one in code]
-    if any(info.opclass in _HOLDS_ORDER for info in infos):
+    if any(info.opclass in _HOLDS_ORDER for info in infos) or any(is_ordered(one) for one in code):
         return False
     stores = any(info.opclass is OpcodeClass.STORE and info.space in DEVICE_SPACES for info in infos)
     return any(
@@ -370,14 +370,14 @@ def _overlap(blame: Blame, function: Function, loop: LoopId, rows: Rows) -> tupl
 
 
 _CARRIED: Final = "is on values carried from pass to pass"
-_ATOMIC: Final = "is on results of atomics, which stay one after the other"
+_ATOMIC: Final = "is on results of atomics and volatile loads, which stay one after the other"
 _CONDITIONAL: Final = "is on loads behind a condition inside the pass"
 _HINDRANCES: Final = (_CARRIED, _ATOMIC, _CONDITIONAL)
 
 
 def _hindrance(function: Function, loop: LoopId, index: int) -> str:
     opclass = function.instructions[index].info.opclass
-    if opclass is OpcodeClass.ATOMIC:
+    if opclass is OpcodeClass.ATOMIC or is_ordered(function.instructions[index]):
         return _ATOMIC
     if is_recurrence(function, loop, index):
         return _CARRIED

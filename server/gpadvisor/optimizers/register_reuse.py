@@ -349,6 +349,8 @@ def _cap_advice(context: KernelContext) -> str:
     threads = None if facts is None else facts.max_threads_per_block
     bounded = threads is not None and registers >= _allowed_registers(context) - 2
     source = f"__launch_bounds__({threads})" if bounded else "-maxrregcount or maxnreg"
+    if facts is not None and threads is not None and facts.min_blocks_per_sm is None and not bounded:
+        source = "the second number of __launch_bounds__, -maxrregcount or maxnreg"
     room = _registers_at_same_occupancy(context, registers)
     if room is None:
         return f"The compiler stopped at {registers} of {cap} registers, held there by {source}: raise it."

@@ -60,6 +60,8 @@ def _level(bound: int) -> str:
         ("BAR.SYNC 0x0\nBAR.SYNC 0x1\nEXIT", []),  # another barrier
         ("BAR.SYNC 0x0\nBAR.RED.POPC.DEFER_BLOCKING 0x0, P0\nEXIT", []),
         ("BAR.SYNC 0x0\nEXIT", []),
+        ("LDS R4, [R9]\n@!P0 BAR.SYNC 0x0\n@!P0 BRA away\nBAR.SYNC 0x0\naway:\nEXIT", []),  # one or the other
+        ("BAR.SYNC 0x0\n@!P0 BAR.SYNC 0x0\nBAR.SYNC 0x0\nEXIT", [1, 2]),
     ],
 )
 def test_barriers_that_protect_nothing(text: str, redundant: list[int]) -> None:

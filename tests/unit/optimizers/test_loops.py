@@ -154,6 +154,14 @@ def test_what_holds_a_load(before: str, obstacle: str, may_alias: bool) -> None:
     assert room.slots == (3 if obstacle.startswith("the start") else 1)
 
 
+def test_a_volatile_load_keeps_its_place_whatever_the_pointers_promise() -> None:
+    code = listing("STG.E [R2.64], R4\nLDG.E.STRONG.SYS R12, [R6.64]\nFADD R1, R12, R9\nEXIT")
+    room = room_to_move(code.program.functions[0], 1, 2, 40)
+    assert not room.may_alias
+    assert room.obstacle is not None
+    assert "volatile" in room.obstacle
+
+
 def test_a_read_only_load_passes_stores() -> None:
     code = listing("STG.E [R2.64], R4\nLDG.E.CONSTANT R12, [R6.64]\nFADD R1, R12, R9\nEXIT")
     assert not room_to_move(code.program.functions[0], 1, 2, 40).may_alias

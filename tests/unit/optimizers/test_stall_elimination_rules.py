@@ -69,6 +69,13 @@ def test_registers_that_keep_the_occupancy_are_named() -> None:
     assert "up to 64 keep the 32 warps per SM" in found.advice
 
 
+def test_what_may_hold_the_registers_down_is_named() -> None:
+    found = _match(register_reuse, context_of(listing(SPILL, facts=_facts(48, 128))))
+    assert "the second number of __launch_bounds__, -maxrregcount or maxnreg" in found.advice
+    unbounded = _match(register_reuse, context_of(listing(SPILL, facts=_facts(48))))
+    assert "held there by -maxrregcount or maxnreg" in unbounded.advice
+
+
 def test_stores_that_fill_the_queue_count_and_issued_samples_do_not() -> None:
     rows = [Row("lg_throttle", "spill", 40, 30), Row("selected", "spill", 60), Row("not_selected", "fill", 9)]
     found = _match(register_reuse, context_of(listing(SPILL), rows))
@@ -177,6 +184,20 @@ HELPER = (
     ".function __cuda_sm20_div_rn_f64_full math_helper\nin| DFMA R2, R4, R6, R8\n"
     "RET.REL.NODEC R20 0x0"
 )
+
+
+def test_a_large_loop_around_small_ones_runs_from_the_cache() -> None:
+    inner = "again:\n" + "FADD R1, R2, R3\n" * 2100 + "@P1 BRA again\n"
+    outer = f"outer:\nFADD R4, R5, R6\n{inner}@P0 BRA outer\nEXIT"
+    found = _match(function_split, context_of(listing(outer)))
+    assert [site.index for site in found.static_sites] == [1]  # the inner one only
+
+
+def test_the_reciprocal_of_an_integer_division_is_no_fast_math() -> None:
+    division = "I2F.U32.RP R8, R9\nMUFU.RCP R8, R8\nIADD3 R8, R8, 0xffffffe, RZ\nF2I.U32.TRUNC.NTZ R8, R8\n"
+    assert "no library math" in _reason(fast_math, context_of(listing(f"{division}EXIT")))
+    reason = _reason(fast_math, context_of(listing(f"{division}MUFU.EX2 R4, R5\nEXIT")))
+    assert reason.startswith("the 1 special-function instruction")
 
 
 def test_out_of_line_routines_and_their_calls() -> None:
