@@ -6,13 +6,18 @@ Regressions are kept as they are: an achieved speedup below 1 is shown like any 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from gpadvisor.model.advice import Estimate, KernelAdvice, ScopeKind
 from gpadvisor.model.ids import SourceLocation
 from gpadvisor.model.profile import Evidence
 from gpadvisor.source.line_map import match_in_order, split_lines
+
+_NUMBER: Final = re.compile(r"\d+")
+_UNNAMED: Final = "(anonymous namespace)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +68,8 @@ class KernelComparison:
     duration_after_ns: float | None
     evidence_before: Evidence
     evidence_after: Evidence
+    device_before: str  # name or architecture of the GPU
+    device_after: str
     samples_before: int
     samples_after: int
     predictions: tuple[Prediction, ...]
@@ -89,16 +96,21 @@ class Comparison:
 def pair_kernels(
     before: Sequence[KernelAdvice], after: Sequence[KernelAdvice]
 ) -> tuple[list[tuple[KernelAdvice, KernelAdvice]], list[KernelAdvice], list[KernelAdvice]]:
-    """Pairs by mangled name, then by name, then what is left alone on both sides; and each side's rest."""
+    """Pairs by mangled name, then by name, then what is left alone on both sides; and each side's rest.
+
+    Mangled names of an unnamed namespace change with their file, and those of a library may hold the number
+    of its version or of the architecture.
+    """
     left, right = list(before), list(after)
     pairs: list[tuple[KernelAdvice, KernelAdvice]] = []
-    for same in (lambda a, b: a.mangled == b.mangled, lambda a, b: _base(a.name) == _base(b.name)):
+    for key in (_mangled, _name, _without_numbers, _base):
         for one in list(left):
-            other = next((entry for entry in right if same(one, entry)), None)
-            if other is not None:
-                pairs.append((one, other))
+            same = [entry for entry in right if key(one) == key(entry)]
+            several = len(same) > 1 or sum(key(one) == key(entry) for entry in left) > 1
+            if same and not (several and key is _without_numbers):
+                pairs.append((one, same[0]))
                 left.remove(one)
-                right.remove(other)
+                right.remove(same[0])
     if len(left) == len(right) == 1:
         pairs.append((left.pop(), right.pop()))
     return pairs, left, right
@@ -122,6 +134,8 @@ def compare_kernels(
         duration_after_ns=after.duration_ns,
         evidence_before=before.evidence,
         evidence_after=after.evidence,
+        device_before=before.device.name or before.device.arch,
+        device_after=after.device.name or after.device.arch,
         samples_before=before.samples.total,
         samples_after=after.samples.total,
         predictions=tuple(
@@ -160,8 +174,21 @@ def map_lines(before: str, after: str) -> dict[int, int]:
     return {old + 1: new + 1 for old, new in matched.items()}
 
 
-def _base(name: str) -> str:
-    return name.partition("(")[0].partition("<")[0]
+def _mangled(kernel: KernelAdvice) -> str:
+    return kernel.mangled
+
+
+def _name(kernel: KernelAdvice) -> str:
+    return kernel.name
+
+
+def _without_numbers(kernel: KernelAdvice) -> str:
+    return _NUMBER.sub("", kernel.mangled)
+
+
+def _base(kernel: KernelAdvice) -> str:
+    """The name without template arguments and parameters."""
+    return kernel.name.replace(_UNNAMED, "{unnamed}").partition("(")[0].partition("<")[0]
 
 
 def _compare_lines(

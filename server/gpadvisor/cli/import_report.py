@@ -54,7 +54,8 @@ def run(arguments: argparse.Namespace) -> int:
     for problem in report.problems:
         sys.stderr.write(f"gpadvisor: {problem.message}\n")
     sys.stdout.write(
-        f"{target}: {report.kernels} launches, {report.samples:,} samples, {report.snapshot_bytes:,} bytes "
+        f"{target}: {report.kernels} launch{'' if report.kernels == 1 else 'es'}, "
+        f"{report.samples:,} samples, {report.snapshot_bytes:,} bytes "
         f"({report.snapshot_bytes / report.report_bytes:.2f} of the report's {report.report_bytes:,})\n"
     )
     return 0

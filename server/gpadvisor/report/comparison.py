@@ -42,6 +42,9 @@ def _kernel(kernel: KernelComparison, rows: int | None, width: int) -> str:
     if kernel.after != kernel.before:
         lines.append(f"  -> {short_name(kernel.after, width - 5)}")
     lines.append(_times(kernel))
+    if kernel.device_before != kernel.device_after:
+        devices = f"{kernel.device_before}, then {kernel.device_after}"
+        lines.append(f"On two GPUs ({devices}): what changed is not the code alone.")
     lines += ["", "Predicted for the first run, achieved by the second:", *_predictions(kernel, width)]
     lines += ["", *_lines(kernel, rows, width)]
     return "\n".join(lines) + "\n"
@@ -97,6 +100,8 @@ def _predictions(kernel: KernelComparison, width: int) -> list[str]:
 
 
 def _lines(kernel: KernelComparison, rows: int | None, width: int) -> list[str]:
+    if not kernel.samples_before and not kernel.samples_after:
+        return ["No samples in either run, so no lines to compare: give two profiles."]
     if not kernel.lines:
         return ["No source lines to compare: compile with -lineinfo to get them."]
     columns = (

@@ -18,8 +18,11 @@ class ProfileKind(Enum):
 
 
 _COLLECT: Final = "give an Nsight Compute report (ncu -o report ./app) or a .gpadvisor snapshot"
+_ELF_MACHINE_CUDA: Final = 190
+_HOST_ELF: Final = (
+    "is an ELF file of the host, not a profile; profile it, or extract its cubins with cuobjdump -xelf all"
+)
 _FOREIGN: Final = (
-    (b"\x7fELF", "is an ELF file, not a profile; a cubin is analysed without a profile by naming it *.cubin"),
     (b"SQLite format 3\x00", f"is an SQLite database, such as Nsight Systems exports; {_COLLECT}"),
     (b"\x1f\x8b", "is a gzip file; unpack it with gunzip and give the report inside"),
     (b"BZh", "is a bzip2 file; unpack it with bunzip2 and give the report inside"),
@@ -46,6 +49,9 @@ def kind_of(data: bytes) -> ProfileKind:
 def _what(data: bytes) -> str:
     if not data:
         return f"is empty; {_COLLECT}"
+    if data[:4] == b"\x7fELF":
+        cuda = int.from_bytes(data[18:20], "little") == _ELF_MACHINE_CUDA
+        return "is a cubin, not a profile; 'gpadvisor advise' takes it without one" if cuda else _HOST_ELF
     for magic, sentence in _FOREIGN:
         if data.startswith(magic):
             return sentence

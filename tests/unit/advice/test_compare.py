@@ -3,12 +3,48 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 from hypothesis import given
 from hypothesis import strategies as st
+from tests import hand_made as made
 
-from gpadvisor.advice.compare import map_lines
+from gpadvisor.advice import advise_kernel
+from gpadvisor.advice.compare import map_lines, pair_kernels
+
+
+def _pairs(before: dict[str, str], after: dict[str, str]) -> list[tuple[str, str]]:
+    """Names of the kernels that are paired, of kernels given by name with their mangled names."""
+    one = advise_kernel(made.context(made.blame(made.selected(100)), measured=made.profile()), ())
+    sides = [
+        [replace(one, name=name, mangled=mangled) for name, mangled in side.items()]
+        for side in (before, after)
+    ]
+    return [(old.name, new.name) for old, new in pair_kernels(*sides)[0]]
+
+
+def test_kernels_of_an_unnamed_namespace_are_paired_by_their_own_names() -> None:
+    names = (
+        "void lib::(anonymous namespace)::gather<int>(int)",
+        "void lib::(anonymous namespace)::fill<int>(int)",
+    )
+    found = _pairs(
+        {names[0]: "_GLOBAL__N__1_a", names[1]: "_GLOBAL__N__1_b"},
+        {names[1]: "_GLOBAL__N__2_b", names[0]: "_GLOBAL__N__2_a"},
+    )
+    assert sorted(found) == sorted((name, name) for name in names)
+    wider = names[0].replace("<int>", "<long>")
+    assert _pairs({names[0]: "a1", names[1]: "b1"}, {wider: "c", "other(int)": "d"}) == [
+        (names[0], wider),
+        (names[1], "other(int)"),  # what is left alone
+    ]
+
+
+def test_kernels_of_a_library_are_paired_across_architectures() -> None:
+    before = {"cub::SM_800::scan<128>": "SM_800scan128", "cub::SM_800::scan<7>": "SM_800x"}
+    after = {"cub::SM_1200::scan<7>": "SM_1200x", "cub::SM_1200::scan<256>": "SM_1200scan256"}
+    assert sorted(_pairs(before, after)) == sorted(zip(before, reversed(after), strict=True))
 
 
 def test_an_inserted_line_moves_the_rest() -> None:

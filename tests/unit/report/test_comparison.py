@@ -12,7 +12,9 @@ from gpadvisor.model.profile import Evidence
 from gpadvisor.report.comparison import render_comparison_json, render_comparison_text
 
 
-def compared(before: Evidence, after: Evidence, after_ns: float = 5e5) -> Comparison:
+def compared(
+    before: Evidence, after: Evidence, after_ns: float = 5e5, device: str = "NVIDIA A100"
+) -> Comparison:
     kernel = KernelComparison(
         before="kernel",
         after="kernel",
@@ -20,6 +22,8 @@ def compared(before: Evidence, after: Evidence, after_ns: float = 5e5) -> Compar
         duration_after_ns=after_ns,
         evidence_before=before,
         evidence_after=after,
+        device_before="NVIDIA A100",
+        device_after=device,
         samples_before=100,
         samples_after=50,
         predictions=(),
@@ -47,3 +51,10 @@ def test_modelled_times_are_not_called_measured(before: Evidence, after: Evidenc
 def test_what_is_as_fast_is_not_called_faster() -> None:
     both = compared(Evidence.MEASURED, Evidence.MEASURED, after_ns=1e6)
     assert "1.00x (as fast, measured)" in render_comparison_text(both, rows=None, width=80)
+
+
+def test_times_of_two_gpus_are_told_apart() -> None:
+    two = compared(Evidence.MEASURED, Evidence.MEASURED, device="NVIDIA H100")
+    assert "On two GPUs (NVIDIA A100, then NVIDIA H100)" in render_comparison_text(two, rows=None, width=80)
+    one = compared(Evidence.MEASURED, Evidence.MEASURED)
+    assert "GPUs" not in render_comparison_text(one, rows=None, width=80)

@@ -26,7 +26,8 @@ def _zip() -> bytes:
     [
         (b"", "empty", "ncu -o report"),
         (b"NVR", "cut short", "copy or collect"),
-        (b"\x7fELF" + bytes(60), "ELF file", "*.cubin"),
+        (b"\x7fELF" + bytes(60), "ELF file of the host", "cuobjdump -xelf all"),
+        (b"\x7fELF" + bytes(14) + b"\xbe" + bytes(45), "is a cubin", "gpadvisor advise"),
         (b"SQLite format 3\x00" + bytes(100), "SQLite", "Nsight Compute report"),
         (gzip.compress(b"x", mtime=0), "gzip", "gunzip"),
         (_zip(), "so it is no snapshot", ".gpadvisor file"),
