@@ -52,6 +52,9 @@ class Analyses:
         self._profiles: dict[str, ProfileFile] = {}
         self._one_profile = asyncio.Semaphore(1)  # leaves a worker to what the user is waiting for
         self._scans: dict[str, asyncio.Future[None]] = {}
+        self._found_in: dict[
+            str, Folder
+        ] = {}  # profiles outside of the open folders, by path
         self._launches: dict[str, int | None] = {}  # shown instead of the longest one, by path
         self._asked_again: set[tuple[str, str]] = set()  # profiles with sources that may be those they miss
         self.errors: dict[str, str] = {}  # by path of the input
@@ -80,12 +83,13 @@ class Analyses:
         return [path for path, state in self._states.items() if header in state.files and path != header]
 
     async def _source(self, path: str, *, delay: float, asked: bool, model: bool) -> None:
-        session, workspace = self._session, self._session.workspace
+        workspace = self._session.workspace
         if delay:
             await asyncio.sleep(delay)
         folder = workspace.folder_of(path)
         settings = folder.settings
-        wanted = {**_analysis_settings(settings), "model": _model(settings, asked=model)}
+        kind = _model(settings, asked=model)
+        wanted = {**_analysis_settings(settings), "model": kind}
         state = await asyncio.to_thread(source_state, path, folder.path, json.dumps(wanted, sort_keys=True))
         if state is None:
             return
@@ -93,15 +97,23 @@ class Analyses:
         if shown is not None and shown.content == state.digest and not asked:
             return
         known = None if asked else self._remembered.get(state.digest)
-        if known is None:
-            data = await self._run(
-                "source",
-                {"path": path, "root": str(folder.path), **wanted},
-                f"analysing {Path(path).name}",
-                settings,
-            )
+        if known is None and shown is None and kind == "known":
+            # What the code alone says is there long before the first simulation of an installation is.
+            data = await self._run_source(path, folder, {**wanted, "model": "later"})
             known = await asyncio.to_thread(_read, data)
-            self._remember(state.digest, known)
+            if data["models"]:
+                self._show_source(path, known, replace(state, digest=""))
+                known = None
+        if known is None:
+            known = await asyncio.to_thread(_read, await self._run_source(path, folder, wanted))
+        self._remember(state.digest, known)
+        self._show_source(path, known, state)
+
+    async def _run_source(self, path: str, folder: Folder, wanted: dict[str, Any]) -> Any:
+        arguments = {"path": path, "root": str(folder.path), **wanted}
+        return await self._run("source", arguments, f"analysing {Path(path).name}", folder.settings)
+
+    def _show_source(self, path: str, known: Result, state: SourceState) -> None:
         analysis, launches = known
         named = frozenset(resolved(file.local) for file in analysis.files if file.local is not None)
         self._states[path] = SourceState(digest=state.digest, files=state.files | named)
@@ -113,7 +125,7 @@ class Analyses:
             content=state.digest,
             launches=launches,
         )
-        session.show(workspace.put(entry))
+        self._session.show(self._session.workspace.put(entry))
 
     def _remember(self, digest: str, result: Result) -> None:
         self._remembered[digest] = result
@@ -142,6 +154,8 @@ class Analyses:
             if look_at(path) is None:
                 self._forget(path)
         for one in found:
+            if folder.uri is None:
+                self._found_in[one.path] = folder
             if self._profiles.get(one.path) != one:
                 self.profile(one.path)
 
@@ -173,6 +187,7 @@ class Analyses:
     def _forget(self, path: str) -> None:
         self._profiles.pop(path, None)
         self._launches.pop(path, None)
+        self._found_in.pop(path, None)
         self.errors.pop(path, None)
         self._session.show(self._session.workspace.remove(f"profile:{path}"))
 
@@ -183,7 +198,7 @@ class Analyses:
             if seen is None:
                 raise GpadvisorError(f"{path} is no file, or is empty; give a report or a snapshot")
             self._profiles[path] = seen
-            folder = workspace.project_of(path)
+            folder = self._found_in.get(path) or workspace.project_of(path)
             arguments: dict[str, Any] = {"path": path, "root": str(folder.path)}
             if launch is not None:
                 arguments["launch"] = launch

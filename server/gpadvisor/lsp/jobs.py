@@ -55,7 +55,8 @@ def _analyse(arguments: dict[str, Any], said: Said) -> object:
         # No kernel of this source has a stated launch after all, or one that cannot run: the command that
         # models says so.
         shown = analyse_for_editor(path, replace(request, model=False), said, _cache(), keep)
-    return {"analysis": to_json(shown), "launches": to_json(launches)}
+    more = arguments.get("model") == "later" and _models("known", request.settings, path)
+    return {"analysis": to_json(shown), "launches": to_json(launches), "models": more}
 
 
 def _find_fixes(arguments: dict[str, Any], _said: Said) -> object:

@@ -452,11 +452,16 @@ async def test_two_folders_have_their_own_settings(tmp_path: Path) -> None:
         assert "GPA102" in {each.code for each in one.client.diagnostics[other(NAME)]}
 
 
-@pytest.mark.parametrize("name", ["vscode", "neovim", "bare"])
-async def test_settings_hold_where_no_folder_is_open(project: Path, name: str) -> None:
-    """A single file: Neovim finds no root for it, and sends none."""
+@pytest.mark.parametrize(("name", "elsewhere"), [("vscode", False), ("neovim", False), ("vscode", True)])
+async def test_a_file_that_is_in_no_open_folder(project: Path, name: str, elsewhere: bool) -> None:
+    """A profile beside it and the settings count, whether another folder is open or none is.
+
+    For a single file Neovim finds no root, and sends none.
+    """
+    (project.parent / "other").mkdir()
     settings = {"severity": {"GPA102": "warning", "GPA202": "off"}}
-    async with editor(project, name, settings=settings, folders=[]) as one:
+    folders = [project.parent / "other"] if elsewhere else []
+    async with editor(project, name, settings=settings, folders=folders) as one:
         one.open(NAME)
         found = await one.shown(NAME, measured)
         severities = {each.code: each.severity for each in found}
@@ -511,6 +516,8 @@ async def test_models_where_the_launch_is_known_or_the_user_asks(plain_project: 
     async with editor(plain_project) as one:
         one.open(NAME)
         found = await one.shown(NAME, lambda all_: any("[modelled" in each.message for each in all_))
+        first = next(each.diagnostics for each in one.published if each.diagnostics)
+        assert static(list(first)), "what the code alone says does not wait for a simulation"
         assert all(
             each.severity is lsp.DiagnosticSeverity.Hint for each in found if "[modelled" in each.message
         )
