@@ -24,7 +24,7 @@ def relax_collector() -> None:
     With Python's own threshold, going through it all again and again took 40 % of building a large program.
     """
     gc.freeze()
-    gc.set_threshold(200_000, 20, 100)
+    gc.set_threshold(1_000_000, 20, 100)
 
 
 def end(code: int) -> NoReturn:
