@@ -107,6 +107,7 @@ export async function withCodeServer(options, body) {
     GPADVISOR_E2E_STARTED: path.join(root, "started"),
     GPADVISOR_E2E_PYTHON: python,
     PATH: options.path ?? process.env.PATH,
+    PYTHONDONTWRITEBYTECODE: undefined, // nobody's editor has that; each process would compile all that it imports
   };
   const entry = path.join(need("CODE_SERVER"), "out/node/entry.js");
   const flags = [

@@ -49,7 +49,19 @@ export async function person(workspace) {
     await shot("fixed");
     assert.match(readFileSync(file, "utf8"), /west\] - 2\.0f \* centre/);
     await pickKernels(driven);
+    await pythonKernel(driven);
   });
+}
+
+/** The profile of a Triton kernel: its Python file has lens, hints and heat. */
+async function pythonKernel({ page, shot }) {
+  await page.keyboard.press("Control+p");
+  await pickFirst(page, "blend.py", "blend.py");
+  const editor = page.locator(".monaco-editor[data-uri$='blend.py']");
+  await editor.locator(".codelens-decoration a", { hasText: "of GPU time" }).first().waitFor(WAIT);
+  await editor.locator(".view-line", { hasText: /total.\+=.*\d.%/ }).waitFor(WAIT);
+  assert.ok((await editor.locator(".glyph-margin-widgets .cgmr").count()) > 3, "bars in the gutter");
+  await shot("python");
 }
 
 /** The pick list of a file whose lines two instantiations share, one of them launched twice; all by keyboard. */
@@ -76,6 +88,7 @@ async function pickKernels({ page, palette, shot }) {
     await palette("GPAdvisor: Select Kernel");
     await launch.waitFor(WAIT);
     if ((await chosen.count()) > 0) {
+      await page.keyboard.press("Escape");
       return;
     }
     await page.keyboard.press("Escape"); // the other launch is still being read

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from tests.kernels import COMPILED_AS, KERNELS, compile_text
 from tests.ncu_writer import DeviceSpec, LaunchSpec, write_report
+from tests.python_kernels import PYTHON_KERNELS, python_launch
 from tests.sampled import sampled
 from tests.stand_in_ncu import stand_in_ncu
 
@@ -49,6 +50,8 @@ def _main(folder: Path) -> None:
         _launch("gather.cu", texts["gather.cu"], FOUR, "gather<4>", 1),
     ]
     (folder / "run.ncu-rep").write_bytes(write_report(launches, device=A100))
+    (folder / "blend.py").write_bytes((PYTHON_KERNELS / "blend.py").read_bytes())
+    (folder / "blend.ncu-rep").write_bytes(write_report([python_launch("blend")], device=A100))
     _convert(folder / "run.ncu-rep", folder / "run.gpadvisor.json")
 
 

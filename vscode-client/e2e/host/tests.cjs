@@ -80,6 +80,34 @@ const profilerRuns = (settings) => settings.get("profile.command")[1].replace(/^
 const strength = (document) => ours(document.uri).filter((found) => codeOf(found) === "GPA102");
 
 const tests = {
+  async "a Python file that a line table names has the advice of its kernel"() {
+    const document = await show("blend.py"); // the first one, so that no CUDA source has activated the extension
+    assert.equal(document.languageId, "python");
+    const hot = lineWith(document, "total +=");
+    const here = () => strength(document).filter(({ range }) => range.start.line === hot);
+    const found = await until("measured GPA102", () => here()[0]);
+    assert.match(found.message, /measured, fresh, A100/);
+    const [lens] = await until("lens", async () => {
+      const titles = await lenses(document.uri);
+      return titles.length > 0 ? titles : undefined;
+    });
+    assert.match(lens, /100 % of GPU time/);
+    assert.ok((await hints(document)).some(({ position }) => position.line === hot));
+    assert.match(await hovers(document.uri, hot, 10), /Strength Reduction/);
+    await edit(document, (made) => made.insert(document.uri, new vscode.Position(hot, 17), "2 * "));
+    await until("dimmed", () => here().some(({ message, tags }) => /edited/.test(message) && tags.length > 0));
+    await run("workbench.action.files.revert");
+    await until("as before", () => here().some(({ message }) => /fresh/.test(message)));
+    const offered = await fixes(document.uri, found.range);
+    assert.ok(offered.every(({ title }) => /Disable|Explain/.test(title)), "nothing that edits Python as if it were CUDA");
+    assert.ok(await vscode.workspace.applyEdit(offered.find(({ title }) => /^GPA102.*Disable/.test(title)).edit));
+    assert.match(document.lineAt(hot).text, /  # gpadvisor: ignore\[GPA102\] /);
+    await document.save();
+    await until("silent", () => ours(document.uri).length > 0 && here().length === 0);
+    await run("undo");
+    await document.save();
+    await until("back", () => here().length > 0);
+  },
   async "CUDA sources activate the extension, and advice comes"() {
     const document = await show("thermal_stencil.cu");
     assert.equal(document.languageId, "cuda-cpp");
