@@ -4,16 +4,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Final
 
 from gpadvisor.model.ids import SourceLocation
 from gpadvisor.model.program import LineEntry
+
+_MOVED_IN: Final = 0.25
+"""At most this share of a loop's head has lines of code before the loop."""
 
 
 def loop_location(
     header: Iterable[int], latches: Iterable[int], lines: Sequence[LineEntry | None]
 ) -> SourceLocation | None:
-    """The line of a loop statement: the smallest one, in the header's file, of header and latches.
+    """The line of a loop statement: that of the jump back or, where the test stands at the end, the smallest.
 
+    Looked at are header and latches, in the header's file. The jump back of ``for`` and ``while`` has the
+    line of the statement, and little in the loop has a smaller one: what the compiler moved in from before.
     Calls inlined into the loop are looked through: only the inline levels that all of these instructions
     share belong to the loop itself.
 
@@ -27,7 +33,18 @@ def loop_location(
         return None
     shared = _shared_levels(entries)
     places = [_place_at(entry, shared) for entry in entries]
-    return min((place for place in places if place.file == places[0].file), key=lambda place: place.line)
+    here = sorted((place for place in places if place.file == places[0].file), key=_line)
+    back = [_place_at(entry, shared) for index in latches if (entry := lines[index]) is not None]
+    tests = [place for place in back if place.file == here[0].file]
+    if tests:
+        first = min(tests, key=_line)
+        if sum(place.line < first.line for place in here) <= _MOVED_IN * len(here):
+            return first
+    return here[0]
+
+
+def _line(place: SourceLocation) -> int:
+    return place.line
 
 
 def _shared_levels(entries: Sequence[LineEntry]) -> int:

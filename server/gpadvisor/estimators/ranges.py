@@ -133,8 +133,15 @@ def _say_removed(result: Range, match: Match, total: int, removed: float) -> Non
     """The last step to the expected value, with its numbers."""
     if match.adjustments and match.measured_bound is None:
         result.reasons.append(
-            f"so expected = {total} / ({total} - {removed:.0f}) = {speedup(total, removed):.3f}"
+            f"so expected = {total} / ({total} - {_digits(total, removed)}) = {speedup(total, removed):.3f}"
         )
+
+
+def _digits(total: int, removed: float) -> str:
+    """As many digits as the factor needs to come out when it is computed from them."""
+    wanted = f"{speedup(total, removed):.3f}"
+    texts = [f"{removed:.{places}f}" for places in range(4)]
+    return next((text for text in texts if f"{speedup(total, float(text)):.3f}" == wanted), texts[-1])
 
 
 def _say_chance(result: Range, total: int, removed: float) -> None:

@@ -116,6 +116,15 @@ def test_the_line_of_a_loop_is_the_smallest_of_its_header_and_latch() -> None:
     assert function_of(LOOP, lines=lines(3, 8, 9, 7, 12)).loops[0].location == SourceLocation("a.cu", 7)
 
 
+def test_an_instruction_moved_in_from_before_does_not_name_a_loop() -> None:
+    body = "\n".join("FADD R2, R2, R3" for _ in range(4))
+    code = f"MOV R0, RZ\ntop: IADD3 R0, R0, 0x1, RZ\n{body}\n@P0 BRA top\nEXIT"
+    moved_in = function_of(code, lines=lines(3, 7, 3, 8, 9, 8, 7, 12))
+    assert moved_in.loops[0].location == SourceLocation("a.cu", 7)
+    test_at_the_end = function_of(code, lines=lines(3, 7, 8, 8, 9, 8, 10, 12))
+    assert test_at_the_end.loops[0].location == SourceLocation("a.cu", 7)
+
+
 def test_calls_inlined_into_a_loop_do_not_name_it() -> None:
     inlined = LineEntry(SourceLocation("b.h", 1), (InlineFrame("f", SourceLocation("a.cu", 8)),))
     entries = [*lines(3), inlined, inlined, *lines(7, 12)]

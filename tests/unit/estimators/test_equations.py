@@ -53,6 +53,19 @@ def test_eq_2() -> None:
     assert evaluated(estimate.equation) == estimate.paper
 
 
+@pytest.mark.parametrize("samples", [14, 48, 333, 7_777, 1_000_003])
+def test_the_expected_value_comes_out_of_the_numbers_beside_it(samples: int) -> None:
+    blamed = made.blame(
+        made.Row(samples=samples // 3, latency=samples // 4), made.selected(samples - samples // 3)
+    )
+    part = Adjustment(low=0.0, expected=0.37, high=1.0, reason="it may")
+    estimate = stall_elimination(made.context(blamed), match(made.region([0]), adjustments=(part,)))
+    found = re.search(r"so expected = (\d+) / \(\d+ - ([\d.]+)\) = ([\d.]+)", estimate.reason)
+    assert found is not None
+    total, removed, said = (float(text) for text in found.groups())
+    assert f"{total / (total - removed):.3f}" == f"{said:.3f}" == f"{estimate.expected:.3f}"
+
+
 def test_eq_2_has_an_answer_where_everything_matches() -> None:
     everything = made.blame(made.Row(samples=50, latency=50))
     estimate = stall_elimination(made.context(everything), match(made.region([0])))
