@@ -5,7 +5,7 @@ import { mkdirSync } from "node:fs";
 import path from "node:path";
 import * as vscode from "vscode";
 import type { Candidate } from "./decide/environment";
-import { byHand, installSteps, lastWords, packageIn, type Step } from "./decide/install";
+import { byHand, installSteps, lastWords, packageIn, pipChecks, type Plan, type Step } from "./decide/install";
 import type { Logs } from "./logs";
 import { run } from "./processes";
 import { setting } from "./settings";
@@ -19,6 +19,7 @@ interface Places {
   readonly constraints: string;
 }
 
+const CHECK_MILLISECONDS = 20_000;
 const STEP_MILLISECONDS = 15 * 60_000;
 const INSTALL = "Set Up";
 const COPY = "Copy Commands";
@@ -53,8 +54,8 @@ export class Installer {
   }
 
   async #install(makers: readonly Candidate[]): Promise<InstallOutcome> {
-    const steps = this.#steps(makers);
-    if (steps === undefined) {
+    const plan = this.#plan(makers);
+    if (plan === undefined) {
       return "failed";
     }
     return vscode.window.withProgress(
@@ -62,6 +63,7 @@ export class Installer {
       async (progress, token) => {
         const stop = new AbortController();
         token.onCancellationRequested(() => { stop.abort(); });
+        const steps = installSteps({ ...plan, ownPip: await this.#ownPip(plan, stop.signal) });
         for (const step of steps) {
           const say = (at?: string): void => {
             const words = at === undefined ? step.title : `${step.title}: ${at}`;
@@ -78,7 +80,23 @@ export class Installer {
     );
   }
 
-  #steps(makers: readonly Candidate[]): readonly Step[] | undefined {
+  async #ownPip(plan: Omit<Plan, "ownPip">, signal: AbortSignal): Promise<boolean> {
+    for (const command of pipChecks(plan)) {
+      const { code } = await run(command, { cwd: this.#parent(), timeoutMilliseconds: CHECK_MILLISECONDS, signal });
+      if (code !== 0) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  #parent(): string {
+    const parent = path.dirname(this.places.folder);
+    mkdirSync(parent, { recursive: true });
+    return parent;
+  }
+
+  #plan(makers: readonly Candidate[]): Omit<Plan, "ownPip"> | undefined {
     const maker = makers[0];
     if (maker === undefined) {
       const message =
@@ -87,12 +105,12 @@ export class Installer {
       void vscode.window.showErrorMessage(message);
       return undefined;
     }
-    return installSteps({
+    return {
       ...this.places,
       python: maker.command,
       wheelFolder: setting("wheelFolder"),
       windows: process.platform === "win32",
-    });
+    };
   }
 
   async #take(
@@ -103,10 +121,8 @@ export class Installer {
   ): Promise<boolean> {
     const log = this.logs.client;
     log.info(step.command.join(" "));
-    const parent = path.dirname(this.places.folder);
-    mkdirSync(parent, { recursive: true });
     const done = await run(step.command, {
-      cwd: parent,
+      cwd: this.#parent(),
       timeoutMilliseconds: STEP_MILLISECONDS,
       signal,
       hear: (text) => {
@@ -136,9 +152,9 @@ export class Installer {
   }
 
   async #copy(makers: readonly Candidate[]): Promise<void> {
-    const steps = this.#steps(makers);
-    if (steps !== undefined) {
-      await vscode.env.clipboard.writeText(byHand(steps));
+    const plan = this.#plan(makers);
+    if (plan !== undefined) {
+      await vscode.env.clipboard.writeText(byHand(installSteps({ ...plan, ownPip: false })));
     }
   }
 }

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { describe, it } from "node:test";
 import { PROBE_SCRIPT, readProbe } from "../src/decide/environment";
-import { byHand, environmentPython, installSteps, lastWords, packageIn } from "../src/decide/install";
+import { byHand, environmentPython, installSteps, lastWords, packageIn, pipChecks } from "../src/decide/install";
 import { run } from "../src/processes";
 
 const PYTHON = process.env["PYTHON"] ?? "python3";
@@ -17,6 +17,7 @@ const PLAN = {
   constraints: "/ext/constraints.txt",
   wheelFolder: "",
   windows: false,
+  ownPip: false,
 };
 
 describe("installSteps", () => {
@@ -34,6 +35,12 @@ describe("installSteps", () => {
     const said = byHand(installSteps(PLAN));
     assert.ok(said.includes(`'/data/it'\\''s here/environment'`));
     assert.ok(said.includes(" && "));
+  });
+  it("takes the maker's pip where that can, else unpacks one", () => {
+    const [make, fill] = installSteps({ ...PLAN, ownPip: true });
+    assert.ok(make?.command.includes("--without-pip"));
+    assert.deepEqual(fill?.command.slice(0, 5), ["python3", "-m", "pip", "--python", `${PLAN.folder}/bin/python`]);
+    assert.deepEqual(installSteps(PLAN)[1]?.command.slice(0, 3), [`${PLAN.folder}/bin/python`, "-m", "pip"]);
   });
   it("knows where Windows keeps its Python", () => {
     assert.equal(environmentPython("C:\\e", true), "C:\\e\\Scripts\\python.exe");
@@ -72,20 +79,21 @@ describe("the steps", () => {
   it("make an environment that answers with the wheel's version, and upgrade it", { timeout: 120_000 }, async () => {
     const root = mkdtempSync(path.join(tmpdir(), "gpadvisor-install-"));
     try {
-      for (const version of ["0.1.0", "0.2.0"]) {
+      for (const [version, ownPip] of [["0.1.0", false], ["0.2.0", true]] as const) {
         spawnSync(PYTHON, ["-c", MAKE_WHEEL, root, version]);
         const folder = path.join(root, "environment");
-        const steps = installSteps({
-          python: [PYTHON],
+        const plan = {
+          python: [PYTHON] as const,
           folder,
           wheel: path.join(root, `gpadvisor-${version}-py3-none-any.whl`),
           constraints: "",
           wheelFolder: root,
           windows: false,
-        });
-        for (const step of steps) {
-          const done = await run(step.command, { cwd: root, timeoutMilliseconds: 100_000 });
-          assert.equal(done.code, 0, `${step.title}: ${done.errors}`);
+        };
+        const steps = installSteps({ ...plan, ownPip });
+        for (const command of [...(ownPip ? pipChecks(plan) : []), ...steps.map((step) => step.command)]) {
+          const done = await run(command, { cwd: root, timeoutMilliseconds: 100_000 });
+          assert.equal(done.code, 0, `${command.join(" ")}: ${done.errors}`);
         }
         const said = await run([environmentPython(folder, false), "-c", PROBE_SCRIPT], {
           cwd: root,

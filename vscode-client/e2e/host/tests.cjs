@@ -101,7 +101,7 @@ const tests = {
     const offered = await fixes(document.uri, found.range);
     assert.ok(offered.every(({ title }) => /Disable|Explain/.test(title)), "nothing that edits Python as if it were CUDA");
     assert.ok(await vscode.workspace.applyEdit(offered.find(({ title }) => /^GPA102.*Disable/.test(title)).edit));
-    assert.match(document.lineAt(hot).text, /  # gpadvisor: ignore\[GPA102\] /);
+    assert.match(document.lineAt(hot).text, / {2}# gpadvisor: ignore\[GPA102\] /);
     await document.save();
     await until("silent", () => ours(document.uri).length > 0 && here().length === 0);
     await run("undo");
