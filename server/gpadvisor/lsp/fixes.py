@@ -61,6 +61,7 @@ class Fixes:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._offers: OrderedDict[str, Offer] = OrderedDict()
+        self._told: set[str] = set()  # fixes that were warned of where the editor cannot ask
 
     async def find(self, view: View, first_line: int, last_line: int) -> list[Offer]:
         """The fixes for findings on lines from 1; none for lines that were edited since the profile."""
@@ -212,8 +213,13 @@ class Fixes:
         )
         try:
             picked = await self._session.server.window_show_message_request_async(params)
-        except JsonRpcException as error:
-            raise UsageError(f"{fix.title} has to be agreed to, and this editor cannot ask") from error
+        except JsonRpcException:  # an editor that cannot ask: to take the fix again is the answer
+            if fix.id in self._told:
+                return True
+            self._told.add(fix.id)
+            said = f"{params.message}; take it again to apply it"
+            self._session.server.window_show_message(lsp.ShowMessageParams(type=params.type, message=said))
+            return False
         return picked is not None and picked.title == _APPLY
 
     async def _apply_flag(self, offer: Offer) -> bool:
