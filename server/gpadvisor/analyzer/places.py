@@ -18,8 +18,8 @@ def loop_location(
 ) -> SourceLocation | None:
     """The line of a loop statement: that of the jump back or, where the test stands at the end, the smallest.
 
-    Looked at are header and latches, in the header's file. The jump back of ``for`` and ``while`` has the
-    line of the statement, and little in the loop has a smaller one: what the compiler moved in from before.
+    Looked at are header and latches, in the file of the jump back. That of ``for`` and ``while`` has the line
+    of the statement, and little in the loop has a smaller one: what the compiler moved in from before.
     Calls inlined into the loop are looked through: only the inline levels that all of these instructions
     share belong to the loop itself.
 
@@ -33,11 +33,11 @@ def loop_location(
         return None
     shared = _shared_levels(entries)
     places = [_place_at(entry, shared) for entry in entries]
-    here = sorted((place for place in places if place.file == places[0].file), key=_line)
     back = [_place_at(entry, shared) for index in latches if (entry := lines[index]) is not None]
-    tests = [place for place in back if place.file == here[0].file]
-    if tests:
-        first = min(tests, key=_line)
+    file = (back or places)[0].file
+    here = sorted((place for place in places if place.file == file), key=_line)
+    if back:
+        first = min((place for place in back if place.file == file), key=_line)
         if sum(place.line < first.line for place in here) <= _MOVED_IN * len(here):
             return first
     return here[0]

@@ -125,6 +125,12 @@ def test_an_instruction_moved_in_from_before_does_not_name_a_loop() -> None:
     assert test_at_the_end.loops[0].location == SourceLocation("a.cu", 7)
 
 
+def test_a_loop_is_in_the_file_of_its_jump_back_where_inlining_is_not_told() -> None:
+    library = LineEntry(SourceLocation("./int.jl", 86))
+    entries = [*lines(3), library, library, *lines(7, 12)]
+    assert function_of(LOOP, lines=entries).loops[0].location == SourceLocation("a.cu", 7)
+
+
 def test_calls_inlined_into_a_loop_do_not_name_it() -> None:
     inlined = LineEntry(SourceLocation("b.h", 1), (InlineFrame("f", SourceLocation("a.cu", 8)),))
     entries = [*lines(3), inlined, inlined, *lines(7, 12)]
