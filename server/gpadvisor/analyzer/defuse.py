@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Set as AbstractSet
 from typing import Final
 
 from gpadvisor.analyzer.frontiers import Frontiers, Writers
@@ -70,11 +71,11 @@ class ReachingDefinitions:
         if guard is not None:
             entry.guards.add(guard)
 
-    def definitions(self, use: int, read: Register) -> tuple[int, ...]:
-        """Instructions whose write of ``read`` may reach ``use``, in program order."""
+    def definitions(self, use: int, read: Register) -> AbstractSet[int]:
+        """Instructions whose write of ``read`` may reach ``use``."""
         written = self._written.get(read)
         if written is None:
-            return ()
+            return frozenset()
         guard = self._guards[use]
         if guard not in written.guards:
             guard = None  # no def is under it, so it decides nothing
@@ -85,16 +86,15 @@ class ReachingDefinitions:
             here = [index for index in here if index < use]
         conditions = self._collect(here, _UNCONDITIONAL, guard, found)
         if conditions is None:
-            return tuple(sorted(found))
+            return found
         before = written.writers(self._frontiers).before(block)
         if conditions:
-            found |= self._search(written, before, guard, conditions)
-            return tuple(sorted(found))
+            return found | self._search(written, before, guard, conditions)
         key = read, guard, before
         known = self._known.get(key)
         if known is None:
             known = self._known[key] = frozenset(self._search(written, before, guard, conditions))
-        return tuple(sorted(found | known if found else known))
+        return known
 
     def _collect(
         self, defs: list[int], conditions: Conditions, guard: Condition | None, found: set[int]

@@ -24,7 +24,6 @@ GROUP_SCOREBOARD: Final = 6
 
 _QUEUES: Final = {InOrderQueue.MIO: 7, InOrderQueue.TEX: 8}
 _COPIES: Final = 9  # LDGSTS not yet committed to a group
-_SLOTS: Final = 10
 _MAX_AGE: Final = 63
 _MAX_OUTSTANDING: Final = 96
 _MAX_VISITS: Final = 24
@@ -78,7 +77,9 @@ class _Event:
     commits: bool  # LDGDEPBAR
 
 
-_State = list[dict[int, int]]  # per slot: producer * 4 + link -> least number of younger setters
+_Slot = dict[int, int]  # producer * 4 + link -> least number of younger setters
+_State = dict[int, _Slot]  # by slot; only those with an operation outstanding
+_EMPTY: Final[_Slot] = {}
 
 
 def waits_for(instruction: Instruction) -> bool:
@@ -207,11 +208,13 @@ class _Analysis:
         states = [
             out for source in self._blocks[block].predecessors if (out := self._out[source]) is not None
         ]
-        if not states:
-            return [{} for _ in range(_SLOTS)]
-        merged = [slot.copy() for slot in states[0]]
-        for state in states[1:]:
-            for slot, entries in zip(merged, state, strict=True):
+        merged: _State = {}
+        for state in states:
+            for number, entries in state.items():
+                slot = merged.get(number)
+                if slot is None:
+                    merged[number] = entries.copy()
+                    continue
                 for key, age in entries.items():
                     if slot.get(key, _MAX_AGE + 1) > age:
                         slot[key] = age
@@ -220,11 +223,11 @@ class _Analysis:
     @staticmethod
     def _awaited(state: _State, event: _Event) -> Iterator[Outstanding]:
         for scoreboard in event.waits:
-            for key in sorted(state[scoreboard]):
+            for key in sorted(state.get(scoreboard, _EMPTY)):
                 yield Outstanding(key >> 2, scoreboard, Link(key & 3))
         if event.partial is not None and event.partial[0] not in event.waits:
             scoreboard, keep = event.partial
-            entries = state[scoreboard]
+            entries = state.get(scoreboard, _EMPTY)
             # Round a loop the least age may be too small for all of them; one of them is waited for.
             old = [key for key, age in entries.items() if age >= keep] or entries
             for key in sorted(old):
@@ -232,56 +235,53 @@ class _Analysis:
 
     def _step(self, state: _State, event: _Event) -> None:
         for scoreboard in event.waits:
-            slot = state[scoreboard]
-            if slot:
-                _complete(state, set(slot))
-                slot.clear()
+            if scoreboard in state:
+                _complete(state, scoreboard, set(state[scoreboard]))
         if event.partial is not None:
             scoreboard, keep = event.partial
-            old = {key for key, age in state[scoreboard].items() if age >= keep}
-            _complete(state, old)
-            for key in old.intersection(state[scoreboard]):
-                del state[scoreboard][key]
+            if scoreboard in state:
+                _complete(state, scoreboard, {key for key, age in state[scoreboard].items() if age >= keep})
         if event.copies:
-            self._add(state[_COPIES], event.index, Link.GROUP)
+            self._add(state.setdefault(_COPIES, {}), event.index, Link.GROUP)
         if event.write is not None:
             self._set(state, event, event.write)
         elif event.queue is not None and event.returns:
-            self._add(state[event.queue], event.index, Link.QUEUE)
+            self._add(state.setdefault(event.queue, {}), event.index, Link.QUEUE)
         if event.read is not None:
-            slot = state[event.read]
+            slot = state.setdefault(event.read, {})
             _grow_older(slot)
             self._add(slot, event.index, Link.READ)
 
     def _set(self, state: _State, event: _Event, scoreboard: int) -> None:
-        slot = state[scoreboard]
+        slot = state.setdefault(scoreboard, {})
         _grow_older(slot)
         self._add(slot, event.index, Link.WRITE)
         if event.queue is not None:
-            for key in state[event.queue]:
+            for key in state.get(event.queue, _EMPTY):
                 self._add(slot, key >> 2, Link.QUEUE)
         if event.commits:
-            for key in state[_COPIES]:
+            for key in state.pop(_COPIES, _EMPTY):
                 self._add(slot, key >> 2, Link.GROUP)
-            state[_COPIES].clear()
 
-    def _add(self, slot: dict[int, int], producer: int, link: Link) -> None:
+    def _add(self, slot: _Slot, producer: int, link: Link) -> None:
         if len(slot) >= _MAX_OUTSTANDING:
             self.complete = False
             del slot[max(slot, key=lambda key: (slot[key], -key))]  # the one that the most others followed
         slot[producer << 2 | link] = 0
 
 
-def _grow_older(slot: dict[int, int]) -> None:
+def _grow_older(slot: _Slot) -> None:
     for key, age in slot.items():
         if age < _MAX_AGE:
             slot[key] = age + 1
 
 
-def _complete(state: _State, keys: set[int]) -> None:
+def _complete(state: _State, scoreboard: int, keys: set[int]) -> None:
     """Forget completed operations; those of a queue or a group are forgotten wherever they were noted."""
     shared = {key for key in keys if key & 3 in _SHARED_LINKS}
-    for slot in state:
-        if slot and shared:
-            for key in shared.intersection(slot):
-                del slot[key]
+    for number in [*state] if shared else [scoreboard]:
+        slot = state[number]
+        for key in (keys if number == scoreboard else shared).intersection(slot):
+            del slot[key]
+        if not slot:
+            del state[number]

@@ -107,13 +107,13 @@ class _Attribution:
         """Attribute the dependency stalls of one function."""
         observed = self._observed
         stalls: dict[int, _Stalls] = {}
-        for row in np.flatnonzero(rows).tolist():
-            index = int(observed.index[row])
-            entry = stalls.setdefault(index, _Stalls(int(observed.place[row])))
-            entry.by_reason[int(observed.reason[row])] = (
-                int(observed.samples[row]),
-                int(observed.latency[row]),
-            )
+        columns = (observed.index, observed.place, observed.reason, observed.samples, observed.latency)
+        for index, place, reason, samples, latency in zip(
+            *(one[rows].tolist() for one in columns), strict=True
+        ):
+            if index not in stalls:
+                stalls[index] = _Stalls(place)
+            stalls[index].by_reason[reason] = samples, latency
         graph = FunctionGraph(function, self._machine, self._issues[function.id], frozenset(stalls))
         work = _FunctionWork(graph, self._rules, self._reasons, stalls, self._cycles_per_sample)
         work.run(self._own_time(function))

@@ -29,8 +29,9 @@ _MAX_WAYS: Final = 8
 
 def fixed_latency_stall(graph: FunctionGraph, use: int, edges: Candidates) -> Found:
     """Sources of a wait stall."""
-    issues = graph.issue_counts
-    ways = sorted(graph.before(use), key=lambda one: (-issues[one], one))[:_MAX_WAYS]
+    issues, ways = graph.issue_counts, graph.before(use)
+    if len(ways) > 1:
+        ways = tuple(sorted(ways, key=lambda one: (-issues[one], one))[:_MAX_WAYS])
     found: dict[int, tuple[Edge, float]] = {}
     for before in ways:
         stall = max(graph.instructions[before].control.stall_cycles, 1)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate
@@ -161,7 +162,7 @@ class FunctionGraph:
                 edge.distance = found[edge.definition]
 
 
-def register_links(graph: FunctionGraph, use: int) -> list[tuple[Register, tuple[int, ...]]]:
+def register_links(graph: FunctionGraph, use: int) -> list[tuple[Register, AbstractSet[int]]]:
     """Everything that an instruction reads, with its reaching definitions."""
     definitions = graph.definitions.definitions
     return [(read, definitions(use, read)) for read in dict.fromkeys(graph.instructions[use].uses)]
@@ -180,14 +181,14 @@ class Candidates:
         self._waited: dict[int, list[Outstanding]] = {}
         for operation in graph.waits.outstanding.get(use, ()):
             self._waited.setdefault(operation.producer, []).append(operation)
-        self.read: Final = set[int]().union(*(definitions for _, definitions in self._links))
+        self.read: Final = frozenset[int]().union(*[definitions for _, definitions in self._links])
         self._edges: dict[int, Edge] = {}
         self._added: list[Edge] = []
 
     @property
-    def definitions(self) -> set[int]:
+    def definitions(self) -> AbstractSet[int]:
         """The defs of all edges."""
-        return self.read.union(self._waited, self._edges)
+        return self.read.union(self._waited, self._edges) if self._waited or self._added else self.read
 
     def __contains__(self, definition: int) -> bool:
         """Whether there is an edge from a def."""

@@ -16,7 +16,7 @@ R0 = register(RegisterFile.GPR, 0)
 
 def reaching(text: str, use: int) -> tuple[int, ...]:
     """Definitions of R0 that reach an instruction."""
-    return ReachingDefinitions(function_of(text)).definitions(use, R0)
+    return tuple(sorted(ReachingDefinitions(function_of(text)).definitions(use, R0)))
 
 
 def test_figure_4a_both_senses_of_a_predicate_end_the_search() -> None:
