@@ -65,7 +65,7 @@ def everything(data: bytes) -> None:
     for section in cubin.sections:
         lines = section_lines(cubin, section)
         assert len(lines) == section.instruction_count
-        assert all(0 <= symbol.offset < len(section.code) for symbol in section.symbols)
+        assert all(0 <= s.offset <= s.offset + s.size <= len(section.code) for s in section.symbols)
 
 
 flips = st.lists(st.tuples(st.floats(0, 1, exclude_max=True), st.integers(0, 255)), min_size=1, max_size=6)
