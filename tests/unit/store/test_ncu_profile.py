@@ -220,6 +220,11 @@ def test_a_cubin_too_old_to_read_is_a_problem_of_the_profile() -> None:
     assert profile.kernels[0].total_samples == 401
 
 
+def test_a_range_that_was_profiled_as_one_has_no_name() -> None:
+    (kernel,) = load_bytes(write_report([LaunchSpec(kernel="", cubin=None)])).kernels
+    assert kernel.launch.demangled == "(unnamed)"
+
+
 def test_a_failed_launch() -> None:
     kernels = read(dataclasses.replace(SPEC, failed=True), SPEC)
     assert [kernel.launch.failed for kernel in kernels] == [True, False]

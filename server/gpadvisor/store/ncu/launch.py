@@ -74,6 +74,10 @@ def read_device(
     )
 
 
+_UNNAMED: Final = "(unnamed)"
+"""A range of launches or a graph that was profiled as one has no function."""
+
+
 def _dimensions(metrics: Mapping[str, MetricValue], prefix: str) -> tuple[int, int, int] | None:
     x, y, z = (whole(metrics, f"{prefix}_{axis}") for axis in "xyz")
     return (x, y or 1, z or 1) if x else None
@@ -108,7 +112,7 @@ def read_launch(
     launch = Launch(
         index=index,
         kernel=result.mangled,
-        demangled=result.demangled,
+        demangled=result.demangled or _UNNAMED,
         grid=grid or (1, 1, 1),
         block=block or (1, 1, 1),
         cluster=_dimensions(metrics, "launch__cluster_dim"),
