@@ -278,25 +278,40 @@ def _copies(
 
 def _beside_remainder(function: Function, loop: LoopId) -> tuple[int, str | None]:
     """How often a loop loads what another loop of the same lines, the one for the last passes, loads once."""
-    own = _loads_by_line(function, loop)
-    for other in function.loops if own else ():
-        theirs = _loads_by_line(function, other.id) if other.id != loop else Counter()
-        if own.keys() == theirs.keys():
-            factors = {divmod(own[line], theirs[line]) for line in own}
-            copies, rest = min(factors)
-            if len(factors) == 1 and copies > 1 and not rest:
-                return copies, f"its loads stand {copies} times in it, and once in a loop for the last passes"
+    loads = _loads_by_line(function)
+    own = loads[loop]
+    for other in loops_of_same_loads(function, loop):
+        factors = {divmod(own[line], loads[other][line]) for line in own}
+        copies, rest = min(factors)
+        if len(factors) == 1 and copies > 1 and not rest:
+            return copies, f"its loads stand {copies} times in it, and once in a loop for the last passes"
     return 1, None
 
 
-@lru_cache(maxsize=256)
-def _loads_by_line(function: Function, loop: LoopId) -> Counter[LineEntry]:
-    """The loads of a loop from memory other than constants, counted by source line and inline chain."""
-    found: Counter[LineEntry] = Counter()
-    for index in loop_indices(function, loop):
-        entry, info = function.lines[index], function.instructions[index].info
+def loops_of_same_loads(function: Function, loop: LoopId) -> tuple[LoopId, ...]:
+    """Other loops whose loads have the same source lines and inline chains, as copies of one loop have."""
+    own = _loads_by_line(function)[loop].keys()
+    same = _loops_by_lines(function).get(frozenset(own), ()) if own else ()
+    return tuple(other for other in same if other != loop)
+
+
+@lru_cache(maxsize=64)
+def _loops_by_lines(function: Function) -> dict[frozenset[LineEntry], list[LoopId]]:
+    found: dict[frozenset[LineEntry], list[LoopId]] = {}
+    for loop, loads in _loads_by_line(function).items():
+        found.setdefault(frozenset(loads), []).append(loop)
+    return found
+
+
+@lru_cache(maxsize=64)
+def _loads_by_line(function: Function) -> dict[LoopId, Counter[LineEntry]]:
+    """The loads of each loop from memory other than constants, counted by source line and inline chain."""
+    found: dict[LoopId, Counter[LineEntry]] = {loop.id: Counter() for loop in function.loops}
+    for index, instruction in enumerate(function.instructions):
+        entry, info = function.lines[index], instruction.info
         if info.opclass is OpcodeClass.LOAD and info.space is not MemorySpace.CONSTANT and entry is not None:
-            found[entry] += 1
+            for loop in function.enclosing_loops(index):
+                found[loop][entry] += 1
     return found
 
 

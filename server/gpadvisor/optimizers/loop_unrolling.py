@@ -63,6 +63,7 @@ from gpadvisor.blamer.loops import (
     is_recurrence,
     loop_facts,
     loop_overhead,
+    loops_of_same_loads,
     measured_trips,
 )
 from gpadvisor.blamer.measured import (
@@ -94,7 +95,7 @@ from gpadvisor.model.advice import Adjustment, Category, Match, Region, Rejectio
 from gpadvisor.model.blame import NO_INDEX, Blame, DependencyClass, Role
 from gpadvisor.model.ids import FunctionId, LoopId
 from gpadvisor.model.instruction import OpcodeClass
-from gpadvisor.model.program import Function, FunctionKind, LineEntry, Loop
+from gpadvisor.model.program import Function, FunctionKind, Loop
 from gpadvisor.model.stalls import StallClass
 
 _CODE: Final = "GPA201"
@@ -280,21 +281,10 @@ _HOLDS_ORDER: Final = frozenset({OpcodeClass.ATOMIC, OpcodeClass.REDUCTION, Opco
 
 def _remainder(function: Function, loop: Loop) -> bool:
     """Whether a loop does the last passes of an unrolled one: the compiler gives both the same lines."""
-    loads = _load_lines(function, loop)
-    return any(
-        loop_facts(function, other.id).copies > 1
-        and (
-            (loop.location is not None and other.location == loop.location)
-            or loads == _load_lines(function, other)
-        )
-        for other in function.loops
-        if other.id != loop.id
-    )
-
-
-def _load_lines(function: Function, loop: Loop) -> frozenset[LineEntry | None]:
-    indices = loop_facts(function, loop.id).indices
-    return frozenset(function.lines[index] for index in indices if _is_global_load(function, index))
+    same = set(loops_of_same_loads(function, loop.id))
+    if loop.location is not None:
+        same.update(one.id for one in function.loops if one.location == loop.location)
+    return any(loop_facts(function, other).copies > 1 for other in same - {loop.id})
 
 
 _Counts = Mapping[FunctionId, tuple[Values | None, Values | None]]
