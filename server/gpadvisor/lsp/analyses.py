@@ -52,9 +52,7 @@ class Analyses:
         self._profiles: dict[str, ProfileFile] = {}
         self._one_profile = asyncio.Semaphore(1)  # leaves a worker to what the user is waiting for
         self._scans: dict[str, asyncio.Future[None]] = {}
-        self._found_in: dict[
-            str, Folder
-        ] = {}  # profiles outside of the open folders, by path
+        self._found_in: dict[str, Folder] = {}  # profiles outside of the open folders, by path
         self._launches: dict[str, int | None] = {}  # shown instead of the longest one, by path
         self._asked_again: set[tuple[str, str]] = set()  # profiles with sources that may be those they miss
         self.errors: dict[str, str] = {}  # by path of the input

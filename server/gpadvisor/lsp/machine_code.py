@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -49,14 +50,20 @@ async def machine_code(session: Session, asked: SassParams) -> SassResult:
         "flags": list(folder.settings.analysis_flags),
         "model": "asked" if kernel.evidence.value == "modelled" else "none",
     }
-    data = await with_progress(
-        session.server if session.client.progress else None,
-        f"GPA: disassembling {kernel.name}",
-        lambda said: session.workers.run(
-            "sass", arguments, timeout_seconds=folder.settings.analysis_timeout_seconds, progress=said
-        ),
-    )
-    return _result(session, layer, from_json(data, SassView), Path(origin).name)
+    key = json.dumps([layer.entry.content, layer.entry.key, arguments], sort_keys=True)
+    shown = session.machine_code.get(key)
+    if shown is None:
+        data = await with_progress(
+            session.server if session.client.progress else None,
+            f"GPA: disassembling {kernel.name}",
+            lambda said: session.workers.run(
+                "sass", arguments, timeout_seconds=folder.settings.analysis_timeout_seconds, progress=said
+            ),
+        )
+        shown = from_json(data, SassView)
+        # Lines move while one types, and a client asks again: only their numbers are others then.
+        session.machine_code = {key: shown}
+    return _result(session, layer, shown, Path(origin).name)
 
 
 def _wanted(session: Session, view: View, asked: SassParams) -> tuple[PlacedLayer, KernelView] | None:

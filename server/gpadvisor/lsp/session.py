@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from lsprotocol import types as lsp
 
+from gpadvisor.ide.values import SassView
 from gpadvisor.lsp.analyses import HEADERS, SOURCES, Analyses
 from gpadvisor.lsp.capabilities import ClientFeatures, client_features
 from gpadvisor.lsp.finding import is_profile
@@ -47,6 +48,7 @@ class Session:
         self.workers = Workers()
         self.publisher = Publisher(self)
         self.analyses = Analyses(self)
+        self.machine_code: dict[str, SassView] = {}  # the last one, by what it was made of
         self.closing = False
         self._given: Mapping[str, object] = {}  # settings that came with initialize or a change
         self._tasks: set[asyncio.Future[Any]] = set()

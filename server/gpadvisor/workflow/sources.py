@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -53,7 +54,8 @@ def find_sources(
     mappings = [PathMapping(old, new) for old, new in request.settings.source_map.items()]
     names = sorted({parts[-1] for path in named if (parts := path_parts(path))})
     sizes = sorted({len(entry.text.encode()) for entry in asked if entry.text is not None})
-    paths = dict.fromkeys(local_sources.candidates(request.root, names, sizes))
+    in_project = local_sources.candidates(request.root, names, sizes)
+    paths = dict.fromkeys(in_project)
     for entry in asked:
         for place in (entry.path, *mapped_paths(entry.path, mappings)):
             # A report may name any file of this machine: only what is a source by its name is opened.
@@ -62,6 +64,8 @@ def find_sources(
     if compiled is not None:
         paths[compiled.resolve()] = None
     contents = {str(path): local_sources.read_source(path) for path in paths}
+    if compiled is None:
+        _prefer_project(contents, {str(path) for path in in_project}, request.root)
     files = [
         LocalFile(path, None if data is None else hashlib.sha256(data).hexdigest())
         for path, data in contents.items()
@@ -81,6 +85,15 @@ def find_sources(
         wanted={"names": names, "sizes": sizes},
         problems=_problems(matches),
     )
+
+
+def _prefer_project(contents: dict[str, bytes | None], in_project: Collection[str], root: Path) -> None:
+    """Leave out a file from elsewhere that one file of the project equals: of two checkouts the open one."""
+    twins = Counter((Path(path).name, contents[path]) for path in in_project if contents[path] is not None)
+    for path in [path for path in contents if path not in in_project]:
+        outside = not Path(path).resolve().is_relative_to(root.resolve())
+        if outside and twins[Path(path).name, contents[path]] == 1:
+            del contents[path]
 
 
 def _shown(path: str | None, here: Path) -> str | None:
