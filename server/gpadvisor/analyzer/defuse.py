@@ -87,7 +87,7 @@ class ReachingDefinitions:
         conditions = self._collect(here, _UNCONDITIONAL, guard, found)
         if conditions is None:
             return found
-        before = written.writers(self._frontiers).before(block)
+        before = written.writers(self._frontiers)[block]
         if conditions:
             return found | self._search(written, before, guard, conditions)
         key = read, guard, before
@@ -140,7 +140,7 @@ class ReachingDefinitions:
                 more = len(left) - len(conditions)
                 while len(layers) <= more:
                     layers.append([])
-                layers[more].extend([(one, left) for one in writers.before(source) if one not in swept])
+                layers[more].extend([(one, left) for one in writers[source] if one not in swept])
         if self._left <= 0:
             self.complete = False
         return found
@@ -154,7 +154,7 @@ class ReachingDefinitions:
         swept: set[int],
     ) -> list[list[tuple[int, Conditions]]]:
         """The part of a search without conditions; returns what is left, by number of conditions."""
-        blocks, above = written.by_block, written.writers(self._frontiers).before
+        blocks, writers = written.by_block, written.writers(self._frontiers)
         layers: list[list[tuple[int, Conditions]]] = [[]]
         pending = [*before]
         while pending and len(swept) < self._left:
@@ -164,14 +164,14 @@ class ReachingDefinitions:
             swept.add(source)
             own = blocks.get(source)
             if own is None:
-                pending += above(source)
+                pending += writers[source]
                 continue
             left = self._collect(own, _UNCONDITIONAL, guard, found)
             if left is None:
                 continue
             while len(layers) <= len(left):
                 layers.append([])
-            layers[len(left)].extend([(one, left) for one in above(source) if one not in swept])
+            layers[len(left)].extend([(one, left) for one in writers[source] if one not in swept])
         self._left -= len(swept)
         return layers
 
@@ -187,7 +187,7 @@ class ReachingDefinitions:
             if own is not None:
                 found.add(own[-1])
                 continue
-            for above in writers.before(source):
+            for above in writers[source]:
                 if above not in seen:
                     seen.add(above)
                     pending.append(above)

@@ -89,11 +89,15 @@ class Frontiers:
         return found
 
 
-class Writers:
-    """The blocks that matter to one register: those that write it, and those where their paths join."""
+class Writers(dict[int, tuple[int, ...]]):
+    """The blocks that matter to one register: those that write it, and those where their paths join.
+
+    Looked up by block: of the blocks that matter, the last ones that the paths to its start pass.
+    """
 
     def __init__(self, frontiers: Frontiers, writing: Collection[int]) -> None:
         """Find the joins, and put all of them in the order of the dominator tree."""
+        super().__init__()
         self._frontiers = frontiers
         self._joins = frontiers.joins(writing)
         self._blocks = sorted({*self._joins, *writing}, key=frontiers.first.__getitem__)
@@ -105,23 +109,17 @@ class Writers:
                 stack.pop()
             self._above[block] = stack[-1] if stack else None
             stack.append(block)
-        self._before: dict[int, tuple[int, ...]] = {}
 
-    def before(self, block: int) -> tuple[int, ...]:
-        """Of the blocks that matter, the last ones that the paths to the start of a block pass."""
-        known = self._before.get(block)
-        if known is None:
-            known = self._before[block] = self._find(block)
-        return known
-
-    def _find(self, block: int) -> tuple[int, ...]:
+    def __missing__(self, block: int) -> tuple[int, ...]:
+        """Found when first asked for."""
         if block in self._joins:
             found = {self._nearest(source) for source in self._frontiers.predecessors[block]}
         elif block in self._above:
             found = {self._above[block]}
         else:
             found = {self._nearest(block)}
-        return tuple(sorted(one for one in found if one is not None))
+        self[block] = tuple(sorted(one for one in found if one is not None))
+        return self[block]
 
     def _nearest(self, block: int) -> int | None:
         """The nearest block that matters among a block and its dominators."""

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from heapq import heapify, heappop, heappush
 from itertools import accumulate
 from typing import Final
@@ -31,10 +32,36 @@ _MAX_TURNS: Final = 4
 class _Ranked:
     """Blocks by their rank in reverse postorder: a forward edge leads to a higher number."""
 
+    order: list[int]  # the block of each rank
+    rank: list[int]  # of each block
+    owner: list[int]  # the rank of the block of each instruction
     forward: list[list[int]]  # predecessors of each block by forward edges
     retreating: list[list[int]]
     floor: list[int]  # the least rank in the cycle of blocks around each
-    costs: list[int]  # of whole blocks
+
+
+@lru_cache(maxsize=1)
+def _ranked(function: Function) -> _Ranked:
+    """The same for all costs."""
+    successors = [[int(target) for target, _ in block.successors] for block in function.blocks]
+    order = whole_order(successors)
+    rank = [0] * len(order)
+    for position, at in enumerate(order):
+        rank[at] = position
+    sources = [[rank[source] for source in function.blocks[at].predecessors] for at in order]
+    floor = [0] * len(order)
+    for component in strongly_connected(order, dict(enumerate(successors))):
+        least = min(rank[at] for at in component)
+        for at in component:
+            floor[rank[at]] = least
+    return _Ranked(
+        order=order,
+        rank=rank,
+        owner=[rank[at] for at in function.block_of.tolist()],
+        forward=[[one for one in group if one < at] for at, group in enumerate(sources)],
+        retreating=[[one for one in group if one >= at] for at, group in enumerate(sources)],
+        floor=floor,
+    )
 
 
 class Paths:
@@ -49,28 +76,12 @@ class Paths:
         """
         blocks = function.blocks
         total = range(len(function.instructions) + 1) if costs is None else [0, *accumulate(costs)]
-        successors = [[int(target) for target, _ in block.successors] for block in blocks]
-        order = whole_order(successors)
-        rank = [0] * len(blocks)
-        for position, at in enumerate(order):
-            rank[at] = position
-        self._total = total
-        self._rank = rank
-        self._owner = [rank[at] for at in function.block_of.tolist()]
-        self._starts = [total[blocks[at].start] for at in order]
-        self._ends = [total[blocks[at].end] for at in order]
-        sources = [[rank[source] for source in blocks[at].predecessors] for at in order]
-        floor = [0] * len(blocks)
-        for component in strongly_connected(order, dict(enumerate(successors))):
-            least = min(rank[at] for at in component)
-            for at in component:
-                floor[rank[at]] = least
-        self._ranked = _Ranked(
-            forward=[[one for one in group if one < at] for at, group in enumerate(sources)],
-            retreating=[[one for one in group if one >= at] for at, group in enumerate(sources)],
-            floor=floor,
-            costs=[end - start for start, end in zip(self._starts, self._ends, strict=True)],
-        )
+        ranked = _ranked(function)
+        self._total, self._ranked = total, ranked
+        self._rank, self._owner = ranked.rank, ranked.owner
+        self._starts = [total[blocks[at].start] for at in ranked.order]
+        self._ends = [total[blocks[at].end] for at in ranked.order]
+        self._costs = [end - start for start, end in zip(self._starts, self._ends, strict=True)]
 
     def rank(self, block: int) -> int:
         """Position of a block in reverse postorder."""
@@ -111,7 +122,9 @@ class Paths:
                 wanted.setdefault(block, []).append(definition)
         if wanted:
             entry = total[use] - self._starts[home]
-            search = _Search(self._ranked, home, entry, longest=longest, limit=limit, blocks=blocks)
+            search = _Search(
+                self._ranked, self._costs, home, entry, longest=longest, limit=limit, blocks=blocks
+            )
             for block, value in search.to(set(wanted)).items():
                 for definition in wanted[block]:
                     length = value + self._ends[block] - total[definition]
@@ -123,9 +136,17 @@ class _Search:
     """Backwards from one use, block by block in falling rank; costs run from a block's end to the use."""
 
     def __init__(
-        self, ranked: _Ranked, home: int, entry: int, *, longest: bool, limit: int | None, blocks: int
+        self,
+        ranked: _Ranked,
+        costs: list[int],
+        home: int,
+        entry: int,
+        *,
+        longest: bool,
+        limit: int | None,
+        blocks: int,
     ) -> None:
-        self._ranked, self._home = ranked, home
+        self._ranked, self._costs, self._home = ranked, costs, home
         # The shortest of costs is the longest of their negatives.
         self._sign = 1 if longest else -1
         self._entry = self._sign * entry
@@ -160,7 +181,7 @@ class _Search:
         """
         sign, home, limit = self._sign, self._home, self._limit
         forward, retreating = self._ranked.forward, self._ranked.retreating
-        floors, costs = self._ranked.floor, self._ranked.costs
+        floors, costs = self._ranked.floor, self._costs
         heap = [-block for block in at_end]
         heapify(heap)
         lowest = min(floors[block] for block in missing)

@@ -68,7 +68,7 @@ def _just_issued(graph: FunctionGraph, edges: Candidates, before: int) -> Iterab
     start = graph.function.blocks[graph.block_of[before]].start
     first = bisect_right(passed, passed[before] - reach, start, before + 1)
     if first > start or not graph.function.blocks[graph.block_of[before]].predecessors:
-        found = [one for one in range(first, before + 1) if one in edges.read and fixed[one][1]]
+        found = [one for one in edges.read if first <= one <= before and fixed[one][1]]
         return [(one, passed[before] - passed[one]) for one in found]
     wanted = [one for one in edges.read if fixed[one][1]]
     ways = graph.cycles.shortest(wanted, before, limit=reach + MAX_STALL_CYCLES) if wanted else {}

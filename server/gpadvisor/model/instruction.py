@@ -55,6 +55,10 @@ class Guard:
     negated: bool
 
 
+_WAITS = tuple(tuple(i for i in range(6) if mask >> i & 1) for mask in range(64))
+"""The scoreboards of each wait mask."""
+
+
 @dataclass(frozen=True, slots=True)
 class ControlCode:
     """Scheduling bits 105-125 of the 128-bit word (sm_70 and newer)."""
@@ -69,7 +73,7 @@ class ControlCode:
     @property
     def waits(self) -> tuple[int, ...]:
         """The scoreboards this instruction waits for, in order."""
-        return tuple(i for i in range(6) if self.wait_mask >> i & 1)
+        return _WAITS[self.wait_mask]
 
 
 class MemorySpace(Kind):
