@@ -341,6 +341,7 @@ BAD = {
     "page.gpadvisor": b"PK\x03\x04" + bytes(100),
     "bomb.ncu-repz": b"\x28\xb5\x2f\xfd" + bytes(100),
     "broken.cu": b"__global__ void k( { this is not CUDA",
+    "template.cu": b"template <class T> __global__ void k(T *out) { *out = 1; }",
 }
 
 

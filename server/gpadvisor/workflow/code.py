@@ -6,9 +6,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from gpadvisor.cubin import demangle
-from gpadvisor.errors import ProfileFormatError, ProfileMismatchError
+from gpadvisor.errors import CubinError, ProfileFormatError, ProfileMismatchError
 from gpadvisor.model.problem import Problem
 from gpadvisor.toolchain import compile_source
 from gpadvisor.workflow.cache import Cache
@@ -16,6 +17,10 @@ from gpadvisor.workflow.inputs import InputKind, input_kind
 from gpadvisor.workflow.opening import compile_settings
 from gpadvisor.workflow.programs import Disassembled, kernel_sections, open_cubin
 from gpadvisor.workflow.request import Progress, Request
+
+_NO_CODE: Final = (
+    "nothing in it is compiled for the GPU: it needs a __global__ function, and of a template an instance"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -46,14 +51,18 @@ def open_code(path: Path, request: Request, progress: Progress, cache: Cache) ->
         data, problems = compiled.cubin, compiled.problems
     else:
         data = path.read_bytes()
-    source = open_cubin(
-        data,
-        None,
-        stored=None,
-        timeout_seconds=request.settings.tool_timeout_seconds,
-        cache=cache,
-        progress=progress,
-    )
+    try:
+        source = open_cubin(
+            data,
+            None,
+            stored=None,
+            timeout_seconds=request.settings.tool_timeout_seconds,
+            cache=cache,
+            progress=progress,
+        )
+    except CubinError as error:
+        what = str(error) if kind is InputKind.CUBIN else _NO_CODE
+        raise CubinError(f"{path}: {what}") from error
     names = kernel_sections(source.cubin)
     wanted = {name: section for name, section in names.items() if request.wants(demangle(name), name)}
     if not wanted:
