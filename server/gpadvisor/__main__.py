@@ -21,8 +21,8 @@ def main() -> NoReturn:
 def relax_collector() -> None:
     """Look for cyclic garbage seldom: a command is short, and nearly all that it makes lives to its end.
 
-    With Python's own threshold, going through it all again and again took 40 % of building a large program, and
-    going through it once 8 % of the advice: five million values are those of 200,000 instructions.
+    With Python's own threshold, going through it all again and again took 40 % of building a large program,
+    and going through it once 8 % of the advice: five million values are those of 200,000 instructions.
     """
     gc.freeze()
     gc.set_threshold(5_000_000, 20, 100)

@@ -74,6 +74,11 @@ class Cache:
     def __init__(self, folder: Path | None) -> None:
         self._folder = folder
 
+    @property
+    def is_on(self) -> bool:
+        """Whether anything is kept: what is put into it may take long to write down."""
+        return self._folder is not None
+
     @staticmethod
     def key(kind: str, parts: Mapping[str, object]) -> str:
         """The key of everything that decides an answer; ``parts`` must be JSON values."""

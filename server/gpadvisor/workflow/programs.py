@@ -58,7 +58,7 @@ def open_cubin(
         return Disassembled(cubin=cubin, listing=load_listing(known), problems=cubin.problems)
     progress(f"disassembling {len(data) // 1024} KiB for {cubin.arch}")
     result = disassemble(data, sections=wanted, timeout_seconds=timeout_seconds, cancelled=cancelled)
-    if not result.problems:  # a fallback is told each time
+    if cache.is_on and not result.problems:  # a fallback is told each time
         cache.put(key, dump_listing(result.listing))
     return Disassembled(cubin=cubin, listing=result.listing, problems=(*cubin.problems, *result.problems))
 
