@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from gpadvisor.errors import SassError
@@ -94,9 +95,14 @@ def _json_line(item: object) -> SassLine:
     opcode, operands, predicate = item.get("opcode"), item.get("operands", ""), item.get("predicate")
     if not isinstance(opcode, str) or not isinstance(operands, str):
         raise SassError("the disassembler's JSON output has an instruction without an opcode")
-    operands = _as_in_text(opcode, _plain(operands))
-    guarded = isinstance(predicate, str) and predicate.startswith("@")  # of P2R it holds the operand PR
-    return SassLine(str(predicate) if guarded else None, opcode, operands)
+    return _line(opcode, operands, predicate if isinstance(predicate, str) else "")
+
+
+@lru_cache(maxsize=1 << 16)
+def _line(opcode: str, operands: str, predicate: str) -> SassLine:
+    """The line as the text form has it; the same few come again and again."""
+    guarded = predicate.startswith("@")  # of P2R it holds the operand PR
+    return SassLine(predicate if guarded else None, opcode, _as_in_text(opcode, _plain(operands)))
 
 
 def _as_in_text(opcode: str, operands: str) -> str:
