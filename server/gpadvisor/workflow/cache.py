@@ -12,7 +12,6 @@ import json
 import os
 import shutil
 import sys
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
@@ -100,6 +99,8 @@ class Cache:
         """Store bytes; a full or read-only disk is not an error."""
         if self._folder is None or len(body) > MAX_BYTES // 4:
             return
+        import tempfile  # noqa: PLC0415 a warm answer writes nothing
+
         path = self._path(key)
         temporary: str | None = None
         try:

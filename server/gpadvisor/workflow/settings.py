@@ -7,7 +7,6 @@ A settings file comes with a project that may be hostile, so no key names a prog
 from __future__ import annotations
 
 import hashlib
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -92,6 +91,8 @@ def find_settings(start: Path) -> LoadedSettings:
 
 
 def _load(path: Path, table: tuple[str, ...]) -> LoadedSettings:
+    import tomllib  # noqa: PLC0415 most projects have no settings
+
     try:
         data = path.read_bytes()
     except OSError as error:
