@@ -93,8 +93,8 @@ def _match(context: KernelContext) -> Match | Rejection:
             advice=f"Lower the unroll factor or mark large inlined functions __noinline__: a scheduler's "
             f"instruction cache holds {near // 1024} KiB, {_named(context.program, loops)}.",
             sites=loops,
-            missing=f"no loop is larger than the {near // 1024} KiB instruction cache of a scheduler, without the "
-            "loops in it",
+            missing=f"no loop is larger than the {near // 1024} KiB instruction cache of a scheduler, "
+            "without the loops in it",
         )
     blame = context.blame
     fetch = np.flatnonzero(by_stall(blame, {StallClass.INSTRUCTION_FETCH}))
