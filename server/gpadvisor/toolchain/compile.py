@@ -22,7 +22,7 @@ from gpadvisor.toolchain.stand_ins import Overlay, write_stand_in
 
 DEFAULT_ARCH: Final = "sm_80"
 _ARCH: Final = re.compile(r"sm_\d+[af]?")
-_ERROR_LINE: Final = re.compile(r"\berror\b|\bfatal\b", re.IGNORECASE)
+_ERROR_LINE: Final = re.compile(r"\berror\b(?! detected in)|\bfatal\b", re.IGNORECASE)
 # nvcc cannot do without a C++ compiler of the host; NVRTC can.
 _NO_HOST_COMPILER: Final = re.compile(
     r"cannot find compiler|no such file or directory.*(gcc|g\+\+|cc1plus)|(gcc|g\+\+).*not found"
@@ -289,5 +289,6 @@ def _does_not_compile(job: _Job, compiler: str, log: str) -> SourceError:
     if compiler.startswith("NVRTC") and "cannot open source file" in shown:
         device_only = ", which takes device code only: install the package nvidia-cuda-nvcc for host headers"
     return SourceError(
-        f"{job.source.name} does not compile for {job.arch} by {compiler}{device_only}: {shown}"
+        f"{job.source.name} does not compile for {job.arch} by {compiler}{device_only}: {shown.rstrip('.')}; "
+        "correct it, or its flags in compile_commands.json or gpadvisor.toml"
     )
