@@ -49,7 +49,6 @@ async function firstAdvice({ page, open, palette, shot }) {
   done("question");
   await shot("setup");
   await question.locator(".monaco-button", { hasText: "Set Up" }).click(WAIT);
-  await notification.filter({ hasText: /making a Python environment/ }).waitFor(WAIT);
   await notification.filter({ hasText: /installing gpadvisor: \w/ }).waitFor(SET_UP);
   done("first package");
   await shot("installing");

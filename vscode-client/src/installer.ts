@@ -5,7 +5,7 @@ import { mkdirSync } from "node:fs";
 import path from "node:path";
 import * as vscode from "vscode";
 import type { Candidate } from "./decide/environment";
-import { byHand, installSteps, lastWords, packageIn, pipChecks, type Plan, type Step } from "./decide/install";
+import { byHand, installSteps, lastWords, MAKING, packageIn, pipChecks, type Plan, type Step } from "./decide/install";
 import type { Logs } from "./logs";
 import { run } from "./processes";
 import { setting } from "./settings";
@@ -63,15 +63,15 @@ export class Installer {
       async (progress, token) => {
         const stop = new AbortController();
         token.onCancellationRequested(() => { stop.abort(); });
+        const say = (words: string): void => {
+          progress.report({ message: words });
+          this.status.stage = { kind: "installing", step: words };
+        };
+        say(MAKING);
         const steps = installSteps({ ...plan, ownPip: await this.#ownPip(plan, stop.signal) });
         for (const step of steps) {
-          const say = (at?: string): void => {
-            const words = at === undefined ? step.title : `${step.title}: ${at}`;
-            progress.report({ message: words });
-            this.status.stage = { kind: "installing", step: words };
-          };
-          say();
-          if (!(await this.#take(step, steps, stop.signal, say))) {
+          say(step.title);
+          if (!(await this.#take(step, steps, stop.signal, (at) => { say(`${step.title}: ${at}`); }))) {
             return token.isCancellationRequested ? "declined" : "failed";
           }
         }
@@ -117,7 +117,7 @@ export class Installer {
     step: Step,
     all: readonly Step[],
     signal: AbortSignal,
-    say: (at?: string) => void,
+    say: (at: string) => void,
   ): Promise<boolean> {
     const log = this.logs.client;
     log.info(step.command.join(" "));

@@ -17,6 +17,9 @@ export interface Plan {
   readonly ownPip: boolean;
 }
 
+/** What is done first, and while it is found out how. */
+export const MAKING = "making a Python environment";
+
 /** The Python of an environment. */
 export function environmentPython(folder: string, windows: boolean): string {
   return windows ? `${folder}\\Scripts\\python.exe` : `${folder}/bin/python`;
@@ -45,7 +48,7 @@ export function installSteps(plan: Plan): readonly Step[] {
       : ["--no-index", "--find-links", plan.wheelFolder];
   return [
     {
-      title: "making a Python environment",
+      title: MAKING,
       command: makeCommand(plan),
     },
     {
