@@ -61,7 +61,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     _open_missing_streams()
     try:
         with _orderly_end():
-            return _run(arguments)
+            code = _run(arguments)
+            sys.stdout.flush()
+            return code
     except GpadvisorError as error:
         return _fail(str(error), error.exit_code)
     except BrokenPipeError:
@@ -170,9 +172,7 @@ def _run(arguments: Sequence[str] | None) -> int:
     if options.command is None:
         parser.print_help()
         return 2
-    code: int = options.run(options)
-    sys.stdout.flush()
-    return code
+    return int(options.run(options))
 
 
 def _open_missing_streams() -> None:

@@ -4,7 +4,10 @@
 from __future__ import annotations
 
 import io
+import os
+import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -29,3 +32,14 @@ def test_a_full_standard_output_is_named(monkeypatch: pytest.MonkeyPatch) -> Non
     with pytest.raises(OSError, match="No space left on device") as error:
         write_output("text", None)
     assert error.value.filename == "standard output"
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+@pytest.mark.parametrize("arguments", [["--version"], ["advise", "--help"], [], ["rules"]])
+def test_what_is_lost_in_the_buffer_is_an_error(arguments: list[str]) -> None:
+    environment = {key: value for key, value in os.environ.items() if key != "PYTHONUNBUFFERED"}
+    command = [sys.executable, "-m", "gpadvisor", *arguments]
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, env=environment, check=False)
+    assert done.returncode == 3
+    assert b"No space left on device" in done.stderr
