@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the code of a source says is shown before its simulation begins."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.editor_values import SOURCE, analysis, file_analysis, kernel
+
+from gpadvisor.lsp.analyses import Analyses
+from gpadvisor.lsp.codec import to_json
+from gpadvisor.lsp.server import Server
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("launch_is_known", [True, False])
+async def test_findings_of_the_code_do_not_wait_for_a_simulation(
+    launch_is_known: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "gather.cu"
+    path.write_text(SOURCE)
+    session = Server().session
+    done: list[str] = []
+
+    async def run(_self: Analyses, _job: str, arguments: dict[str, Any], *_: object) -> dict[str, Any]:
+        done.append(arguments["model"])
+        values = analysis(kernel(), files=(file_analysis(local=str(path)),))
+        later = arguments["model"] == "later" and launch_is_known
+        return {"analysis": to_json(values), "launches": {}, "models": later}
+
+    def show(_changed: object) -> None:
+        done.extend("shown" for _ in session.workspace.entries)
+
+    monkeypatch.setattr(Analyses, "_run", run)
+    monkeypatch.setattr(session, "show", show)
+    await session.analyses.source(str(path))
+    assert done == (["later", "shown", "known", "shown"] if launch_is_known else ["later", "shown"])
