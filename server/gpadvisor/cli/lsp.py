@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 
 _DESCRIPTION = """\
 Speak the Language Server Protocol on standard input and output. Editors start it; docs/lsp.md has what
@@ -35,6 +36,9 @@ def run(arguments: argparse.Namespace) -> int:
     leave_workspace()
     from gpadvisor.lsp.server import log_to_stderr, serve_port, serve_streams
 
+    gc.set_threshold(
+        50_000, 10, 10
+    )  # it lives long, unlike other commands, so that garbage in cycles adds up
     log_to_stderr()
     if arguments.tcp is not None:
         serve_port(arguments.tcp)
