@@ -66,7 +66,7 @@ def read_cubin(data: bytes) -> Cubin:
     if not sections:
         raise CubinError(
             "cubin has no code: no .text section with a function; "
-            "build it from a source with a __global__ function"
+            "it takes a source with a __global__ function, and of a template an instance"
         )
     line_table = _line_table(elf, functions, bases)
     if _is_debug_build(elf):

@@ -174,10 +174,12 @@ class Analyses:
             profile = entry.key.removeprefix("profile:")
             if not await asyncio.to_thread(answers_otherwise, entry.analysis, path):
                 continue
-            shown = path in self._session.workspace.files()
-            if not shown and (profile, path) in self._asked_again:
+            if path in {resolved(file.local) for file in entry.analysis.files if file.local is not None}:
+                self._asked_again.discard((profile, path))  # when it goes and comes back, it is asked about
+            elif (profile, path) in self._asked_again:
                 continue  # it was no source of this profile then, and is none now
-            self._asked_again.add((profile, path))
+            else:
+                self._asked_again.add((profile, path))
             for one in [key for key in self._remembered if "@" in key]:  # other launches of profiles
                 del self._remembered[one]
             self.profile(profile, launch=self._launches.get(profile))

@@ -215,6 +215,7 @@ class Fixes:
             picked = await self._session.server.window_show_message_request_async(params)
         except JsonRpcException:  # an editor that cannot ask: to take the fix again is the answer
             if fix.id in self._told:
+                self._told.remove(fix.id)
                 return True
             self._told.add(fix.id)
             said = f"{params.message}; take it again to apply it"

@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 
 from gpadvisor.cubin import demangle
 from gpadvisor.errors import CubinError, ProfileFormatError, ProfileMismatchError
@@ -17,10 +16,6 @@ from gpadvisor.workflow.inputs import InputKind, input_kind
 from gpadvisor.workflow.opening import compile_settings
 from gpadvisor.workflow.programs import Disassembled, kernel_sections, open_cubin
 from gpadvisor.workflow.request import Progress, Request
-
-_NO_CODE: Final = (
-    "nothing in it is compiled for the GPU: it needs a __global__ function, and of a template an instance"
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -61,8 +56,7 @@ def open_code(path: Path, request: Request, progress: Progress, cache: Cache) ->
             progress=progress,
         )
     except CubinError as error:
-        what = str(error) if kind is InputKind.CUBIN else _NO_CODE
-        raise CubinError(f"{path}: {what}") from error
+        raise CubinError(f"{path}: {error}") from error
     names = kernel_sections(source.cubin)
     wanted = {name: section for name, section in names.items() if request.wants(demangle(name), name)}
     if not wanted:

@@ -9,7 +9,10 @@ import pytest
 from tests.editor_values import analysis, file_analysis
 
 from gpadvisor.ide.remarks import remarks
+from gpadvisor.lsp.analyses import Analyses
+from gpadvisor.lsp.layers import Entry
 from gpadvisor.lsp.rereading import answers_otherwise
+from gpadvisor.lsp.server import Server
 
 TEXT = "a = b * 2.0;\n"
 COMMENTED = "a = b * 2.0;  // gpadvisor: ignore[GPA102] exact\n"
@@ -45,3 +48,27 @@ def test_a_source_that_is_gone_may_be_the_one_that_came(tmp_path: Path) -> None:
 def test_a_source_that_was_missed_is_looked_for_under_its_name(tmp_path: Path) -> None:
     assert _answers_otherwise(None, tmp_path / "kernel.cu")
     assert not _answers_otherwise(None, tmp_path / "other.cu")
+
+
+@pytest.mark.asyncio
+async def test_a_profile_is_not_read_again_at_each_save_of_a_source_it_does_not_take(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where two files have the name, and neither is taken; one that is taken is asked about each time."""
+    source = tmp_path / "kernel.cu"
+    source.write_text(COMMENTED, encoding="utf-8")
+    session, read = Server().session, []
+
+    def put(local: str | None) -> None:
+        file = file_analysis(path="/src/kernel.cu", local=local, remarks=remarks(TEXT))
+        session.workspace.put(
+            Entry(key="profile:run", analysis=analysis(files=(file,)), is_profile=True, age=1.0)
+        )
+
+    monkeypatch.setattr(Analyses, "profile", lambda _self, path, **_: read.append(path))
+    for local, times in ((None, 1), (str(source), 3)):
+        put(local)
+        read.clear()
+        for _ in range(3):
+            await session.analyses._source_changed(str(source))
+        assert len(read) == times
