@@ -3,12 +3,8 @@
 
 from __future__ import annotations
 
+from gpadvisor.estimators.elapsed import whole
 from gpadvisor.model.advice import Estimate
-
-
-def whole(speedup: float, share: float) -> float:
-    """The speedup of a run of which ``share`` of the time gets ``speedup`` times faster."""
-    return 1 / (1 - share + share / speedup)
 
 
 def program_estimate(estimate: Estimate | None, share: float | None) -> Estimate | None:

@@ -9,6 +9,7 @@ from typing import Final
 
 from gpadvisor.estimators.caps import Cap, cap_speedup, loads
 from gpadvisor.estimators.context import KernelContext
+from gpadvisor.estimators.elapsed import whole
 from gpadvisor.estimators.interval import wilson
 from gpadvisor.estimators.matched import waiting_in_turn
 from gpadvisor.estimators.ranges import (
@@ -150,7 +151,7 @@ def _share_between_configurations(result: Range, context: KernelContext) -> None
     if count is None or count <= 1 or share is None or result.expected <= 0:
         return
     share = min(max(share, 0.0), 1.0)
-    result.expected = 1 / (1 - share + share / result.expected)
+    result.expected = whole(result.expected, share)
     result.low = min(result.low, 1.0)
     result.reasons.append(
         f"samples of {count:.0f} launch configurations that cannot be told apart: the change is for one of"
