@@ -80,6 +80,7 @@ docs: $(BASE)
 
 # Each part tells on standard error how far it is; estimates and architectures go on where they were stopped.
 validate: $(TEST)
+	$(BIN)/python -m tests.validation.pairs
 	$(BIN)/python -m tests.validation.estimates
 	$(BIN)/python -m tests.validation.blame
 	$(BIN)/python -m tests.validation.real_pair

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The table of measured pairs counts what it says."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tests.advice_values import STRENGTH_REDUCTION
+from tests.validation.pairs import Outcome, Pair, log_error, outcome, read_pairs, report, report_name, summary
+
+from gpadvisor.model.advice import Suggestion
+
+PAIR = Pair(
+    name="a", repository="some/where", report=Path("a.ncu-rep"), launch=0, change="a change", achieved=2.0,
+    accepted=frozenset({"GPA102"}), same_code="a:0",
+)  # fmt: skip
+
+
+def suggestion(code: str, low: float, expected: float, high: float) -> Suggestion:
+    assert STRENGTH_REDUCTION.speedup is not None
+    estimate = replace(STRENGTH_REDUCTION.speedup, low=low, expected=expected, high=high, paper=1.5)
+    return replace(STRENGTH_REDUCTION, code=code, speedup=estimate)
+
+
+def test_a_cure_that_is_not_offered_counts_as_no_gain() -> None:
+    one = outcome(PAIR, [suggestion("GPA201", 1.0, 3.0, 4.0)])
+    assert (one.cure, one.rank, one.expected, one.paper, one.best) == (None, None, 1.0, 1.0, 3.0)
+    assert not one.inside
+    assert log_error(one.expected, one.pair.achieved) == pytest.approx(math.log(2))
+
+
+def test_the_rank_is_among_all_suggestions_and_the_ends_count_as_inside() -> None:
+    one = outcome(PAIR, [suggestion("GPA201", 1.0, 3.0, 4.0), suggestion("GPA102", 1.5, 1.8, 2.0)])
+    assert (one.rank, one.expected, one.paper, one.ends) == (2, 1.8, 1.5, (1.5, 2.0))
+    assert one.inside
+
+
+def test_a_summary_has_the_errors_and_the_bias_of_its_rows() -> None:
+    half: list[Outcome] = [outcome(PAIR, [suggestion("GPA102", 0.9, 1.0, 1.1)])]
+    full = [outcome(replace(PAIR, achieved=1.0), [suggestion("GPA102", 1.0, 2.0, 2.0)])]
+    text = summary("both", half + full).split()
+    assert text[:2] == ["both", "2"]
+    assert [float(value) for value in text[2:6]] == pytest.approx([0.693, 0.347, 0.347, 0.0], abs=0.001)
+    assert text[6] == "50"
+
+
+def test_controls_stand_apart_and_promises_on_them_are_counted() -> None:
+    control = replace(PAIR, name="flat", achieved=0.9, accepted=frozenset())
+    text = report(
+        [
+            outcome(control, [suggestion("GPA102", 1.0, 1.3, 1.4)]),
+            outcome(PAIR, [suggestion("GPA102", 1, 2, 3)]),
+        ]
+    )
+    assert "1 of 1 controls have a suggestion of more than 1.1x" in text
+    assert "all cures                              1 " in text
+
+
+def test_pairs_without_their_report_are_left_out(tmp_path: Path) -> None:
+    side = {"repo": "a/b", "path": "x/y.ncu-rep", "launch": 3}
+    row = {"id": "P", "before": side, "after": side, "achieved": 1.5, "change": "c", "accepted": []}
+    other = {**row, "id": "Q", "before": {**side, "path": "z.ncu-rep"}}
+    (tmp_path / "pairs.json").write_text(json.dumps([row, other]))
+    (tmp_path / report_name(side)).touch()
+    (found,) = read_pairs(tmp_path / "pairs.json", tmp_path)
+    assert (found.name, found.launch, found.report.name) == ("P", 3, "a_b__x__y.ncu-rep")
