@@ -123,7 +123,13 @@ def case_of(name: str, which: Which, arch: str, setting: Setting) -> Case:
     """Simulate one of our kernels."""
     program, table = program_of(compile_kernel(name, which, arch)), machine.load(arch)
     config = fixture_config(
-        name, which, seed=setting.seed, l1_hit_rate=setting.l1, l2_hit_rate=setting.l2, max_cycles=MAX_CYCLES
+        name,
+        which,
+        seed=setting.seed,
+        l1_hit_rate=setting.l1,
+        l2_hit_rate=setting.l2,
+        max_cycles=MAX_CYCLES,
+        interval_cycles=32,
     )
     simulation = simulate(program, KERNELS[name].entry, table, config)
     return Case(f"{name} {which} {arch}", program, simulation, table, *_truth(program, simulation))

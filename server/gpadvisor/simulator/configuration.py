@@ -25,7 +25,7 @@ class SimulationConfig:
     dynamic_shared_bytes: int = 0
     sms: int | None = None  # None: of the architecture's device
     seed: int = 1
-    interval_cycles: int = 32
+    interval_cycles: int = 1
     """Between two samples of the SM; doubled during a run as often as its samples outgrow the buffer."""
     arguments: Mapping[int, int] = field(default_factory=dict)
     """Known 32-bit words of the kernel's parameters by byte offset; see ``argument_words``."""

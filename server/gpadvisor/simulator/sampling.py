@@ -158,7 +158,7 @@ def _next_warp(m: Machine, s: int, now: int) -> int:
     for _ in range(count):
         w = s + scheduler[TURN] % count * m.whole[SCHEDULERS]
         scheduler[TURN] += 1
-        started = m.warp[w, STATE] != EMPTY and m.block[m.warp[w, SLOT], BLOCK_START] <= now
+        started = m.warp[w, STATE] != EMPTY and m.block[m.warp[w, SLOT], BLOCK_START] < now
         if started or scheduler[CHOSEN] == w:
             return int(w)
     return -1

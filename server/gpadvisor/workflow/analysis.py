@@ -176,7 +176,10 @@ def _analyse_code(
         for name, section in code.kernels.items()
     )
     if request.model and not any(kernel.context.profile for kernel in kernels):
-        raise UsageError(no_launch(path))
+        failed = (one for kernel in kernels for one in kernel.problems)
+        raise UsageError(
+            next((one.message for one in failed if one.code is ProblemCode.FAILED_LAUNCH), no_launch(path))
+        )
     return Analysis(
         path=path,
         sha256=file_digest(path),
@@ -198,12 +201,16 @@ def _kernel_of_code(
 ) -> AnalysedKernel:
     """One kernel without a measured profile: modelled where that was asked for and is possible."""
     modelled = None
+    problems: tuple[Problem, ...] = ()
     if request.model:
         # The simulator's compiler takes long to import, and most analyses need no simulator.
         from gpadvisor.workflow.modelling import model_kernel
 
         digest = code.source.cubin.sha256
-        modelled = model_kernel(program, name, model, request, digest, progress=progress)
+        try:
+            modelled = model_kernel(program, name, model, request, digest, progress=progress)
+        except UsageError as error:  # the other kernels of the file have launches of their own
+            problems = (Problem(ProblemCode.FAILED_LAUNCH, str(error)),)
     profile = None if modelled is None else modelled.profile
     context = KernelContext(
         kernel=name,
@@ -218,7 +225,7 @@ def _kernel_of_code(
         context=context,
         demangled=demangle(name),
         chosen=None,
-        problems=() if profile is None else profile.problems,
+        problems=problems if profile is None else profile.problems,
     )
 
 

@@ -12,7 +12,7 @@ from gpadvisor import store
 from gpadvisor.cubin import demangle
 from gpadvisor.errors import UsageError
 from gpadvisor.model.machine import MachineModel
-from gpadvisor.model.problem import Problem
+from gpadvisor.model.problem import Problem, ProblemCode
 from gpadvisor.model.profile import KernelProfile, Profile
 from gpadvisor.model.program import Program
 from gpadvisor.sass.listing import dump_listing
@@ -116,27 +116,35 @@ def simulate_file(
 
     Raises:
         CancelledError: it was stopped; nothing is written then.
-        UsageError: no wanted kernel has a launch, or it cannot run.
+        UsageError: no wanted kernel has a launch, or none of them can run.
         GpadvisorError: the input or a tool is at fault.
     """
     code = open_code(path, request, progress, cache)
     machine = machine_model(code.source.cubin.arch, request)
     simulations: list[tuple[str, Simulation]] = []
+    failed: list[str] = []
     for kernel, section in code.kernels.items():
         program = kernel_program(code.source, {section})
         digest = code.source.cubin.sha256
-        simulation = model_kernel(
-            program, kernel, machine, request, digest, progress=progress, cancelled=cancelled
-        )
+        try:
+            simulation = model_kernel(
+                program, kernel, machine, request, digest, progress=progress, cancelled=cancelled
+            )
+        except UsageError as error:  # the other kernels of the file have launches of their own
+            failed.append(f"{demangle(kernel)}: {error}")
+            continue
         if simulation is not None:
             simulations.append((kernel, simulation))
     if not simulations:
-        raise UsageError(no_launch(path))
+        raise UsageError(failed[0] if failed else no_launch(path))
     listing = dump_listing(code.source.listing)
     profiles = [one.as_profile(code.data, listing) for _, one in simulations]
     whole = replace(profiles[0], kernels=tuple(_numbered(profiles)))
     store.write_snapshot(whole, target)
-    return Simulated(kernels=tuple(simulations), problems=(*code.problems, *code.source.problems))
+    impossible = (Problem(ProblemCode.FAILED_LAUNCH, text) for text in failed)
+    return Simulated(
+        kernels=tuple(simulations), problems=(*code.problems, *code.source.problems, *impossible)
+    )
 
 
 def _numbered(profiles: list[Profile]) -> list[KernelProfile]:

@@ -110,6 +110,17 @@ def test_truth_and_samples_are_the_same_samples() -> None:
         assert int(truth.samples[rows].sum()) == int(total)
 
 
+def test_every_cycle_is_sampled_and_no_sample_is_lost() -> None:
+    simulation = run_text(_CONFLICTS, {0: 0x1000, 1: 0, 2: 8}, block=1024)
+    profile = simulation.profile
+    # All schedulers have warps until the last ones leave, so that nearly every cycle finds one.
+    assert 0.95 * simulation.simulated_cycles < profile.total_samples <= simulation.simulated_cycles
+    program, table = text_program(_CONFLICTS), machine.load("sm_80")
+    found = blame(program, profile, table)
+    assert found.total_samples == profile.total_samples
+    assert int(found.rows.samples.sum()) == profile.total_samples
+
+
 def test_latency_samples_are_those_without_an_issue() -> None:
     profile = run_fixture("kmeans_assign").profile
     names = np.array([reason.name for reason in profile.reasons])[profile.samples.reason]

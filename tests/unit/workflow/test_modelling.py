@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Modelled profiles of whole files: each kernel by itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gpadvisor.errors import UsageError
+from gpadvisor.model.problem import ProblemCode
+from gpadvisor.model.profile import Evidence
+from gpadvisor.store import load_profile
+from gpadvisor.workflow.analysis import analyse_file
+from gpadvisor.workflow.cache import Cache
+from gpadvisor.workflow.launches import StatedLaunch
+from gpadvisor.workflow.modelling import simulate_file
+from gpadvisor.workflow.request import Request
+from gpadvisor.workflow.settings import Settings
+
+pytestmark = [pytest.mark.toolkit, pytest.mark.nvdisasm]
+
+_BOUNDED = """
+extern "C" __global__ void __launch_bounds__(128) small(float* x) { x[threadIdx.x] += 1.0f; }
+"""
+_FREE = """
+extern "C" __global__ void any(float* x) { x[threadIdx.x] *= 2.0f; }
+"""
+
+
+def _request(block: int) -> Request:
+    stated = StatedLaunch(grid=(4, 1, 1), block=(block, 1, 1))
+    return Request(settings=Settings(), model=True, stated=stated)
+
+
+def test_a_kernel_whose_bounds_forbid_the_block_does_not_fail_the_others(tmp_path: Path) -> None:
+    source = tmp_path / "two.cu"
+    source.write_text(_BOUNDED + _FREE)
+    analysis = analyse_file(source, _request(256), lambda _: None, Cache(None))
+    kernels = {kernel.context.kernel: kernel for kernel in analysis.kernels}
+    assert kernels["any"].context.evidence is Evidence.MODELLED
+    assert kernels["small"].context.evidence is Evidence.STATIC
+    (problem,) = kernels["small"].problems
+    assert problem.code is ProblemCode.FAILED_LAUNCH
+    assert "launch bounds allow 128" in problem.message
+
+    target = tmp_path / "two.gpadvisor"
+    simulated = simulate_file(source, target, _request(256), lambda _: None, Cache(None))
+    assert [name for name, _ in simulated.kernels] == ["any"]
+    assert any("small" in problem.message for problem in simulated.problems)
+    assert [kernel.launch.kernel for kernel in load_profile(target).kernels] == ["any"]
+
+
+def test_where_no_kernel_can_run_the_reason_is_the_error(tmp_path: Path) -> None:
+    source = tmp_path / "one.cu"
+    source.write_text(_BOUNDED)
+    with pytest.raises(UsageError, match="launch bounds allow 128"):
+        analyse_file(source, _request(256), lambda _: None, Cache(None))
