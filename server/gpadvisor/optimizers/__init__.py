@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The performance optimizers of GPA Table II and our notes, one file each; this tuple is the registry."""
+"""The optimizers of GPA Table II, others beyond it and notes, one file each; this tuple is the registry."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from gpadvisor.estimators.context import Optimizer
 from gpadvisor.optimizers import (
     block_increase,
     code_reordering,
+    data_reuse,
     fast_math,
     function_inlining,
     function_split,
@@ -28,6 +29,7 @@ OPTIMIZERS: Final[tuple[Optimizer, ...]] = (
     fast_math.OPTIMIZER,
     warp_balance.OPTIMIZER,
     memory_transaction_reduction.OPTIMIZER,
+    data_reuse.OPTIMIZER,
     loop_unrolling.OPTIMIZER,
     code_reordering.OPTIMIZER,
     function_inlining.OPTIMIZER,
