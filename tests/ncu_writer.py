@@ -86,6 +86,8 @@ class LaunchSpec:
     external: Mapping[tuple[int, str], tuple[int, int]] = field(default_factory=dict)  # by absolute address
     counts: Mapping[Position, tuple[int, int]] = field(default_factory=dict)  # warps, threads
     pc_metrics: Mapping[str, Mapping[Position, float]] = field(default_factory=dict)
+    named_metrics: Mapping[str, Mapping[str, int]] = field(default_factory=dict)  # by opcode and such
+    nameless_metrics: int = 0  # whose name is in no string table
     metrics: Mapping[str, Value | None] = field(default_factory=dict)
     reasons: Sequence[str] = REASONS_18  # present even without samples
     demangled: str = ""
@@ -116,8 +118,14 @@ def write_report(
     executable: str = "/home/someone/app",
     created: int = 1_700_000_000,
     compress: bool = False,
+    late: bool = False,
+    others: Mapping[int, int] | None = None,
 ) -> bytes:
-    """The bytes of a report with these launches, in order."""
+    """The bytes of a report with these launches, in order.
+
+    ``late`` puts names, and then modules, into blocks behind the launches that refer to them. ``others`` are
+    results that are no launches, by the field of the block's header that counts them.
+    """
     writer = _Writer(layout, numbers, family, sample_count, device or DeviceSpec(), executable)
     session = _sub(8, _string(1, "Nsight Compute Target") + _string(2, version)) + _varint_field(2, created)
     session += _sub(4, _string(1, "Linux") + _string(5, host))
@@ -125,7 +133,9 @@ def write_report(
         session += _string(11, command)
     out = b"NVR\0" + _sized(_varint_field(1, 7)) + writer.block(session=session)
     for launch in launches:
-        out += writer.launch(launch)
+        out += writer.launch(launch, late=late)
+    if others:
+        out += writer.block(others=others)
     return zstandard.ZstdCompressor().compress(out) if compress else out
 
 
@@ -219,15 +229,27 @@ class _Writer:
         self.next_address = 0x7F3A_0000_0000
 
     def block(
-        self, *, session: bytes = b"", sources: Sequence[bytes] = (), results: Sequence[bytes] = ()
+        self,
+        *,
+        session: bytes = b"",
+        sources: Sequence[bytes] = (),
+        results: Sequence[bytes] = (),
+        others: Mapping[int, int] | None = None,
+        names: bool = True,
     ) -> bytes:
-        payload = b"".join(_sized(message) for message in (*sources, *results))
+        others = others or {}
+        # Thread, call, metrics of none: what such a result must have.
+        more = [_varint_field(1, 1) + _varint_field(2, 1)] * sum(others.values())
+        payload = b"".join(_sized(message) for message in (*sources, *results, *more))
         header = _varint_field(1, len(sources)) + _varint_field(2, len(results))
         if session:
             header += _sub(3, session)
-        header += _sub(4, b"".join(_string(1, text) for text in self.fresh)) + _varint_field(5, len(payload))
+        if names:
+            header += _sub(4, b"".join(_string(1, text) for text in self.fresh))
+            self.fresh = []
+        header += _varint_field(5, len(payload))
         header += _sub(6, _varint_field(1, 4711) + _string(2, "127.0.0.1") + _string(3, self.executable))
-        self.fresh = []
+        header += b"".join(_varint_field(number, count) for number, count in sorted(others.items()))
         return _sized(header) + payload
 
     def name(self, text: str) -> int:
@@ -236,16 +258,18 @@ class _Writer:
             self.fresh.append(text)
         return self.strings[text]
 
-    def launch(self, spec: LaunchSpec) -> bytes:
-        out = b""
+    def launch(self, spec: LaunchSpec, *, late: bool = False) -> bytes:
+        module = b""
         reference, starts = 0, {}
         if spec.cubin is not None:
             if spec.cubin not in self.modules:
-                out += self.source(spec)
+                module = self.source(spec)
             reference, starts = self.modules[spec.cubin]
-        # The strings of a launch stand in the header of its own block; the tables of all blocks add up.
         result = self.result(spec, reference, starts)
-        return out + self.block(results=[result])
+        if late:
+            return self.block(results=[result], names=False) + self.block() + module
+        # The strings of a launch stand in the header of its own block; the tables of all blocks add up.
+        return module + self.block(results=[result])
 
     def source(self, spec: LaunchSpec) -> bytes:
         cubin = spec.cubin
@@ -282,12 +306,21 @@ class _Writer:
 
     def result(self, spec: LaunchSpec, reference: int, starts: Mapping[str, int]) -> bytes:
         plain = spec.demangled.split("(")[0].split(" ")[-1] or spec.kernel
-        message = _varint_field(1, 4711) + _varint_field(2, 1) + _varint_field(3, 99) + _varint_field(4, 98)
+        # The first number is the thread's, which is the process's in its first thread alone.
+        message = _varint_field(1, 4712) + _varint_field(2, 1) + _varint_field(3, 99) + _varint_field(4, 98)
         message += _varint_field(8, len(spec.grid)) + _sub(9, _triple((0, 0, 0)))
         message += _string(5, spec.kernel) + _string(6, plain) + _string(7, spec.demangled or spec.kernel)
         message += _sub(10, _triple(spec.grid)) + _sub(11, _triple(spec.block))
         for name, (value, instances) in self.metrics(spec, starts).items():
             message += _sub(13, self.metric(name, value, instances))
+        for name, by_key in spec.named_metrics.items():
+            rows = b"".join(
+                _sub(3, _sub(1, _string(1, key)) + _sub(2, self.value(number)))
+                for key, number in by_key.items()
+            )
+            message += _sub(13, _varint_field(1, self.name(name)) + _sub(2, self.value(len(by_key))) + rows)
+        for at in range(spec.nameless_metrics):
+            message += _sub(13, _varint_field(1, 1 << 30 | at) + _sub(2, self.value(1)))
         if reference:
             message += _sub(15, _varint_field(1, reference))
         for rule in spec.rules:

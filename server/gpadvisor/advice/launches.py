@@ -60,7 +60,8 @@ def chosen_launches(
 ) -> tuple[ChosenLaunch, ...]:
     """The launches to analyse: the longest of each kernel, kernels by their share of GPU time.
 
-    A launch that failed, or has no samples where others of its kernel have some, comes after those.
+    A launch that failed, or has no samples where others of its kernel have some, comes after those. A kernel
+    of which every launch failed is left out, unless nothing else is there or the launch is asked for.
 
     Args:
         profile: the whole report.
@@ -79,6 +80,8 @@ def chosen_launches(
     chosen = [
         _choose(_preferred(group, prefer), shares.get(key), merge=merge) for key, group in groups.items()
     ]
+    measured = [one for one in chosen if not one.profile.launch.failed or prefer in one.indices]
+    chosen = measured or chosen
     return tuple(sorted(chosen, key=lambda one: (-(one.time_share or 0.0), one.indices)))
 
 

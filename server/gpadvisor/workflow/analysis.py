@@ -24,6 +24,7 @@ from gpadvisor.workflow.code import Code, open_code
 from gpadvisor.workflow.inputs import InputKind, input_kind
 from gpadvisor.workflow.launches import no_launch
 from gpadvisor.workflow.machines import machine_model
+from gpadvisor.workflow.opening import no_launch_in
 from gpadvisor.workflow.programs import Disassembled, kernel_program, kernel_sections
 from gpadvisor.workflow.request import Progress, Request
 
@@ -231,7 +232,7 @@ def _kernel_of_code(
 
 def _no_kernel(profile: Profile, request: Request, path: Path) -> str:
     if not profile.kernels:
-        return f"{path} holds no kernel launch; profile an application that launches one"
+        return no_launch_in(profile, path)
     if request.launch is not None:
         last = max(entry.launch.index for entry in profile.kernels)
         return f"{path} has no launch {request.launch} of a wanted kernel; its launches are 0 to {last}"

@@ -58,3 +58,9 @@ def compile_settings(settings: Settings) -> CompileSettings:
         extra_flags=settings.extra_flags,
         timeout_seconds=settings.tool_timeout_seconds,
     )
+
+
+def no_launch_in(profile: Profile, path: Path) -> str:
+    """Why nothing can be said about a profile without launches, as far as it tells itself."""
+    said = "; ".join(problem.message for problem in profile.problems)
+    return f"{path}: {said or 'the profile holds no kernel launch; profile an application that launches one'}"

@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from gpadvisor import store
-from gpadvisor.errors import CubinError, ProfileFormatError, SassError, ToolError
+from gpadvisor.errors import CubinError, ProfileFormatError, ProfileMismatchError, SassError, ToolError
 from gpadvisor.model.problem import Problem, ProblemCode
 from gpadvisor.model.profile import Profile
 from gpadvisor.sass.listing import dump_listing
 from gpadvisor.toolchain import disassemble
 from gpadvisor.workflow.inputs import InputKind, input_bytes, input_kind
-from gpadvisor.workflow.opening import load
+from gpadvisor.workflow.opening import load, no_launch_in
 from gpadvisor.workflow.request import Progress
 from gpadvisor.workflow.settings import Settings
 
@@ -44,6 +44,8 @@ def import_profile(
         )
     progress(f"reading {source.name}")
     profile = load(source, settings)
+    if not profile.kernels:
+        raise ProfileMismatchError(no_launch_in(profile, source))
     listings, problems = disassemble_all(profile, settings, progress)
     profile = replace(profile, disassemblies={**profile.disassemblies, **listings})
     progress(f"writing {target.name}")

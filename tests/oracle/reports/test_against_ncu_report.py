@@ -139,6 +139,8 @@ def test_a_written_report(tmp_path: Path) -> None:
     second = LaunchSpec(kernel="second", cubin=cubin, samples={("second", 16, "wait"): (3, 2)})
     path.write_bytes(write_report([first, second]))
     assert compare(path) > 100
+    path.write_bytes(write_report([first, second], late=True))
+    assert compare(path) > 100
     path.write_bytes(write_report([first, second], numbers="float", family="warp_stall", layout="loaded"))
     assert compare(path) > 100
     estimates = [rule.get("speedup_estimation") for rule in nvidia_reads(path)[0]["rules"]]

@@ -45,6 +45,14 @@ def test_a_launch_with_samples_comes_before_a_longer_one_without() -> None:
     assert chosen_launches(failed)[0].indices == (1,)
 
 
+def test_a_kernel_whose_launches_all_failed_is_left_out() -> None:
+    launches = (one(0, None, failed=True, kernel="b"), one(1, 10.0))
+    assert [entry.indices for entry in chosen_launches(report(*launches))] == [(1,)]
+    assert [entry.indices for entry in chosen_launches(report(*launches), launch=0)] == [(0,)]
+    assert [entry.indices for entry in chosen_launches(report(*launches), prefer=0)] == [(1,), (0,)]
+    assert [entry.indices for entry in chosen_launches(report(launches[0]))] == [(0,)]
+
+
 def test_one_launch_by_its_index_and_one_kernel_by_its_name() -> None:
     profile = report(one(0, 10.0), one(1, 30.0), one(2, 60.0, kernel="b"))
     assert [entry.indices for entry in chosen_launches(profile, launch=0)] == [(0,)]

@@ -12,6 +12,7 @@ from tests.ncu_writer import (
     DeviceSpec,
     FrameSpec,
     LaunchSpec,
+    Layout,
     RuleSpec,
     as_loaded,
     without_samples,
@@ -131,6 +132,36 @@ def test_every_launch_and_module_is_read_with_shared_strings() -> None:
     assert kernels[1].device.arch == "sm_90"
 
 
+@pytest.mark.parametrize("layout", ["relocation", "loaded"])
+def test_names_and_modules_may_stand_behind_the_launch(layout: Layout) -> None:
+    usual = load_bytes(write_report([SPEC, SPEC], layout=layout))
+    late = load_bytes(write_report([SPEC, SPEC], layout=layout, late=True))
+    assert late.problems == usual.problems == ()
+    for one, other in zip(late.kernels, usual.kernels, strict=True):
+        assert rows(one) == rows(other)
+        assert (one.binary, one.metrics, one.problems) == (other.binary, other.metrics, other.problems)
+
+
+def test_metrics_without_a_name_are_counted() -> None:
+    profile = load_bytes(write_report([dataclasses.replace(SPEC, nameless_metrics=3), SPEC]))
+    assert [kernel.total_samples for kernel in profile.kernels] == [401, 401]
+    (problem,) = profile.problems
+    assert problem.message == "3 metrics have no name in the report and are left out"
+
+
+@pytest.mark.parametrize(
+    ("others", "said"),
+    [({7: 2}, "2 ranges"), ({8: 1}, "1 command list"), ({7: 1, 9: 3}, "1 range and 3 CUDA graphs")],
+)
+def test_what_is_no_launch_is_told(others: dict[int, int], said: str) -> None:
+    beside = load_bytes(write_report([SPEC], others=others))
+    assert [problem.code for problem in beside.problems] == [ProblemCode.NOT_ANALYSED]
+    alone = load_bytes(write_report([], others=others))
+    assert [problem.code for problem in alone.problems] == [ProblemCode.NOT_ANALYSED, ProblemCode.NO_SAMPLES]
+    assert f"the report holds {said}, measured as a whole" in alone.problems[0].message
+    assert "'ncu --replay-mode kernel --set full" in alone.problems[1].message
+
+
 def test_unknown_reasons_are_kept_and_reported() -> None:
     spec = dataclasses.replace(SPEC, samples={("second", 0, "quantum_flux"): (4, 2)}, external={})
     (kernel,) = read(spec)
@@ -226,10 +257,31 @@ def test_a_range_that_was_profiled_as_one_has_no_name() -> None:
 
 
 def test_a_failed_launch() -> None:
-    kernels = read(dataclasses.replace(SPEC, failed=True), SPEC)
-    assert [kernel.launch.failed for kernel in kernels] == [True, False]
-    assert kernels[0].launch.duration_ns is None
-    assert ProblemCode.FAILED_LAUNCH in {problem.code for problem in kernels[0].problems}
+    profile = load_bytes(write_report([dataclasses.replace(SPEC, failed=True), SPEC]))
+    failed, measured = profile.kernels
+    assert (failed.launch.failed, failed.launch.duration_ns, measured.launch.failed) == (True, None, False)
+    (problem,) = profile.problems
+    assert problem.code is ProblemCode.FAILED_LAUNCH
+    assert problem.message.startswith("1 of 2 launches failed or could not be measured")
+    assert "0 (second)" in problem.message
+
+
+def test_counters_that_are_no_number_are_told() -> None:
+    nan = float("nan")
+    values = {
+        "dram__bytes.sum": nan,
+        "l1tex__hits.avg": nan,
+        "lts__success_rate.pct": nan,
+        "pmsampling:x": nan,
+    }
+    (kernel,) = read(dataclasses.replace(SPEC, external={}, metrics=values))
+    assert [(problem.code, problem.message) for problem in kernel.problems] == [
+        (
+            ProblemCode.COLLECTION_LIMITED,
+            "counters that could not be measured (NaN) are not used: dram__bytes.sum, l1tex__hits.avg",
+        )
+    ]
+    assert kernel.metric("dram__bytes.sum") is None
 
 
 def test_rules_and_call_stack() -> None:

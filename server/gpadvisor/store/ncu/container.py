@@ -17,6 +17,8 @@ from gpadvisor.store.ncu import wire
 MAGIC: Final = b"NVR\x00"
 ZSTD_MAGIC: Final = b"\x28\xb5\x2f\xfd"
 MAX_REPORT_BYTES: Final = 4 << 30  # a payload size is a 32-bit number, and larger reports were not seen
+OTHER_RESULTS: Final = {7: "range", 8: "command list", 9: "CUDA graph"}
+"""Fields of a block's header that count results behind those of launches, by what was measured as a whole."""
 KNOWN_VERSION: Final = 7  # of the file format, the same from 2019 to 2026
 _SKIPPABLE: Final = range(0x184D2A50, 0x184D2A60)
 _ROOM: Final = 64 << 20  # what any container may unpack to; beyond that, so many times its size

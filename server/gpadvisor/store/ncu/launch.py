@@ -86,7 +86,7 @@ def _dimensions(metrics: Mapping[str, MetricValue], prefix: str) -> tuple[int, i
 def read_launch(
     index: int, result: Result, metrics: Mapping[str, MetricValue]
 ) -> tuple[Launch, tuple[Problem, ...]]:
-    """Launch configuration, and a problem where the launch failed or states no grid."""
+    """Launch configuration, and a problem where a launch that was measured states no grid."""
     problems: list[Problem] = []
     grid = result.grid or _dimensions(metrics, "launch__grid_dim")
     block = result.block or _dimensions(metrics, "launch__block_dim")
@@ -94,15 +94,7 @@ def read_launch(
     duration = None if duration_metric is None else number(metrics, duration_metric)
     measured = any(not name.startswith("device__") for name in metrics)
     failed = not measured or (duration_metric is not None and duration is None)
-    if failed:
-        problems.append(
-            Problem(
-                ProblemCode.FAILED_LAUNCH,
-                f"launch {index} of {result.function} failed or was not measured (no duration, no launch"
-                " configuration); its numbers are not used",
-            )
-        )
-    elif grid is None or block is None:
+    if not failed and (grid is None or block is None):
         problems.append(
             Problem(
                 ProblemCode.INCONSISTENT_REPORT,

@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final
@@ -19,6 +20,7 @@ from gpadvisor.model.profile import (
     EXTERNAL,
     Evidence,
     KernelProfile,
+    MetricValue,
     PcCounts,
     PcMetric,
     PcSamples,
@@ -38,6 +40,8 @@ _MAX_EXECUTED: Final = float(1 << 62)  # of all instructions together: sums of m
 # Values under these prefixes are lists of metric names or series over time, not values of the launch.
 _NO_SCALARS: Final = ("group:", "breakdown:")
 _TIMELINES: Final = ("warpsampling:", "pmsampling:", "timeline:")
+_QUOTIENTS: Final = (".pct", ".ratio")  # no number where nothing was counted that they divide by
+_NAMED: Final = 3
 
 
 @dataclass(slots=True, eq=False)
@@ -109,7 +113,7 @@ def _profile(digest: str, report: Report) -> Profile:
         kernels=kernels,
         binaries=modules.binaries,
         sources=_sources(report),
-        problems=(*modules.problems, *_report_problems(report)),
+        problems=(*modules.problems, *_failed(kernels, report.results), *_report_problems(report)),
     )
 
 
@@ -154,12 +158,30 @@ def _kernel(index: int, result: Result, session: Session, modules: _Modules) -> 
         call_stack=result.call_stack,
         problems=(
             *problems,
+            *(() if configuration.failed else _not_measured(scalars)),
             *raw.problems,
             *sampling_problems,
             *count_problems,
             *_evidence_problems(configuration.demangled, evidence, digest, samples, sections),
         ),
     )
+
+
+def _not_measured(scalars: Mapping[str, MetricValue]) -> tuple[Problem, ...]:
+    """The counters that the tool wrote as not a number, which are as good as absent."""
+    names = [
+        name
+        for name, value in scalars.items()
+        if isinstance(value, float)
+        and not math.isfinite(value)
+        and not name.startswith(_TIMELINES)
+        and not name.endswith(_QUOTIENTS)
+    ]
+    if not names:
+        return ()
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    message = f"counters that could not be measured (NaN) are not used: {', '.join(names[:_NAMED])}{more}"
+    return (Problem(ProblemCode.COLLECTION_LIMITED, message),)
 
 
 def _module_sm(source: Source | None, cubin: Cubin | None) -> tuple[int, int] | None:
@@ -324,22 +346,45 @@ def _where(outside: int, kernel: str, sections: _Sections) -> str:
     )
 
 
+def _failed(kernels: Sequence[KernelProfile], results: Sequence[Result]) -> tuple[Problem, ...]:
+    """One problem for all launches that failed."""
+    failed = [
+        f"{kernel.launch.index} ({result.function})"
+        for kernel, result in zip(kernels, results, strict=True)
+        if kernel.launch.failed
+    ]
+    if not failed:
+        return ()
+    named = ", ".join(failed[:_NAMED]) + (" and others" if len(failed) > _NAMED else "")
+    message = (
+        f"{len(failed)} of {len(kernels)} launches failed or could not be measured and are left out: {named}"
+    )
+    return (Problem(ProblemCode.FAILED_LAUNCH, message),)
+
+
 def _report_problems(report: Report) -> tuple[Problem, ...]:
     problems: list[Problem] = []
+    others = " and ".join(
+        f"{count} {kind}{'' if count == 1 else 's'}" for kind, count in report.others.items() if count
+    )
+    if others:
+        message = (
+            f"the report holds {others}, measured as a whole: such numbers belong to no single kernel and are"
+            " left out"
+        )
+        problems.append(Problem(ProblemCode.NOT_ANALYSED, message))
     if not report.results:
+        again = " --replay-mode kernel" if others else ""
         problems.append(
             Problem(
                 ProblemCode.NO_SAMPLES,
-                f"the report holds no kernel launch; collect one with '{COLLECT_COMMAND}'",
+                "the report holds no kernel launch; collect one with "
+                f"'{COLLECT_COMMAND.replace('ncu', 'ncu' + again, 1)}'",
             )
         )
-    if report.range_results:
-        problems.append(
-            Problem(
-                ProblemCode.NOT_ANALYSED,
-                f"{report.range_results} results of range replay belong to no single kernel and are left out",
-            )
-        )
+    if report.unnamed_metrics:
+        message = f"{report.unnamed_metrics} metrics have no name in the report and are left out"
+        problems.append(Problem(ProblemCode.INCONSISTENT_REPORT, message))
     ending = _cut_between_blocks(report)
     if ending is not None:
         problems.append(Problem(ProblemCode.INCONSISTENT_REPORT, ending))
@@ -349,10 +394,11 @@ def _report_problems(report: Report) -> tuple[Problem, ...]:
 def _cut_between_blocks(report: Report) -> str | None:
     """What tells of a file that ends early at the end of a block, where its bytes still parse.
 
-    The format counts its launches nowhere. But a module is written before the first launch that refers to it,
-    and the description of the session behind the first launch; behind a launch without either, nothing tells.
+    The format counts its launches nowhere. But a module is mostly written before the first launch that refers
+    to it, and the description of the session behind the first launch; behind a launch without either, nothing
+    tells.
     """
-    if not report.results or report.range_results:
+    if not report.results or any(report.others.values()):
         return None
     session = report.session
     if report.left_over:

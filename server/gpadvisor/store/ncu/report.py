@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -31,11 +32,18 @@ class Source:
     functions: dict[LoadedFunction, None] = field(default_factory=dict)  # in file order, each once
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Loaded:
+    """A module, and the number of the block in which it is first named."""
+
+    block: int
+    source: Source
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Result:
     """One launch."""
 
-    process: int | None
     mangled: str
     function: str
     demangled: str
@@ -70,8 +78,9 @@ class Report:
     session: Session
     sources: tuple[Source, ...]
     results: tuple[Result, ...]
-    range_results: int  # results of range replay, which belong to no kernel
-    left_over: int = 0  # modules behind the last launch that no launch refers to
+    others: Mapping[str, int]  # results that belong to no single kernel, by what was measured as a whole
+    unnamed_metrics: int  # metrics whose name is not in the report
+    left_over: int  # modules behind the last launch that no launch refers to
 
 
 def parse_report(data: bytes) -> Report:
@@ -80,55 +89,61 @@ def parse_report(data: bytes) -> Report:
 
 
 class _Parser:
-    """State that accumulates over the blocks of a report: strings, sources, results."""
+    """What the blocks of a report add up to; names and modules may stand behind the launches with them."""
 
     def __init__(self) -> None:
         self.session = Session()
         self.strings: list[str] = []
-        self.current: dict[tuple[int | None, int], Source] = {}
-        self.sources: list[Source] = []
-        self.results: list[Result] = []
-        self.ranges = 0
-        self.waiting: list[Source] = []  # first seen since the last launch
+        self.sources: list[_Loaded] = []
+        self.handles: dict[tuple[int | None, int], list[_Loaded]] = {}  # by process and reference
+        self.launches: list[tuple[int, int | None, bytes]] = []  # block, process, message
+        self.others: Counter[str] = Counter()
+        self.unnamed = 0
 
     def read(self, data: bytes) -> Report:
-        for block in container.blocks(data):
-            self.block(block)
+        for at, block in enumerate(container.blocks(data)):
+            self.block(at, block)
+        results = tuple(self.result(*launch) for launch in self.launches)
+        used = {id(result.source) for result in results}
+        last = self.launches[-1][0] if self.launches else -1
         return Report(
             session=self.session,
-            sources=tuple(self.sources),
-            results=tuple(self.results),
-            range_results=self.ranges,
-            left_over=sum(source.cubin is not None for source in self.waiting),
+            sources=tuple(entry.source for entry in self.sources),
+            results=results,
+            others=self.others,
+            unnamed_metrics=self.unnamed,
+            left_over=sum(
+                entry.block > last and entry.source.cubin is not None and id(entry.source) not in used
+                for entry in self.sources
+            ),
         )
 
-    def block(self, block: container.Block) -> None:
+    def block(self, at: int, block: container.Block) -> None:
         header = block.header
         for encoded in wire.blobs(header, 4):
             strings = wire.blobs(wire.parse(encoded), 1)
             self.strings += [text.decode("utf-8", "replace") for text in strings]
         for encoded in wire.blobs(header, 3):
             _add_session(self.session, encoded)
-        process = wire.parse(wire.blob(header, 6) or b"")
-        self.session.executable = self.session.executable or wire.text(process, 3)
-        self.ranges += wire.integer(header, 7) or 0
+        owner = wire.parse(wire.blob(header, 6) or b"")
+        self.session.executable = self.session.executable or wire.text(owner, 3)
+        for number, kind in container.OTHER_RESULTS.items():
+            self.others[kind] += wire.integer(header, number) or 0
+        process = wire.integer(owner, 1)
         for encoded in block.sources:
-            self.source(wire.integer(process, 1), encoded)
-        for encoded in block.results:
-            self.results.append(self.result(encoded))
-            self.waiting = []
+            self.source(at, process, encoded)
+        self.launches += [(at, process, encoded) for encoded in block.results]
 
-    def source(self, process: int | None, encoded: bytes) -> None:
+    def source(self, at: int, process: int | None, encoded: bytes) -> None:
         fields = wire.parse(encoded)
         reference = wire.integer(fields, 1) or 0
         cubin = wire.blob(fields, 4) or None
-        known = self.current.get((process, reference))
-        if known is None or (cubin is not None and known.cubin not in {None, cubin}):
+        named = self.handles.setdefault((process, reference), [])
+        if not named or (cubin is not None and named[-1].source.cubin not in {None, cubin}):
             # A reference is a handle of the process: after unloading a module it may name another one.
-            known = Source(reference)
-            self.current[(process, reference)] = known
-            self.sources.append(known)
-            self.waiting.append(known)
+            named.append(_Loaded(at, Source(reference)))
+            self.sources.append(named[-1])
+        known = named[-1].source
         known.cubin = cubin or known.cubin
         revision = wire.integer(fields, 6)
         if revision is not None:
@@ -138,13 +153,11 @@ class _Parser:
         for table in wire.blobs(fields, 9):
             known.functions.update(dict.fromkeys(_functions(table)))
 
-    def result(self, encoded: bytes) -> Result:
+    def result(self, at: int, process: int | None, encoded: bytes) -> Result:
         fields = wire.parse(encoded)
-        process = wire.integer(fields, 1)
         function = wire.text(fields, 6) or ""
         mangled = wire.text(fields, 5) or function
         return Result(
-            process=process,
             mangled=mangled,
             function=function or mangled,
             demangled=wire.text(fields, 7) or function or mangled,
@@ -152,27 +165,29 @@ class _Parser:
             block=_triple(wire.blob(fields, 11)),
             context=wire.integer(fields, 22),
             stream=wire.integer(fields, 23),
-            source=self.source_of(process, wire.blob(fields, 15)),
+            source=self.source_of(at, process, wire.blob(fields, 15)),
             metrics=self.metrics(wire.blobs(fields, 13)),
             rules=tuple(rules.parse_rule(rule) for rule in wire.blobs(fields, 19)),
             call_stack=_call_stack(wire.blob(fields, 28)),
         )
 
-    def source_of(self, process: int | None, encoded: bytes | None) -> Source | None:
+    def source_of(self, at: int, process: int | None, encoded: bytes | None) -> Source | None:
+        """The module that a handle named when the launch was written, else the next one that it names."""
         reference = None if encoded is None else wire.integer(wire.parse(encoded), 1)
         if reference is None:
             return None
-        exact = self.current.get((process, reference))
-        if exact is not None:
-            return exact
-        return next((source for source in reversed(self.sources) if source.reference == reference), None)
+        named = self.handles.get((process, reference), [])
+        before = [entry.source for entry in named if entry.block <= at]
+        after = [entry.source for entry in named if entry.block > at]
+        return before[-1] if before else after[0] if after else None
 
     def metrics(self, encoded: list[bytes]) -> dict[str, Metric]:
         found: dict[str, Metric] = {}
         for message in encoded:
             index, value, has_instances = decode_metric(message)
             if index is None or index >= len(self.strings):
-                raise wire.WireError("a metric's name is not in the string table")
+                self.unnamed += 1
+                continue
             name = self.strings[index]
             found[name] = Metric(name, value, message if has_instances else b"", has_instances)
         return found
