@@ -3,9 +3,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from gpadvisor.advice.launches import ChosenLaunch, chosen_launches, launch_summaries
 from gpadvisor.analyzer.occupancy import kernel_occupancy
@@ -27,6 +31,9 @@ from gpadvisor.workflow.machines import machine_model
 from gpadvisor.workflow.opening import no_launch_in
 from gpadvisor.workflow.programs import Disassembled, kernel_program, kernel_sections
 from gpadvisor.workflow.request import Progress, Request
+
+if TYPE_CHECKING:
+    from gpadvisor.workflow.source_launches import SourceLaunch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -172,15 +179,21 @@ def _analyse_code(
 ) -> Analysis:
     code = open_code(path, request, progress, cache)
     model = machine_model(code.source.cubin.arch, request)
+    kernel_of = partial(_kernel_of_code, code=code, model=model, request=request, rules=rules)
+    if request.model:
+        # The simulator's compiler takes long to import, and most analyses need no simulator.
+        from gpadvisor.workflow.modelling import written_launches
+
+        progress(f"reading the launches in {path.name}")
+        kernel_of = partial(kernel_of, launches=written_launches(path, request))
     kernels = tuple(
-        _kernel_of_code(name, kernel_program(code.source, {section}), code, model, request, rules, progress)
+        kernel_of(name, kernel_program(code.source, {section}), progress=progress)
         for name, section in code.kernels.items()
     )
     if request.model and not any(kernel.context.profile for kernel in kernels):
-        failed = (one for kernel in kernels for one in kernel.problems)
-        raise UsageError(
-            next((one.message for one in failed if one.code is ProblemCode.FAILED_LAUNCH), no_launch(path))
-        )
+        notes = [one for kernel in kernels for one in kernel.problems]
+        failed = (one.message for one in notes if one.code is ProblemCode.FAILED_LAUNCH)
+        raise UsageError(next(failed, no_launch(path, [one.message for one in notes])))
     return Analysis(
         path=path,
         sha256=file_digest(path),
@@ -194,22 +207,25 @@ def _analyse_code(
 def _kernel_of_code(
     name: str,
     program: Program,
+    *,
     code: Code,
     model: MachineModel,
     request: Request,
     rules: BlameRules,
     progress: Progress,
+    launches: Mapping[str, SourceLaunch] = MappingProxyType({}),
 ) -> AnalysedKernel:
     """One kernel without a measured profile: modelled where that was asked for and is possible."""
     modelled = None
     problems: tuple[Problem, ...] = ()
     if request.model:
-        # The simulator's compiler takes long to import, and most analyses need no simulator.
         from gpadvisor.workflow.modelling import model_kernel
+        from gpadvisor.workflow.source_launches import launch_of
 
-        digest = code.source.cubin.sha256
+        written, digest = launch_of(name, launches), code.source.cubin.sha256
+        problems = () if written is None else (Problem(ProblemCode.COMPILE_ASSUMPTION, written.note),)
         try:
-            modelled = model_kernel(program, name, model, request, digest, progress=progress)
+            modelled = model_kernel(program, name, model, request, digest, written=written, progress=progress)
         except UsageError as error:  # the other kernels of the file have launches of their own
             problems = (Problem(ProblemCode.FAILED_LAUNCH, str(error)),)
     profile = None if modelled is None else modelled.profile
@@ -226,7 +242,7 @@ def _kernel_of_code(
         context=context,
         demangled=demangle(name),
         chosen=None,
-        problems=problems if profile is None else profile.problems,
+        problems=problems if profile is None else (*problems, *profile.problems),
     )
 
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -59,10 +59,11 @@ class StatedLaunch:
         return replace(other, loops={**other.loops, **self.loops}, **changes)
 
 
-def no_launch(path: Path) -> str:
-    """Why nothing of a file can be modelled, and what to do."""
+def no_launch(path: Path, notes: Sequence[str] = ()) -> str:
+    """Why nothing of a file can be modelled, and what to do; ``notes`` say what a source leaves open."""
+    why = f" ({notes[0]})" if notes else ""
     return (
-        f"no launch is known for a kernel of {path}; give --grid and --block, "
+        f"no launch is known for a kernel of {path}{why}; give --grid and --block, "
         "or a table [launches.KERNEL] in gpadvisor.toml"
     )
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -19,10 +19,12 @@ from gpadvisor.sass.listing import dump_listing
 from gpadvisor.simulator import Argument, Simulation, SimulationConfig, argument_words, simulate
 from gpadvisor.workflow.cache import Cache
 from gpadvisor.workflow.code import open_code
+from gpadvisor.workflow.inputs import InputKind, input_kind
 from gpadvisor.workflow.launches import StatedArgument, StatedLaunch, no_launch
 from gpadvisor.workflow.machines import machine_model
 from gpadvisor.workflow.programs import kernel_program
 from gpadvisor.workflow.request import Progress, Request
+from gpadvisor.workflow.source_launches import SourceLaunch, launch_of, source_launches
 
 _SIZES: Final = {"pointer": 8, "int": 4, "long": 8, "float": 4, "double": 8}
 
@@ -35,40 +37,38 @@ class Simulated:
     problems: tuple[Problem, ...]
 
 
-def stated_launch(kernel: str, request: Request) -> StatedLaunch:
-    """What the command line and the settings say about a kernel's launch."""
+def stated_launch(kernel: str, request: Request, written: SourceLaunch | None = None) -> StatedLaunch:
+    """What the command line, else the settings, else the source say about a kernel's launch."""
     plain = demangle(kernel).partition("(")[0].partition("<")[0].rpartition(" ")[2]
     launches = request.settings.launches
     known = launches.get(kernel) or launches.get(plain) or StatedLaunch()
-    return request.stated.over(known)
+    stated = request.stated.over(known)
+    return stated if written is None else stated.over(written.stated)
 
 
-def model_kernel(
-    program: Program,
-    kernel: str,
-    machine: MachineModel,
-    request: Request,
-    binary: str | None,
-    *,
-    progress: Progress | None = None,
-    cancelled: Callable[[], bool] | None = None,
-) -> Simulation | None:
-    """The simulated launch of a kernel; None where its grid and block are not stated.
+def written_launches(path: Path, request: Request) -> Mapping[str, SourceLaunch]:
+    """The launches that a source writes with constants, by plain kernel name; none of a cubin."""
+    if input_kind(path) is not InputKind.SOURCE:
+        return {}
+    flags = (*request.settings.flags, *request.settings.extra_flags)
+    return source_launches(path, tuple(flag[2:] for flag in flags if flag.startswith("-D")))
 
-    Args:
-        program: its code.
-        kernel: mangled name.
-        machine: table of the architecture.
-        request: with the stated launch.
-        binary: sha256 of the cubin.
-        progress: told several times a second how far the run is.
-        cancelled: asked as often; True stops the run.
+
+def open_launches(kernels: Iterable[str], launches: Mapping[str, SourceLaunch]) -> list[str]:
+    """What stands in the way of the launches that a source has."""
+    written = (launch_of(kernel, launches) for kernel in kernels)
+    return [one.note for one in written if one is not None]
+
+
+def configuration(
+    kernel: str, request: Request, written: SourceLaunch | None = None
+) -> SimulationConfig | None:
+    """What is simulated of a kernel; None where its grid and block are not known.
 
     Raises:
-        CancelledError: it was stopped.
-        UsageError: the launch cannot run.
+        UsageError: no GPU takes such a launch.
     """
-    stated = stated_launch(kernel, request)
+    stated = stated_launch(kernel, request, written)
     if stated.grid is None or stated.block is None:
         return None
     config = SimulationConfig(grid=stated.grid, block=stated.block, loop_trips=stated.loops)
@@ -80,7 +80,39 @@ def model_kernel(
         "seed": stated.seed,
         "arguments": argument_words(stated_arguments(stated)) or None,
     }
-    config = replace(config, **{name: value for name, value in given.items() if value is not None})  # type: ignore[arg-type] # checked when it was read
+    return replace(config, **{name: value for name, value in given.items() if value is not None})  # type: ignore[arg-type] # checked when it was read
+
+
+def model_kernel(
+    program: Program,
+    kernel: str,
+    machine: MachineModel,
+    request: Request,
+    binary: str | None,
+    *,
+    written: SourceLaunch | None = None,
+    progress: Progress | None = None,
+    cancelled: Callable[[], bool] | None = None,
+) -> Simulation | None:
+    """The simulated launch of a kernel; None where its grid and block are not stated.
+
+    Args:
+        program: its code.
+        kernel: mangled name.
+        machine: table of the architecture.
+        request: with the stated launch.
+        binary: sha256 of the cubin.
+        written: the launch that the source has, for what is not stated.
+        progress: told several times a second how far the run is.
+        cancelled: asked as often; True stops the run.
+
+    Raises:
+        CancelledError: it was stopped.
+        UsageError: the launch cannot run.
+    """
+    config = configuration(kernel, request, written)
+    if config is None:
+        return None
     return simulate(
         program,
         kernel,
@@ -123,12 +155,20 @@ def simulate_file(
     machine = machine_model(code.source.cubin.arch, request)
     simulations: list[tuple[str, Simulation]] = []
     failed: list[str] = []
+    launches = written_launches(path, request)
     for kernel, section in code.kernels.items():
         program = kernel_program(code.source, {section})
         digest = code.source.cubin.sha256
         try:
             simulation = model_kernel(
-                program, kernel, machine, request, digest, progress=progress, cancelled=cancelled
+                program,
+                kernel,
+                machine,
+                request,
+                digest,
+                written=launch_of(kernel, launches),
+                progress=progress,
+                cancelled=cancelled,
             )
         except UsageError as error:  # the other kernels of the file have launches of their own
             failed.append(f"{demangle(kernel)}: {error}")
@@ -136,7 +176,7 @@ def simulate_file(
         if simulation is not None:
             simulations.append((kernel, simulation))
     if not simulations:
-        raise UsageError(failed[0] if failed else no_launch(path))
+        raise UsageError(failed[0] if failed else no_launch(path, open_launches(code.kernels, launches)))
     listing = dump_listing(code.source.listing)
     profiles = [one.as_profile(code.data, listing) for _, one in simulations]
     whole = replace(profiles[0], kernels=tuple(_numbered(profiles)))

@@ -56,3 +56,35 @@ def test_where_no_kernel_can_run_the_reason_is_the_error(tmp_path: Path) -> None
     source.write_text(_BOUNDED)
     with pytest.raises(UsageError, match="launch bounds allow 128"):
         analyse_file(source, _request(256), lambda _: None, Cache(None))
+
+
+_HOST = """
+#ifndef __CUDACC_RTC__
+#include "sizes.h"
+void run(float* x, int n) {
+    const int threads = 2 * HALF;
+    any<<<(1000 + threads - 1) / threads, threads>>>(x);
+    small<<<n, 64>>>(x);
+}
+#endif
+"""
+
+
+def test_launches_that_the_source_writes_with_constants_need_not_be_stated(tmp_path: Path) -> None:
+    (tmp_path / "sizes.h").write_text("#define HALF 64\n")
+    source = tmp_path / "two.cu"
+    source.write_text(_BOUNDED + _FREE + _HOST)
+    request = Request(settings=Settings(), model=True)
+    analysis = analyse_file(source, request, lambda _: None, Cache(None))
+    kernels = {kernel.context.kernel: kernel for kernel in analysis.kernels}
+    profile = kernels["any"].context.profile
+    assert profile is not None
+    assert (profile.launch.grid, profile.launch.block) == ((8, 1, 1), (128, 1, 1))
+    assert any("two.cu:11" in problem.message for problem in kernels["any"].problems)
+    # Its grid is a parameter of the host's function: that is asked for by name.
+    assert kernels["small"].context.profile is None
+    assert any("where n is not constant" in problem.message for problem in kernels["small"].problems)
+
+    source.write_text(_BOUNDED + _HOST.replace("any<<<", "//"))
+    with pytest.raises(UsageError, match=r"where n is not constant.*give --grid and --block"):
+        analyse_file(source, request, lambda _: None, Cache(None))
