@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpadvisor.advice.evaluate import Finding
-from gpadvisor.estimators.caps import cap_speedup, loads
+from gpadvisor.estimators.caps import active_loads, cap_speedup
 from gpadvisor.estimators.context import KernelContext
 from gpadvisor.estimators.matched import matched_rows
 from gpadvisor.estimators.ranges import Range, cut_by, speedup
@@ -82,7 +82,7 @@ def _joint(context: KernelContext, blame: Blame, part: Sequence[Member], rows: N
         reasons=["each matched sample counted once, by the suggestion that removes the most of it"],
     )
     relieves = [relief for member, _ in part for relief in member.match.relieves]
-    measured = loads(context)
+    measured = active_loads(context)
     said = cut_by(
         result, cap_speedup(measured, relieves, best=False), cap_speedup(measured, relieves, best=True)
     )

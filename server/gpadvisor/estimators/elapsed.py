@@ -39,6 +39,16 @@ def active_share(profile: KernelProfile) -> float | None:
     return min(1.0, active / elapsed) if elapsed else None
 
 
+def mean_active_share(profile: KernelProfile) -> float | None:
+    """Of the elapsed cycles the share in which an SM holds a warp, as the mean over all SMs, in (0, 1].
+
+    Returns:
+        None where the profile does not count active and elapsed cycles.
+    """
+    elapsed, active = elapsed_cycles(profile), profile.metric("sm__cycles_active.avg")
+    return min(1.0, active / elapsed) if elapsed and active else None
+
+
 def whole(speedup: float, share: float) -> float:
     """The speedup of a run of which ``share`` of the time gets ``speedup`` times faster (Amdahl)."""
     return 1 / (1 - share + share / speedup)

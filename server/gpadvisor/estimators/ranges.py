@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from gpadvisor.estimators.caps import Cap, cap_speedup, loads
+from gpadvisor.estimators.caps import Cap, active_loads, cap_speedup
 from gpadvisor.estimators.context import KernelContext
+from gpadvisor.estimators.elapsed import active_share, whole
 from gpadvisor.estimators.interval import wilson
 from gpadvisor.model.advice import Adjustment, Estimate, Match, Relief
 from gpadvisor.model.profile import Evidence
@@ -108,8 +109,23 @@ def sampled_range(
     apply_caps(result, context, match, relieves)
     if match.measured_bound is None:
         allow_for_model(result, context, gain=MODELLED_GAIN)
+    _over_elapsed(result, context)
     say_truncated(result, context)
     return result
+
+
+def _over_elapsed(result: Range, context: KernelContext) -> None:
+    """Samples are of the time in which warps are there; the rest of the launch takes as long as before."""
+    share = None if context.profile is None else active_share(context.profile)
+    if share is None or share > 1 - NOTABLE:
+        return
+    result.low, result.expected, result.high = (
+        whole(value, share) for value in (result.low, result.expected, result.high)
+    )
+    result.reasons.append(
+        f"warps are there for {100 * share:.0f} % of the elapsed cycles, so the kernel gains "
+        f"1 / ({1 - share:.3f} + {share:.3f} / S) = {result.expected:.3f}"
+    )
 
 
 def _with_chance(total: int, removed: float) -> tuple[float, float]:
@@ -168,7 +184,7 @@ def apply_caps(result: Range, context: KernelContext, match: Match, relieves: Se
     """Cut what the measured use of DRAM, caches, pipes and issue slots leaves no room for."""
     if match.measured_bound is not None and not match.relieves:
         return  # a bound from counters without reliefs has taken the other resources into account itself
-    measured = loads(context)
+    measured = active_loads(context)
     relieved = (*match.relieves, *relieves)
     middle = cap_speedup(measured, relieved, best=False)
     top = cap_speedup(measured, relieved, best=True)

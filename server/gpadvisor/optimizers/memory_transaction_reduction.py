@@ -76,6 +76,7 @@ from gpadvisor.estimators.caps import (
     L1,
     L1_DATA,
     L1_REQUESTS,
+    L1_TO_L2,
     L2,
     MEMORY_RESOURCES,
     measured_bound,
@@ -175,7 +176,7 @@ def _nothing(traffic: Traffic | None) -> str:
 def _full_unit(profile: KernelProfile) -> Utilisation | None:
     """The busiest memory unit, if it is at its limit."""
     found = [entry for entry in utilisations(profile) if entry.name in MEMORY_RESOURCES]
-    if any(entry.name in {L1_DATA, L1_REQUESTS} for entry in found):
+    if any(entry.name in {L1_DATA, L1_REQUESTS, L1_TO_L2} for entry in found):
         found = [entry for entry in found if entry.name != L1]  # its parts say more
     busiest = max(found, key=lambda entry: entry.percent, default=None)
     return busiest if busiest is not None and busiest.percent >= _FULL_PERCENT else None
@@ -236,7 +237,8 @@ def _reliefs(profile: KernelProfile, traffic: Traffic) -> tuple[Relief, ...]:
     if now > after * _IDEAL and after > 0:
         found.append(Relief(resource=L1_DATA, remaining=after / now, remaining_best=after / now))
     kept = traffic.ideal_sectors / traffic.sectors if traffic.sectors else 1.0
-    for resource, moved in ((L2, traffic.l2_sectors(profile)), (DRAM, traffic.dram_sectors(profile))):
+    behind_l1, dram = traffic.l2_sectors(profile), traffic.dram_sectors(profile)
+    for resource, moved in ((L1_TO_L2, behind_l1), (L2, behind_l1), (DRAM, dram)):
         if moved and 0 < kept < 1 / _IDEAL:
             modelled = profile.evidence is Evidence.MODELLED
             left = kept if modelled else min(1.0, traffic.ideal_sectors / moved)
