@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Makes dist/gpadvisor.vsix: the wheel, the sample with its simulated profile, the bundle. First word: the Python to use.
 set -euo pipefail
-cd "$(dirname "${BASH_SOURCE[0]}")"
 python=$(realpath -s "$1")
+cd "$(dirname "${BASH_SOURCE[0]}")"
 root=$(realpath ..)
 
 rm -rf bundled

@@ -20,8 +20,7 @@ while IFS='=' read -r name value; do
     export "$name=$value"
 done <<<"$found"
 
-make --no-print-directory client-modules
-vscode-client/package.sh "$PYTHON"
+make --no-print-directory vsix # as users make it; its result is what is installed
 export VSIX=$PWD/vscode-client/dist/gpadvisor.vsix
 WHEELS=$(vscode-client/e2e/wheels.sh "$PYTHON")
 export WHEELS
