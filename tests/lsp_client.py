@@ -232,7 +232,7 @@ async def editor(
             capabilities=known,
             workspace_folders=roots,
             root_uri=folder.as_uri() if own else None,
-            initialization_options={"settings": dict(settings or {}), **(options or {})},
+            initialization_options={"trusted": True, "settings": dict(settings or {}), **(options or {})},
         )
         one.result = await client.initialize_session(params)
         yield one

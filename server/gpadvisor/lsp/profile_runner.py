@@ -6,10 +6,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import shlex
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
+
+from lsprotocol import types as lsp
+from pygls.exceptions import JsonRpcException
 
 from gpadvisor.errors import GpadvisorError, ToolError, UsageError
 from gpadvisor.ide.ledger import entry_words, followed
@@ -23,6 +27,7 @@ if TYPE_CHECKING:
 log: Final = logging.getLogger("gpadvisor.lsp")
 FOLDER: Final = "gpadvisor-profiles"
 _LINE_BYTES: Final = 1 << 16
+_RUN: Final = "Run"
 _PAST: Final = 3
 """Predictions that were followed, in the sentence on a new profile."""
 
@@ -33,14 +38,42 @@ class ProfileRunner:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._running = False
+        self._asked: dict[tuple[Path, tuple[str, ...]], bool] = {}  # whether it may run
 
     async def quietly(self, path: str) -> None:
-        """After a save: what goes wrong is said once."""
+        """After a save, where the user agrees once; what goes wrong is said once."""
         with contextlib.suppress(asyncio.CancelledError):
             try:
-                await self.run(path)
+                if await self._agreed(path):
+                    await self.run(path)
             except GpadvisorError as error:
                 self._session.say_once(str(error))
+
+    async def _agreed(self, path: str) -> bool:
+        """Whether the command may run by itself: the user ran it before, or is asked, once for each command.
+
+        Trust in a folder is given before its settings are seen, and they may come with the folder.
+        """
+        session = self._session
+        folder = session.workspace.folder_of(path)
+        command = folder.settings.profile_command
+        if not session.workspace.trusted or not command:
+            return False
+        if (folder.path, command) not in self._asked:
+            self._asked[folder.path, command] = False  # until there is an answer
+            params = lsp.ShowMessageRequestParams(
+                type=lsp.MessageType.Warning,
+                message=f"Run this command after each save in {folder.path.name}? {shlex.join(command)}",
+                actions=[lsp.MessageActionItem(title=_RUN), lsp.MessageActionItem(title="No")],
+            )
+            try:
+                picked = await session.server.window_show_message_request_async(params)
+            except JsonRpcException:  # an editor that cannot ask
+                session.say_once(f"{shlex.join(command)} runs after a save once you have run it yourself")
+                return False
+            if picked is not None and picked.title == _RUN:
+                self._asked[folder.path, command] = True
+        return self._asked[folder.path, command]
 
     async def run(self, path: str) -> str:
         """Run the command for a source; a sentence on what came of it.
@@ -60,6 +93,7 @@ class ProfileRunner:
             )
         if self._running:
             raise UsageError("the profile command is running already")
+        self._asked[folder.path, settings.profile_command] = True
         target = folder.path / FOLDER / time.strftime("%Y%m%d-%H%M%S")
         command = [_filled(word, path, folder.path, target) for word in settings.profile_command]
         self._running = True

@@ -25,7 +25,7 @@ State = Literal["idle", "busy", "error", "noProfile", "untrusted", "disabled"]
 class InitializationOptions:
     """``initializationOptions``; every part may be missing."""
 
-    trusted: bool = True  # false: nothing of the workspace is compiled, disassembled, read or run
+    trusted: bool = False  # else nothing of the workspace is compiled, disassembled, read or run
     settings: dict[str, object] = field(default_factory=dict)  # the section ``gpadvisor``, nested
     sample_folder: str | None = None  # of the walkthrough: may be read without trust
 

@@ -45,6 +45,8 @@ log: Final = logging.getLogger("gpadvisor.lsp")
 _silent: Final = logging.getLogger("gpadvisor.lsp.messages")
 _silent.setLevel(logging.CRITICAL)
 _PARENT_SECONDS: Final = 2.0
+_HEADER_BYTES: Final = 4096
+_MESSAGE_BYTES: Final = 256 << 20
 FEATURES: Final = (lifecycle, code_lenses, inlay_hints, hovers, code_actions, commands, custom)
 
 
@@ -110,7 +112,7 @@ class Server(LanguageServer):
             raise ValueError("the streams are to be taken from the process first")
         code = 1
         try:
-            code = asyncio.run(self._serve(StdinAsyncReader(stdin, self.thread_pool), stdout))
+            code = asyncio.run(self._serve(_Reader(stdin, self.thread_pool), stdout))
         except SystemExit as end:
             code = int(end.code or 0)
         except BaseException as error:  # noqa: BLE001 such as a signal's: the process ends all the same
@@ -119,7 +121,7 @@ class Server(LanguageServer):
             logging.shutdown()
             os._exit(code)  # a thread waits for the client's pipe, and Python would wait for the thread
 
-    async def _serve(self, reader: StdinAsyncReader, stdout: BinaryIO) -> int:
+    async def _serve(self, reader: _Reader, stdout: BinaryIO) -> int:
         """Until the input ends, the output is closed, or a signal comes; the exit status."""
         loop = asyncio.get_running_loop()
         end: asyncio.Future[int] = loop.create_future()
@@ -136,7 +138,7 @@ class Server(LanguageServer):
         serving = asyncio.ensure_future(
             run_async(threading.Event(), reader, self.protocol, _silent, self.report_server_error)
         )
-        serving.add_done_callback(lambda _: ended(0))
+        serving.add_done_callback(lambda _: ended(1 if reader.is_broken else 0))
         code = await end
         await self.session.close()
         for _ in range(10):  # the answer to the shutdown, and the exit, are still on their way
@@ -158,6 +160,42 @@ class Server(LanguageServer):
                 await self.session.close()
                 logging.shutdown()
                 os._exit(0)  # a thread still waits for the pipe
+
+
+class _Reader(StdinAsyncReader):
+    """The library's, which waits for ever where the length of a message cannot be read."""
+
+    is_broken = False
+    _in_header = False
+    _sized = False
+
+    async def readline(self) -> bytes:
+        """The next line of a header as the library wants it; the end of the stream where it is none.
+
+        Without a length nothing tells where the next message begins.
+        """
+        line: bytes = await self.loop.run_in_executor(self.executor, self.stdin.readline, _HEADER_BYTES)
+        if not line.strip():
+            if self._in_header and not self._sized:
+                return self._end("a message came without Content-Length")
+            self._in_header = self._sized = False
+            return line
+        self._in_header = True
+        name, colon, value = line.partition(b":")
+        if not colon or not line.endswith(b"\n") or not name.strip().replace(b"-", b"").isalpha():
+            return self._end(f"{line[:80]!r} stands where a header was expected")
+        if name.strip().lower() != b"content-length":
+            return line
+        size = value.strip()
+        if not size.isdigit() or len(size) > 10 or int(size) > _MESSAGE_BYTES:
+            return self._end(f"{line[:80]!r} gives no length of up to {_MESSAGE_BYTES} bytes")
+        self._sized = True
+        return b"Content-Length: %d\r\n" % int(size)
+
+    def _end(self, reason: str) -> bytes:
+        log.error("%s; the server ends, as it cannot know where the next message begins", reason)
+        self.is_broken = True
+        return b""
 
 
 class _Writer(StdoutWriter):

@@ -56,6 +56,7 @@ class Session:
         self._closed: asyncio.Future[None] | None = None
         self._started = False  # with the client's settings, before which nothing is analysed
         self._limits = Limits()
+        self._says_trust = False
 
     # Life
 
@@ -64,7 +65,8 @@ class Session:
         self.client = client_features(params.capabilities)
         options = _plain(params.initialization_options)
         options = options if isinstance(options, Mapping) else {}
-        self.workspace.trusted = options.get("trusted", True) is not False
+        self.workspace.trusted = options.get("trusted") is True
+        self._says_trust = isinstance(options.get("trusted"), bool)
         sample = options.get("sampleFolder")
         self.workspace.sample_folder = (
             os.path.realpath(sample) if isinstance(sample, str) and sample else None
@@ -85,6 +87,11 @@ class Session:
             return
         self.workspace.rule_page = await asyncio.to_thread(write_rule_pages)
         await self._register()
+        if not self._says_trust:
+            self.say_once(
+                "nothing is compiled or read, as this editor does not say whether you trust the workspace; "
+                'where you do, have it send "trusted": true in its initialization options (docs/lsp.md)'
+            )
         if self.workspace.trusted:
             self.workers.warm_up = {}
             self.workers.keep_spare()

@@ -122,6 +122,7 @@ def _listen(source: IO[bytes], jobs: queue.SimpleQueue[Any], folder: str) -> Non
     os.kill(os.getpid(), signal.SIGTERM)
     time.sleep(_UNWIND_SECONDS)
     # The main thread is deep in something that does not listen.
+    kill_children()  # what writes into the folder first
     shutil.rmtree(folder, ignore_errors=True)
     kill_tree(os.getpid())
 

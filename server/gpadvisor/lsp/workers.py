@@ -8,10 +8,8 @@ import contextlib
 import json
 import logging
 import os
-import shutil
 import signal
 import sys
-import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +17,7 @@ from typing import Any, Final
 
 import gpadvisor
 from gpadvisor.errors import CancelledError, GpadvisorError, ToolError
+from gpadvisor.files import scratch_folder
 from gpadvisor.lsp import frames
 from gpadvisor.lsp.processes import kill_tree
 
@@ -58,6 +57,7 @@ class _Worker:
 
     process: asyncio.subprocess.Process
     folder: str
+    held: contextlib.ExitStack  # what its folder goes with
     ready: bool = False
     ending: bool = False
     reader: asyncio.Task[None] | None = None
@@ -230,7 +230,8 @@ class Workers:
 
     async def _start(self) -> _Worker:
         root = str(Path(gpadvisor.__file__).resolve().parent.parent)
-        folder = tempfile.mkdtemp(prefix="gpadvisor-worker-")
+        held = contextlib.ExitStack()
+        folder = str(held.enter_context(scratch_folder()))
         # Each thread of a linear algebra library reserves memory that counts against the limit.
         single = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
         command = [sys.executable, "-I", "-c", _START, root, str(self._limits.memory_bytes), folder]
@@ -246,11 +247,11 @@ class Workers:
                 limit=_STDERR_LINE,
             )
         except OSError as error:
-            shutil.rmtree(folder, ignore_errors=True)
+            held.close()
             raise WorkerError(
                 f"no process could be started for the analysis ({error.strerror or error}); free memory"
             ) from error
-        worker = _Worker(process=process, folder=folder)
+        worker = _Worker(process=process, folder=folder, held=held)
         worker.reader = asyncio.create_task(_copy_stderr(worker))
         try:
             await _ready(process)
@@ -288,7 +289,7 @@ class Workers:
                 await asyncio.wait_for(worker.reader, _LAST_WORDS_SECONDS)
         # Somebody else may hold its standard error open: without this so would we.
         process._transport.close()  # type: ignore[attr-defined] # noqa: SLF001 the library has no other way
-        shutil.rmtree(worker.folder, ignore_errors=True)
+        worker.held.close()
         return code
 
     def _died(self, job: str, worker: _Worker, code: int) -> str:

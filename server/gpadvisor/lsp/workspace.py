@@ -12,6 +12,7 @@ from typing import Final
 
 from pygls.uris import from_fs_path, to_fs_path
 
+from gpadvisor.files import read_file
 from gpadvisor.ide.options import Annotations, Options, Severity, Stale
 from gpadvisor.ide.placing import PlacedFile, place
 from gpadvisor.ide.values import FileAnalysis
@@ -57,7 +58,7 @@ class Workspace:
     """Everything that the server knows; it does no work."""
 
     def __init__(self) -> None:
-        self.trusted = True
+        self.trusted = False
         self.sample_folder: str | None = None
         self.encoding: Encoding = "utf-16"
         self.folders: dict[str, Folder] = {}
@@ -274,11 +275,9 @@ def make_view(
 def read_text(path: str) -> str | None:
     """A source that no editor has open; None where it cannot be read or is no text by its size."""
     try:
-        with Path(path).open("rb") as stream:
-            data = stream.read(MAX_TEXT_BYTES + 1)
+        return read_file(path, max_bytes=MAX_TEXT_BYTES).decode("utf-8", "replace")
     except OSError:
         return None
-    return None if len(data) > MAX_TEXT_BYTES else data.decode("utf-8", "replace")
 
 
 def file_path(uri: str) -> str | None:

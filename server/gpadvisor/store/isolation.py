@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import gpadvisor
 from gpadvisor.errors import CancelledError, ProfileError, ProfileFormatError, ProfileMismatchError
+from gpadvisor.files import scratch_folder
 from gpadvisor.store.child import ANSWER, BLOBS, COLUMNS, NO_ROOM
 
 if TYPE_CHECKING:
@@ -67,9 +68,9 @@ def being_read(
     cancelled: Callable[[], bool] | None = None,
 ) -> Iterator[Callable[[], Profile]]:
     """The same for who has something to do meanwhile: what is yielded waits for the child."""
-    with tempfile.TemporaryDirectory(prefix="gpadvisor-") as folder:
+    with scratch_folder() as folder:
         deadline = time.monotonic() + timeout_seconds
-        process = _started(path, Path(folder), timeout_seconds, memory_bytes)
+        process = _started(path, folder, timeout_seconds, memory_bytes)
 
         def profile() -> Profile:
             code = wait_for(process, deadline, cancelled)
@@ -78,7 +79,7 @@ def being_read(
                     f"reading {path} took longer than {timeout_seconds:g} s and was stopped;"
                     " the file is damaged or very large: collect fewer kernels (ncu --launch-count)"
                 )
-            return _answer(path, Path(folder), code, memory_bytes)
+            return _answer(path, folder, code, memory_bytes)
 
         try:
             yield profile

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpadvisor.errors import ProfileFormatError
+from gpadvisor.files import scratch_folder
 
 Schema = Mapping[str, str]  # column -> SQL type: UBIGINT, DOUBLE, VARCHAR, BOOLEAN, and smaller unsigned ones
 MAX_ROWS: Final = 100_000_000
@@ -30,8 +30,8 @@ _NUMPY: Final[Mapping[str, type[np.generic]]] = {
 @contextmanager
 def session() -> Iterator[Session]:
     """An engine and a folder for its files; opening one takes longer than reading a small table."""
-    with tempfile.TemporaryDirectory(prefix="gpadvisor-") as folder, closing(_connect()) as connection:
-        yield Session(connection, Path(folder))
+    with scratch_folder() as folder, closing(_connect()) as connection:
+        yield Session(connection, folder)
 
 
 @contextmanager

@@ -4,21 +4,21 @@
 from __future__ import annotations
 
 import re
-import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
 from gpadvisor.errors import SourceError, ToolFailedError, ToolNotFoundError
+from gpadvisor.files import read_file, scratch_folder
 from gpadvisor.model.problem import Problem, ProblemCode
 from gpadvisor.toolchain.compile_database import find_command
 from gpadvisor.toolchain.compile_options import CompileCommand, is_shell_safe, reduce_command
 from gpadvisor.toolchain.discovery import Tool, find_tools
 from gpadvisor.toolchain.nvrtc import Nvrtc, NvrtcResult, compile_by_nvrtc, find_nvrtc
 from gpadvisor.toolchain.process import DEFAULT_MEMORY_BYTES, run_tool
-from gpadvisor.toolchain.stand_ins import Overlay, write_stand_in
+from gpadvisor.toolchain.stand_ins import PATH_OPTIONS, Overlay, write_stand_in
 
 DEFAULT_ARCH: Final = "sm_80"
 _ARCH: Final = re.compile(r"sm_\d+[af]?")
@@ -30,6 +30,7 @@ _NO_HOST_COMPILER: Final = re.compile(
     re.IGNORECASE,
 )
 _ERRORS_SHOWN: Final = 3
+_SOURCE_BYTES_MAX: Final = 64 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,7 +117,7 @@ def compile_source(
         )
     extra = reduce_command(settings.extra_flags, source.parent, trusted=settings.trusted)
     target = _target(arch or settings.arch, command, problems)
-    with tempfile.TemporaryDirectory(prefix="gpadvisor-") as folder:
+    with scratch_folder() as folder:
         options = (*command.options, *extra.options, *_own_options(settings))
         directory = command.directory if command.directory.is_dir() else source.parent
         if overlay is not None:
@@ -129,11 +130,11 @@ def compile_source(
             options = (f"--include-path={source.parent}", *options)
         job = _Job(
             source=source,
-            text=source if text is None else write_stand_in(source, text, Path(folder)),
+            text=source if text is None else write_stand_in(source, text.encode("utf-8", "replace"), folder),
             arch=target,
             options=options,
             directory=directory,
-            folder=Path(folder),
+            folder=folder,
             settings=settings,
             deadline=time.monotonic() + settings.timeout_seconds,
             cancelled=cancelled,
@@ -178,18 +179,56 @@ def _target(asked: str | None, command: CompileCommand, problems: list[Problem])
 def _compile(job: _Job, problems: list[Problem]) -> Compiled:
     """By the first compiler that can."""
     lacks: str | None = None
-    if not job.settings.trusted and not all(map(is_shell_safe, (str(job.source), *job.options))):
-        lacks = "nvcc would hand part of the source's path or of an option to a shell"
+    safe = _without_shell(job)
+    if safe is None:
+        lacks = "nvcc would hand part of an option or of a folder's name to a shell"
         return _by_any_nvrtc(job, problems, lacks)
     for tool in find_tools("nvcc", explicit=job.settings.nvcc):
         if not tool.knows(job.arch):
             continue
-        compiled, lacks = _by_nvcc(tool, job, problems)
+        compiled, lacks = _by_nvcc(tool, safe, problems)
         if compiled is not None:
             return compiled
         # Without a host compiler no other nvcc does better.
         break
     return _by_any_nvrtc(job, problems, lacks)
+
+
+def _without_shell(job: _Job) -> _Job | None:
+    """The job in words that no shell takes for anything else; None where there are none for it.
+
+    A source with another name is compiled as a copy, folders get links, and definitions go into a header.
+    Copies are the exception, as the names of kernels in anonymous namespaces hold a hash of the path.
+    """
+    if not is_shell_safe(str(job.folder)):
+        return None
+    text, options, definitions = job.text, list(job.options), []
+    if not is_shell_safe(str(text)):
+        try:
+            body = read_file(text, max_bytes=_SOURCE_BYTES_MAX)
+        except OSError as error:
+            raise SourceError(f"{job.source} cannot be read: {error.strerror}") from error
+        text = write_stand_in(job.source, body, job.folder)
+        options.insert(0, f"--include-path={job.source.parent}")
+    words: list[str] = []
+    for option in options:
+        name, _, value = option.partition("=")
+        if is_shell_safe(option):
+            words.append(option)
+        elif name == "--define-macro":
+            macro, equals, meaning = value.partition("=")
+            definitions.append(f"#define {macro} {meaning if equals else 1}\n")
+        elif name in PATH_OPTIONS:
+            link = job.folder / f"link-{len(words)}"
+            link.symlink_to(job.directory / value)
+            words.append(f"{name}={link}")
+        else:
+            return None
+    if definitions:
+        header = job.folder / "definitions.h"
+        header.write_text("".join(definitions), encoding="utf-8")
+        words.insert(0, f"--pre-include={header}")
+    return replace(job, text=text, options=tuple(words))
 
 
 def _by_nvcc(tool: Tool, job: _Job, problems: list[Problem]) -> tuple[Compiled | None, str | None]:
@@ -207,6 +246,7 @@ def _by_nvcc(tool: Tool, job: _Job, problems: list[Problem]) -> tuple[Compiled |
         memory_bytes=job.settings.memory_bytes,
         cancelled=job.cancelled,
         directory=job.directory,
+        environment={"TMPDIR": str(job.folder)},  # what it leaves there when it is stopped goes, too
         check=False,
     )
     log = f"{result.stderr}\n{result.stdout[: 1 << 16].decode('utf-8', 'replace')}"

@@ -2,8 +2,8 @@
 """A compile command reduced to the options that shape device code and cannot run foreign code.
 
 Commands come with projects that may be hostile, so options are kept by a list of known ones: what names
-another compiler, a plugin, an output or a file to write is left out. nvcc hands values to a shell that would
-run what stands in ``$(...)`` or backquotes even inside its quotes, so such values are left out, too.
+another compiler, a plugin, an output or a file to write is left out. nvcc hands names and values to a shell,
+so it gets words of inert characters only; what a shell would expand even inside quotes is left out at once.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ from typing import Final
 
 _RESPONSE_BYTES_MAX: Final = 1 << 20
 _RESPONSE_FILES_MAX: Final = 64
-_SHELL: Final = re.compile(r"[$`\\\n\r\0]")
+_EXPANDED: Final = re.compile(r"[$`\\\n\r\0]")
+# Inert between quotes of either kind; and between none, but for the blank.
+_INERT: Final = re.compile(r"[\w .,:/@%+=-]*")
 
 # Options with a value, by every spelling, and the spelling that both nvcc and NVRTC take.
 _VALUE_OPTIONS: Final = {
@@ -174,8 +176,8 @@ class CompileCommand:
 
 
 def is_shell_safe(text: str) -> bool:
-    """Whether nvcc can be given a word without its shell running part of it."""
-    return _SHELL.search(text) is None
+    """Whether nvcc can be given a word without its shell running part of it, however it quotes the word."""
+    return _INERT.fullmatch(text) is not None
 
 
 def reduce_command(
@@ -203,7 +205,7 @@ def reduce_command(
                 value = _standard(value)  # noqa: PLW2901  # in nvcc's spelling
             if canonical == "--ptxas-options":
                 value = ",".join(part for part in value.split(",") if _PTXAS.fullmatch(part))  # noqa: PLW2901  # reduced
-            if value and not trusted and not is_shell_safe(value):
+            if value and _EXPANDED.search(value):
                 refused.append(f"{name} {value!r}")
             elif value:
                 options.append(f"{canonical}={value}")

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import re
-import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -14,6 +13,7 @@ from typing import Final
 
 from gpadvisor.cubin import CodeSection, Cubin, read_cubin
 from gpadvisor.errors import CubinError, SassError, ToolError, ToolFailedError, ToolTimeoutError
+from gpadvisor.files import scratch_folder
 from gpadvisor.model.ids import INSTRUCTION_BYTES
 from gpadvisor.model.problem import Problem, ProblemCode
 from gpadvisor.sass.listing import BLANK, Listing, SassLine, parse_cuobjdump, parse_hex_text, parse_json
@@ -79,8 +79,8 @@ def disassemble(
     image = read_cubin(cubin)
     wanted = _wanted(image, sections)
     tools = disassemblers(image.arch, image.abi, explicit=nvdisasm)
-    with tempfile.TemporaryDirectory(prefix="gpadvisor-") as folder:
-        path = Path(folder) / "image.cubin"
+    with scratch_folder() as folder:
+        path = folder / "image.cubin"
         path.write_bytes(cubin)
         request = _Request(path, image, wanted, time.monotonic() + timeout_seconds, cancelled)
         return _first_that_works(request, tools)

@@ -7,7 +7,9 @@ project, with the changed header among them, because an include looks beside the
 
 from __future__ import annotations
 
+import codecs
 import os
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -18,7 +20,10 @@ MAX_MIRRORED: Final = 50_000
 """Entries of a mirrored folder; larger ones hold more than one project."""
 MAX_BESIDE: Final = 2_000
 """Entries beside the mirrored folder that includes may go to by ``../``."""
-_PATH_OPTIONS: Final = ("--include-path", "--system-include", "--pre-include")
+_PLAIN: Final = re.compile(r"\w[\w.+-]*")
+_NOT_IN_PTX: Final = re.compile(r'["\\\x00-\x1f]')  # the assembler cannot read such a name back
+_SUFFIXES: Final = (".cu", ".cuh", ".cpp", ".cc", ".cxx", ".c", ".h", ".hpp")
+PATH_OPTIONS: Final = ("--include-path", "--system-include", "--pre-include")
 _SKIPPED: Final = frozenset({".git", ".hg", ".svn", "node_modules", "__pycache__", ".venv"})
 
 
@@ -46,19 +51,23 @@ class Overlay:
 
     def _option(self, option: str) -> str:
         name, equals, value = option.partition("=")
-        if not equals or name not in _PATH_OPTIONS or not Path(value).is_absolute():
+        if not equals or name not in PATH_OPTIONS or not Path(value).is_absolute():
             return option
         return f"{name}={self.seen(Path(os.path.normpath(value)))}"
 
 
-def write_stand_in(source: Path, text: str, folder: Path) -> Path:
-    """A copy of a source with another text, whose lines the compiler takes for the source's own."""
+def write_stand_in(source: Path, text: bytes, folder: Path) -> Path:
+    """A copy of a source with another text, whose lines the compiler takes for the source's own.
+
+    Its name is the source's where nothing could take that for anything but a name.
+    """
     place = folder / "text"
     place.mkdir()
-    copy = place / source.name
-    name = str(source).replace("\\", "\\\\").replace('"', '\\"')
-    body = text.removeprefix("\ufeff")  # a mark in the middle of a file is an error
-    copy.write_bytes(f'#line 1 "{name}"\n{body}'.encode("utf-8", "replace"))
+    suffix = source.suffix if source.suffix in _SUFFIXES else ".cu"
+    copy = place / (source.name if _PLAIN.fullmatch(source.name) else f"source{suffix}")
+    name = _NOT_IN_PTX.sub("_", str(source))
+    body = text.removeprefix(codecs.BOM_UTF8)  # a mark in the middle of a file is an error
+    copy.write_bytes(f'#line 1 "{name}"\n'.encode("utf-8", "surrogateescape") + body)
     return copy
 
 

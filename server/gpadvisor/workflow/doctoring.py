@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-import tempfile
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 from gpadvisor.cubin import read_cubin
 from gpadvisor.errors import CubinError, GpadvisorError, ToolError
+from gpadvisor.files import scratch_folder
 from gpadvisor.profiler.doctor import Diagnosis, Situation, diagnose, observe
 from gpadvisor.toolchain.discovery import find_tools
 from gpadvisor.toolchain.process import run_tool
@@ -56,16 +56,16 @@ def _cubins(application: Path) -> list[bool]:
     tools = find_tools("cuobjdump")
     if not tools:
         raise ToolError("cuobjdump was not found; install the package nvidia-cuda-cuobjdump")
-    with tempfile.TemporaryDirectory(prefix="gpadvisor-") as folder:
+    with scratch_folder() as folder:
         # It ends with an error where there is no device code: what was written says more.
         run_tool(
             [tools[0].path, "--extract-elf", "all", application.resolve()],
             timeout_seconds=_EXTRACT_SECONDS,
-            directory=Path(folder),
+            directory=folder,
             check=False,
         )
         found = []
-        for path in sorted(Path(folder).iterdir())[:_MAX_CUBINS]:
+        for path in sorted(folder.glob("*.cubin"))[:_MAX_CUBINS]:
             if path.is_symlink() or path.stat().st_size > _MAX_CUBIN_BYTES:
                 continue
             try:

@@ -7,7 +7,6 @@ Nothing here writes to a file of the user's, except ``fixing_flags.write_flag``.
 from __future__ import annotations
 
 import json
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from gpadvisor.errors import SettingsError, SourceError, ToolError
+from gpadvisor.files import scratch_folder
 from gpadvisor.ide.fixes import Fix, FixCheck, LaunchFacts, PatternState, apply_edits
 from gpadvisor.ide.fixes_disabled import DEFAULT_REASON, disable_fix
 from gpadvisor.ide.fixes_offered import FLAGS, fixes_for, flag_fix
@@ -162,8 +162,8 @@ class _Check:
 
     def build(self, unit: Path, text: str, lines: set[int], *, flag: str | None = None) -> Side:
         """Compile a unit with one text of the file."""
-        with tempfile.TemporaryDirectory(prefix="gpadvisor-") as folder:
-            overlay = None if unit == self.path else self._mirror(unit, text, Path(folder).resolve())
+        with scratch_folder() as folder:
+            overlay = None if unit == self.path else self._mirror(unit, text, folder.resolve())
             compiled = self._compile(unit, text, overlay, flag)
         built = read_build(compiled, self.fix.code, self.request, self.progress, self.cache, self.cancelled)
         is_file = same_file(self.path, overlay)

@@ -6,11 +6,11 @@ from __future__ import annotations
 import argparse
 import re
 import shlex
-import tempfile
 from pathlib import Path
 from typing import Final, Protocol
 
 from gpadvisor.errors import UsageError
+from gpadvisor.files import scratch_folder
 from gpadvisor.profiler.cupti import CollectOptions, ProcessSession, SamplingMode
 from gpadvisor.workflow.answer import AnswerOptions, answer
 from gpadvisor.workflow.request import Request
@@ -40,8 +40,8 @@ class ProfiledBlock(ProcessSession):
         settings = find_settings(Path.cwd()).settings
         request = Request(settings=settings, kernel=wanted, root=Path(settings.source_root))
         shown = AnswerOptions(format=format, width=width, color=False, use_cache=True)
-        with tempfile.TemporaryDirectory(prefix="gpadvisor-") as folder:
-            path = self.save(Path(folder) / "block.gpadvisor")
+        with scratch_folder() as folder:
+            path = self.save(folder / "block.gpadvisor")
             return answer(path, request, shown, lambda _: None).text
 
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 import os
 import sys
-import tempfile
 import threading
 from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Future
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 from gpadvisor.errors import ToolError, ToolTimeoutError
+from gpadvisor.files import scratch_folder
 from gpadvisor.model.problem import Problem, ProblemCode
 from gpadvisor.source.facts import SourceFacts
 from gpadvisor.toolchain.process import run_tool
@@ -87,8 +87,8 @@ def ask_parser(
     Raises:
         ToolError: it failed, took too long or was cancelled.
     """
-    with tempfile.TemporaryDirectory(prefix="gpadvisor-") as folder:
-        request = Path(folder) / "request.json"
+    with scratch_folder() as folder:
+        request = folder / "request.json"
         request.write_text(json.dumps(asked), encoding="ascii")
         output = run_tool(
             [sys.executable, "-P", "-s", "-m", f"gpadvisor.workflow.{module}", request],
@@ -96,7 +96,7 @@ def ask_parser(
             memory_bytes=memory_bytes,
             output_bytes=_OUTPUT_BYTES,
             cancelled=cancelled,
-            directory=Path(folder),
+            directory=folder,
             # The child must find this very package, wherever the caller found it.
             environment={
                 "PYTHONPATH": os.pathsep.join(str(Path(part).absolute()) for part in sys.path if part)

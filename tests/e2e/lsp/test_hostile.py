@@ -95,6 +95,41 @@ async def test_without_trust_nothing_is_compiled_or_read(tmp_path: Path) -> None
         assert not mark.exists()
 
 
+async def test_a_client_that_says_nothing_about_trust_is_not_trusted(tmp_path: Path) -> None:
+    project = make_project(tmp_path / "project", KERNEL)
+    async with editor(project, options={"trusted": None}) as one:
+        one.open(NAME)
+        await one.status("untrusted")
+        await one.until(lambda: any("trusted" in each.message for each in one.client.messages))
+        assert one.published == []
+
+
+async def test_a_profile_command_is_asked_about_before_it_runs_by_itself(tmp_path: Path) -> None:
+    """Trust in a folder is given before the settings that come with it are seen."""
+    project = make_project(tmp_path / "project", KERNEL)
+    mark = tmp_path / "ran"
+    given = {"profile.command": ["touch", str(mark)], "profile.onSave": True, "run": "manual"}
+    async with editor(project, settings=given) as one:
+        one.open(NAME)
+        one.answer = lambda _params: None
+        for _ in range(2):
+            one.save(NAME, write=False)
+            await one.until(lambda: one.asked)
+        await one.hover(NAME, 0)
+        assert [each.message for each in one.asked] == [
+            f"Run this command after each save in project? touch {mark}"
+        ]
+        assert not mark.exists()
+    async with editor(project, settings=given) as one:
+        one.open(NAME)
+        one.answer = lambda _params: "Run"
+        one.save(NAME, write=False)
+        await one.until(mark.exists)
+        one.save(NAME, write=False)
+        await one.hover(NAME, 0)
+        assert len(one.asked) == 1
+
+
 def _accessed(project: Path) -> dict[str, int]:
     """When each file was read last, where the file system keeps that."""
     return {path.name: path.stat().st_atime_ns for path in project.iterdir() if path.name != NAME}

@@ -69,6 +69,7 @@ def messages(stream: bytes) -> list[dict[str, object]]:
 
 IMPORT = "gpadvisor.server.importProfile"
 INITIALIZE = {"processId": None, "rootUri": None, "capabilities": {}}
+TRUSTING = {**INITIALIZE, "initializationOptions": {"trusted": True}}
 
 
 def test_nothing_that_is_printed_reaches_the_stream(tmp_path: Path) -> None:
@@ -128,6 +129,87 @@ def test_requests_that_are_none_are_answered(tmp_path: Path) -> None:
     assert done.returncode == 0
 
 
+@pytest.mark.parametrize(
+    "header",
+    [
+        b"Content-Length: abc\r\n\r\n",
+        b"Content-Length: -5\r\n\r\n",
+        b"Content-Length: 99999999999999999999\r\n\r\n",
+        b"Content-Type: text\r\n\r\n",
+        b'{"jsonrpc": "2.0", "method": "exit"}\n',
+        b"x" * 10_000,
+    ],
+)
+def test_a_message_whose_end_cannot_be_known_ends_the_server(tmp_path: Path, header: bytes) -> None:
+    """The client's pipe stays open, as it does while an editor waits for an answer."""
+    with subprocess.Popen(
+        SERVER, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=tmp_path
+    ) as server:
+        assert server.stdin is not None
+        assert server.stderr is not None
+        server.stdin.write(message("initialize", INITIALIZE, 1) + header)
+        server.stdin.flush()
+        try:
+            assert server.wait(PATIENCE_SECONDS) == 1
+        finally:
+            server.kill()
+        said = server.stderr.read().decode()
+    assert "the server ends" in said
+    assert "Traceback" not in said
+
+
+def test_headers_are_read_as_the_protocol_allows_them(tmp_path: Path) -> None:
+    body = message("initialize", INITIALIZE, 1).partition(b"\r\n\r\n")[2]
+    sent = b"content-type: x; charset=utf-8\r\ncontent-length:%d\r\n\r\n%s" % (len(body), body)
+    sent += message("shutdown", None, 2) + message("exit", None)
+    done = subprocess.run(SERVER, input=sent, capture_output=True, timeout=60, check=False, cwd=tmp_path)
+    assert [one["id"] for one in messages(done.stdout) if "id" in one] == [1, 2]
+    assert done.returncode == 0
+
+
+@pytest.mark.toolkit
+def test_killed_with_all_its_processes_the_next_server_cleans_up(tmp_path: Path) -> None:
+    """As the end of memory, or of a container, ends them: nothing of theirs runs any more."""
+    project = make_project(tmp_path / "project", KERNEL)
+    place = tmp_path / "temporary"
+    place.mkdir()
+    item = {"uri": (project / NAME).as_uri(), "languageId": "cuda-cpp", "version": 1}
+    item["text"] = (project / NAME).read_text(encoding="utf-8")
+    opened = (
+        message("initialize", {**TRUSTING, "rootUri": project.as_uri()}, 1)
+        + message("initialized", {})
+        + message("textDocument/didOpen", {"textDocument": item})
+    )
+    environment = {**os.environ, "TMPDIR": str(place), "GPADVISOR_CACHE": ""}
+    left: set[Path] = set()
+    for killed in (True, False):
+        with subprocess.Popen(
+            SERVER, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, cwd=tmp_path, env=environment
+        ) as server:
+            assert server.stdin is not None
+            server.stdin.write(opened)
+            server.stdin.flush()
+            end = time.monotonic() + PATIENCE_SECONDS
+            while not any(_name(pid) in COMPILERS for pid in descendants(server.pid)):
+                assert time.monotonic() < end, "no compiler was started"
+                time.sleep(0.01)
+            if killed:
+                everyone = [server.pid, *descendants(server.pid)]
+                for pid in everyone:
+                    os.kill(pid, signal.SIGSTOP)
+                for pid in everyone:
+                    os.kill(pid, signal.SIGKILL)
+                server.wait()
+                left = set(place.iterdir())
+                assert left, "the kill came too late to leave anything"
+            else:
+                assert not left & set(place.iterdir())
+                server.stdin.write(message("shutdown", None, 2) + message("exit", None))
+                server.stdin.flush()
+                server.wait(PATIENCE_SECONDS)
+    assert not list(place.iterdir())
+
+
 def test_the_server_ends_when_its_input_does(tmp_path: Path) -> None:
     sent = message("initialize", INITIALIZE, 1) + message("initialized", {})
     done = subprocess.run(SERVER, input=sent, capture_output=True, timeout=60, check=False, cwd=tmp_path)
@@ -150,7 +232,7 @@ def test_stopped_in_the_middle_of_an_analysis_it_ends_without_a_traceback(tmp_pa
         assert server.stdin is not None
         assert server.stdout is not None
         server.stdin.write(
-            message("initialize", {**INITIALIZE, "rootUri": project.as_uri()}, 1)
+            message("initialize", {**TRUSTING, "rootUri": project.as_uri()}, 1)
             + message("initialized", {})
             + message("textDocument/didOpen", {"textDocument": item})
         )

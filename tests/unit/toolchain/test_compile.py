@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import shutil
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -124,14 +124,57 @@ class TestNvcc:
             compile_source(source)
         assert "\n" not in str(caught.value)
 
-    def test_nothing_of_a_name_reaches_a_shell(self, source: Path, tmp_path: Path) -> None:
-        odd = source.with_name("k$(touch evil)`touch evil`.cu")
-        source.rename(odd)
-        settings = CompileSettings(flags=("-DX=$(touch evil)", "-DY=`touch evil`"))
-        with contextlib.suppress(ToolNotFoundError):  # where there is no NVRTC
-            assert compile_source(odd, arch="sm_80", settings=settings).compiler.startswith("NVRTC")
-        assert not list(tmp_path.rglob("evil"))
-        assert not Path("evil").exists()
+    @pytest.mark.parametrize(
+        "name", ["$({})`{}`", 'x";{};"', "x';{};'", "x;{};", "x\n{}\n", "a b&{}&(c)|{{d}}<e>*?#~!^\\"]
+    )
+    @pytest.mark.parametrize("trusted", [False, True])
+    def test_nothing_of_a_name_reaches_a_shell(
+        self, tmp_path: Path, name: str, *, trusted: bool, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Of the source, its folder, a folder of headers and a definition."""
+        here = tmp_path / "here"
+        here.mkdir()
+        monkeypatch.chdir(here)
+        odd = name.replace("{}", "touch evil")
+        folder = tmp_path / odd
+        folder.mkdir()
+        (folder / f"{odd}.cu").write_text(SOURCE.replace("2", "M"))
+        headers = folder / f"{odd}i"
+        headers.mkdir()
+        (headers / "part.cuh").write_text(PART)
+        settings = CompileSettings(
+            flags=(f"-DX={odd}", "-DM=3"), include_directories=(headers,), trusted=trusted
+        )
+        made = compile_source(folder / f"{odd}.cu", arch="sm_80", settings=settings)
+        assert made.compiler.startswith("nvcc")
+        assert "part.cuh" in lines_in(made.cubin)
+        assert not [*tmp_path.rglob("evil"), *Path(made.command[-1]).parent.parent.rglob("evil")]
+
+    def test_a_definition_keeps_its_quotes(self, tmp_path: Path) -> None:
+        path = tmp_path / "k.cu"
+        path.write_text('static_assert(sizeof(V) == 6 && F(3) == 4, ""); __global__ void k() {}')
+        settings = CompileSettings(flags=('-DV="1.0;a"', "-DF(x)=(x + 1)"), arch="sm_80")
+        made = compile_source(path, settings=settings)
+        assert made.compiler.startswith("nvcc")
+        assert "gpadvisor-" not in " ".join(lines_in(made.cubin))
+
+    def test_stopped_in_the_middle_it_leaves_nothing_behind(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        place = tmp_path / "temporary"
+        place.mkdir()
+        monkeypatch.setenv("TMPDIR", str(place))
+        monkeypatch.setattr(tempfile, "tempdir", None)
+        slow = (
+            "template <int N, int K> struct T\n"
+            "{ static const int v = T<N - 1, 2 * K>::v + T<N - 1, 2 * K + 1>::v; };\n"
+            "template <int K> struct T<0, K> { static const int v = 1; };\n"
+            "__global__ void k(int *p) { *p = T<20, 0>::v; }\n"
+        )
+        (tmp_path / "slow.cu").write_text(slow)
+        with pytest.raises(ToolTimeoutError):
+            compile_source(tmp_path / "slow.cu", settings=CompileSettings(arch="sm_80", timeout_seconds=4))
+        assert not list(place.iterdir())
 
 
 class TestNvrtc:

@@ -14,10 +14,12 @@ from gpadvisor.toolchain.stand_ins import Overlay, mirror, write_stand_in
 
 def test_a_copy_has_the_lines_and_the_name_of_the_original(tmp_path: Path) -> None:
     source = tmp_path / 'a "b".cu'
-    copy = write_stand_in(source, "\ufeffint a;\r\nint ü;\r\n", tmp_path)
-    assert copy.name == source.name
+    copy = write_stand_in(source, "\ufeffint a;\r\nint ü;\r\n".encode(), tmp_path)
+    assert copy.name == "source.cu", "nothing that a shell could take for anything but a name"
+    (tmp_path / "other").mkdir()
+    assert write_stand_in(tmp_path / "plain_1.cu", b"", tmp_path / "other").name == "plain_1.cu"
     assert not source.exists()
-    named = str(source).replace('"', '\\"')
+    named = str(source).replace('"', "_")
     assert copy.read_bytes() == f'#line 1 "{named}"\nint a;\r\nint ü;\r\n'.encode()
 
 

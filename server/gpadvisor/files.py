@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Files that others may have made, and folders of our own for what is needed meanwhile."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import stat
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO, Final
+
+_MARK: Final = ".gpadvisor-in-use"
+_PREFIX: Final = "gpadvisor-"
+_swept: set[str] = set()
+
+
+def open_file(path: Path | str) -> BinaryIO:
+    """A regular file to read from; links are followed.
+
+    Raises:
+        OSError: it is not there, may not be read, or is a folder, a device, a pipe or a socket (EINVAL):
+            such may never end, or do something when opened.
+    """
+    _require_regular(Path(path).stat(), path)
+    # Without waiting, should it have become a pipe since.
+    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    try:
+        _require_regular(os.fstat(handle), path)
+        return os.fdopen(handle, "rb")
+    except BaseException:
+        os.close(handle)
+        raise
+
+
+def read_file(path: Path | str, *, max_bytes: int) -> bytes:
+    """The bytes of a regular file.
+
+    Raises:
+        OSError: as of `open_file`; larger than ``max_bytes`` (EFBIG).
+    """
+    with open_file(path) as stream:
+        data = stream.read(max_bytes + 1)
+    if len(data) > max_bytes:
+        raise OSError(errno.EFBIG, f"is larger than the {max_bytes} bytes that are read", os.fspath(path))
+    return data
+
+
+def is_ours(path: Path | str) -> bool:
+    """Whether nobody but this user and root could have written a file or what is in a folder.
+
+    That of each folder above counts, too: who may rename it may put another one in its place, unless the
+    folder keeps each user's entries to that user (the sticky bit, as of ``/tmp``).
+    """
+    try:
+        place = Path(os.path.realpath(path))
+        return _is_private(place.stat()) and all(
+            _is_private(status) or status.st_mode & stat.S_ISVTX
+            for status in (above.stat() for above in place.parents)
+        )
+    except OSError:
+        return False
+
+
+@contextlib.contextmanager
+def scratch_folder() -> Iterator[Path]:
+    """A fresh folder that goes with the context; those of killed processes go when the next is made."""
+    _sweep()
+    with tempfile.TemporaryDirectory(prefix=_PREFIX, ignore_cleanup_errors=True) as name, in_use(name):
+        yield Path(name)
+
+
+@contextlib.contextmanager
+def in_use(folder: str) -> Iterator[None]:
+    """Mark a fresh folder as that of a living process for the time of the context."""
+    mark = Path(folder) / _MARK
+    handle = os.open(mark.with_suffix(".new"), os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        _lock(handle)
+        mark.with_suffix(".new").rename(mark)  # with its name it has its lock
+        yield
+    finally:
+        os.close(handle)
+
+
+def _sweep() -> None:
+    """Remove the marked folders of this user whose processes are gone; once for each process."""
+    place = tempfile.gettempdir()
+    if place in _swept or not hasattr(os, "geteuid"):
+        return
+    _swept.add(place)
+    with contextlib.suppress(OSError), os.scandir(place) as entries:
+        for entry in entries:
+            if entry.name.startswith(_PREFIX) and entry.is_dir(follow_symlinks=False):
+                _remove_abandoned(Path(entry.path))
+
+
+def _remove_abandoned(folder: Path) -> None:
+    with contextlib.suppress(OSError):
+        if folder.lstat().st_uid != os.geteuid():
+            return
+        handle = os.open(folder / _MARK, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0))
+        try:
+            _lock(handle)
+            import shutil  # noqa: PLC0415 there is seldom anything to remove
+
+            shutil.rmtree(folder, ignore_errors=True)
+        finally:
+            os.close(handle)
+
+
+def _lock(handle: int) -> None:
+    """Lock an open file for as long as this process lives; BlockingIOError where another has it."""
+    try:
+        import fcntl  # noqa: PLC0415 exists on POSIX systems only
+    except ImportError:
+        return
+    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def _is_private(status: os.stat_result) -> bool:
+    """Owned by this user or root, and written by nobody else."""
+    if not hasattr(os, "geteuid"):
+        return True
+    if status.st_uid not in {0, os.geteuid()} or status.st_mode & stat.S_IWOTH:
+        return False
+    return not status.st_mode & stat.S_IWGRP or _has_one_member(status.st_gid)
+
+
+def _has_one_member(group: int) -> bool:
+    """Whether a group is root's, or the one that many systems make for each user alone."""
+    import grp  # noqa: PLC0415 exists on POSIX systems only
+    import pwd  # noqa: PLC0415 exists on POSIX systems only
+
+    try:
+        user, entry = pwd.getpwuid(os.geteuid()), grp.getgrgid(group)
+    except KeyError:
+        return False
+    own = group == 0 or (entry.gr_name == user.pw_name and group == user.pw_gid)
+    return own and not set(entry.gr_mem) - {user.pw_name, "root"}
+
+
+def _require_regular(status: os.stat_result, path: Path | str) -> None:
+    if not stat.S_ISREG(status.st_mode):
+        raise OSError(errno.EINVAL, "is no regular file", os.fspath(path))

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Files that others may have made, and folders that go with their process."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from gpadvisor import files
+from gpadvisor.files import is_ours, open_file, read_file, scratch_folder
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="pipes, devices and owners are POSIX's")
+_HOLDER = """
+import sys, time
+from gpadvisor.files import scratch_folder
+with scratch_folder() as folder:
+    (folder / "part").write_bytes(b"x")
+    print(folder, flush=True)
+    time.sleep(1000)
+"""
+
+
+def test_only_regular_files_of_bounded_size_are_read(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"12345")
+    (tmp_path / "link").symlink_to(tmp_path / "file")
+    assert read_file(tmp_path / "link", max_bytes=5) == b"12345"
+    with pytest.raises(OSError, match="larger than the 4 bytes"):
+        read_file(tmp_path / "file", max_bytes=4)
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "zero").symlink_to("/dev/zero")
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(tmp_path / "socket"))
+        for name in ("pipe", "zero", "socket", "."):
+            with pytest.raises(OSError, match="no regular file"):
+                open_file(tmp_path / name)
+
+
+def test_what_others_may_write_is_not_ours(tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir(mode=0o755)
+    (folder / "file").write_bytes(b"")
+    assert is_ours(folder)
+    assert is_ours(folder / "file")
+    (folder / "file").chmod(0o666)
+    assert not is_ours(folder / "file")
+    (folder / "file").chmod(0o644)
+    folder.chmod(0o777)
+    assert not is_ours(folder / "file"), "another one may be put in its place"
+    folder.chmod(0o1777)
+    assert is_ours(folder / "file"), "as in /tmp"
+    assert not is_ours(folder / "none")
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="gives a file away, as root may")
+def test_what_another_user_owns_is_not_ours(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    os.chown(tmp_path / "file", 65534, 65534)
+    assert not is_ours(tmp_path / "file")
+
+
+def test_folders_of_killed_processes_go_and_those_of_living_ones_stay(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    monkeypatch.setattr(files, "_swept", set())
+    (tmp_path / "gpadvisor-of-the-user").mkdir()
+    holders = [
+        subprocess.Popen([sys.executable, "-c", _HOLDER], stdout=subprocess.PIPE, text=True) for _ in range(2)
+    ]
+    try:
+        killed, living = (Path(one.stdout.readline().strip()) for one in holders if one.stdout is not None)
+        holders[0].send_signal(signal.SIGKILL)
+        holders[0].wait()
+        assert (killed / "part").exists()
+        with scratch_folder() as own:
+            assert own.is_dir()
+            assert not killed.exists()
+            assert (living / "part").exists()
+        assert not own.exists()
+        assert {path.name for path in tmp_path.iterdir()} == {"gpadvisor-of-the-user", living.name}
+    finally:
+        for one in holders:
+            one.kill()
+            one.communicate()
