@@ -88,9 +88,13 @@ def test_what_may_run_foreign_code_is_refused_and_named(text: str) -> None:
     command = reduce_command(shlex.split(text), HERE)
     assert command.options == ()
     assert len(command.refused) == 1
-    trusted = reduce_command(shlex.split(text), HERE, trusted=True)
-    assert trusted.refused == ()
-    assert len(trusted.options) == 1
+
+
+def test_a_host_compiler_may_be_named_with_trust_and_what_a_shell_expands_never() -> None:
+    words = ["-ccbin", "/opt/g++", "-Xcompiler=-B/opt", "-DX=$(touch /tmp/evil)", "-DY=1\ntouch evil"]
+    command = reduce_command(words, HERE, trusted=True)
+    assert command.options == ("--compiler-bindir=/opt/g++", "--compiler-options=-B/opt")
+    assert len(command.refused) == 2
 
 
 @pytest.mark.parametrize(
