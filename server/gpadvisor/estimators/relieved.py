@@ -38,36 +38,28 @@ def _units(profile: KernelProfile) -> list[Utilisation]:
     return [entry for entry in found if entry.name != L1 or entry.percent > part + _SAME_PERCENT]
 
 
-def speedup_of(profile: KernelProfile, left: Left) -> float | None:
-    """What a cure gives if the busiest unit sets the pace; None where no unit was measured.
-
-    Time that the busiest unit does not fill (latency that nothing hides, the first and the last wave) stays.
-    """
-    now, after = busiest(profile), busiest(profile, left)
-    if now is None or after is None:
-        return None
-    return 1.0 / (after[0] + 1.0 - now[0])
-
-
 def relieved_bound(
     profile: KernelProfile, least: Left, expected: Left, most: Left, what: str
 ) -> MeasuredBound | None:
-    """The three ends of a range from three outcomes of a cure; None where no unit was measured."""
-    found = [speedup_of(profile, left) for left in (least, expected, most)]
-    now, then = busiest(profile), busiest(profile, expected)
-    if now is None or then is None or any(one is None for one in found):
+    """The ends of a range from three outcomes of a cure; None where no unit was measured.
+
+    The busiest unit sets the pace. Time that it does not fill (latency that nothing hides, the first and the
+    last wave) stays; at the high end it shrinks as the unit's load does.
+    """
+    now = busiest(profile)
+    outcomes = [busiest(profile, left) for left in (least, expected, most)]
+    then = outcomes[1]
+    if now is None or then is None or not now[0]:
         return None
-    low, middle, high = sorted(one for one in found if one is not None)
-    limit = (
-        f"it stays at {100 * then[0]:.0f} % of the present time"
-        if then[1] is now[1]
-        else f"then {then[1].name} limits, at {100 * then[0]:.0f} % of the present time ({then[1].metric})"
-    )
+    after = [outcome[0] for outcome in outcomes if outcome is not None]
+    unfilled = 1.0 - now[0]
+    limit = f"at {100 * then[0]:.0f} % of the present time ({then[1].metric})"
     return MeasuredBound(
-        low=low,
-        expected=middle,
-        high=high,
-        reason=f"{what}; {now[1].name} is at {now[1].percent:.0f} % of its peak ({now[1].metric}), {limit}",
+        low=1 / (after[0] + unfilled),
+        expected=1 / (after[1] + unfilled),
+        high=max(now[0] / after[2], 1 / (after[1] + unfilled)),
+        reason=f"{what}; {now[1].name} is at {now[1].percent:.0f} % of its peak ({now[1].metric}), then "
+        f"{'still it' if then[1].name == now[1].name else then[1].name} limits, {limit}",
     )
 
 
