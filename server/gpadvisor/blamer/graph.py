@@ -86,8 +86,17 @@ class FunctionGraph:
 
     @cached_property
     def waits(self) -> Waits:
-        """What the sampled instructions may be waiting for."""
-        return outstanding_at(self.function, self.waiting)
+        """What the sampled instructions may be waiting for, and a DEPBAR right before one of them."""
+        held = [one for index in self.waiting for one in self.waited_at(index)]
+        return outstanding_at(self.function, {*self.waiting, *held})
+
+    def waited_at(self, index: int) -> tuple[int, ...]:
+        """Where a warp waits that is sampled at an instruction: there, and at a DEPBAR right before it.
+
+        A warp held by DEPBAR is sampled one instruction behind it.
+        """
+        before = (one for one in self.before(index) if self.instructions[one].opcode == "DEPBAR")
+        return (index, *before)
 
     @property
     def complete(self) -> bool:
@@ -179,8 +188,9 @@ class Candidates:
         self._graph, self._use = graph, use
         self._links = register_links(graph, use)
         self._waited: dict[int, list[Outstanding]] = {}
-        for operation in graph.waits.outstanding.get(use, ()):
-            self._waited.setdefault(operation.producer, []).append(operation)
+        for place in graph.waited_at(use):
+            for operation in graph.waits.outstanding.get(place, ()):
+                self._waited.setdefault(operation.producer, []).append(operation)
         self.read: Final = frozenset[int]().union(*[definitions for _, definitions in self._links])
         self._edges: dict[int, Edge] = {}
         self._added: list[Edge] = []

@@ -7,35 +7,41 @@ before by address.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Final
 
 from gpadvisor.blamer.graph import Edge, FunctionGraph, backwards
 from gpadvisor.blamer.sources import UNATTRIBUTED, Found, Source, UseResult
-from gpadvisor.model.blame import DependencyClass, DependencyKind, PruneRule
-from gpadvisor.model.instruction import MemorySpace, OpcodeClass
+from gpadvisor.model.blame import DependencyClass, DependencyKind, PruneRule, Role
+from gpadvisor.model.instruction import Instruction, MemorySpace, OpcodeClass
 
 _WRITES: Final = frozenset(
     {OpcodeClass.STORE, OpcodeClass.REDUCTION, OpcodeClass.ATOMIC, OpcodeClass.ASYNC_COPY}
 )
 _ON_CHIP: Final = frozenset({MemorySpace.SHARED, MemorySpace.TENSOR})
-_FENCES: Final = frozenset({OpcodeClass.MEMORY_BARRIER})
 _MAX_SOURCES: Final = 64
-_NEAR: Final = 2
-"""A stall is charged to a fence, or to an instruction this close behind it."""
+_MAX_BEHIND: Final = 256
+"""How many instructions are looked at for the one that a stall was sampled behind."""
 
 
 def fence_stall(graph: FunctionGraph, use: int, reason: int) -> UseResult:
     """Sources of a membar stall: the accesses before the fence, else the fence."""
-    fence = nearest(graph, use, _FENCES)
+    fence = nearest(graph, use, is_fence)
     if fence is None:
         return UseResult((), {reason: UNATTRIBUTED})
     sources = [*_accesses(graph, fence, _WRITES)] or [*_accesses(graph, fence, {OpcodeClass.LOAD})]
     edges, left = _outstanding(graph, use, fence, sources)
-    if not left and fence != use:
+    if not left and fence == use:
+        return UseResult((), {reason: Found((), Role.SELF, DependencyClass.MEMORY_BARRIER)})
+    if not left:
         left = [Edge(fence, use, DependencyKind.IN_FLIGHT, ())]
         edges = [*edges, *left]
     return UseResult(tuple(edges), {reason: _found(graph, left, DependencyClass.MEMORY_BARRIER)})
+
+
+def is_fence(instruction: Instruction) -> bool:
+    """Whether an instruction is a fence; ERRBAR only stands behind one, and is where its wait is sampled."""
+    return instruction.info.opclass is OpcodeClass.MEMORY_BARRIER and instruction.opcode != "ERRBAR"
 
 
 def drain_stall(graph: FunctionGraph, use: int, reason: int) -> UseResult:
@@ -63,14 +69,20 @@ def exit_before(graph: FunctionGraph, use: int) -> int | None:
     return None
 
 
-def nearest(graph: FunctionGraph, use: int, classes: Collection[OpcodeClass]) -> int | None:
-    """An instruction of these classes: the use itself, or the nearest one just before it."""
+def nearest(graph: FunctionGraph, use: int, wanted: Callable[[Instruction], bool]) -> int | None:
+    """A wanted instruction: the use itself, or the nearest one on the ways to it.
+
+    A warp is not held at a barrier or a fence but where it next accesses memory or branches, which may be
+    many instructions later.
+    """
+    seen = {use}
     at = [use]
-    for _ in range(_NEAR + 1):
+    while at and len(seen) < _MAX_BEHIND:
         for index in at:
-            if graph.instructions[index].info.opclass in classes:
+            if wanted(graph.instructions[index]):
                 return index
-        at = [one for index in at for one in graph.before(index)][:8]
+        at = [one for index in at for one in graph.before(index) if one not in seen]
+        seen.update(at)
     return None
 
 
@@ -80,7 +92,7 @@ def _accesses(graph: FunctionGraph, end: int, classes: Collection[OpcodeClass]) 
         graph,
         end,
         take=lambda index: graph.instructions[index].info.opclass in classes,
-        stop=lambda index: graph.instructions[index].info.opclass in _FENCES,
+        stop=lambda index: is_fence(graph.instructions[index]),
         limit=_MAX_SOURCES,
     )
     return taken

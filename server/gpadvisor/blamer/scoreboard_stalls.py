@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 
 from gpadvisor.analyzer.scoreboards import Link, waits_for
+from gpadvisor.blamer.bulk_copies import arriving_copies
 from gpadvisor.blamer.classify import Scoreboard, dependency_class, scoreboard_of, stalls_as
 from gpadvisor.blamer.completion import waiting_weights
 from gpadvisor.blamer.fixed_latency import MAX_STALL_CYCLES, fixed_latency_stall
@@ -49,8 +50,9 @@ def _scoreboard(
     graph: FunctionGraph, use: int, edges: Candidates, reason: StallReason, unsampled_issues: int
 ) -> Found:
     wanted = scoreboard_of(reason)
-    if waits_for(graph.instructions[use]):
-        left = _still_running(graph, _copies(graph, _fitting(graph, edges.linked, wanted)))
+    if any(waits_for(graph.instructions[place]) for place in graph.waited_at(use)):
+        waited = _copies(graph, _fitting(graph, edges.linked, wanted))
+        left = arriving_copies(graph, _still_running(graph, waited), edges)
     else:
         left = _without_wait(graph, edges, wanted)
     if not left:

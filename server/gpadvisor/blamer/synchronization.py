@@ -22,6 +22,7 @@ from gpadvisor.model.instruction import OpcodeClass
 from gpadvisor.model.program import Function
 
 BARRIERS: Final = frozenset({OpcodeClass.BARRIER, OpcodeClass.CLUSTER_BARRIER})
+_SYNCHRONIZING: Final = BARRIERS | {OpcodeClass.MEMORY_BARRIER, OpcodeClass.WARP_SYNC}
 _GROUP_OPCODES: Final = frozenset({"WARPGROUP", "WARPGROUPSET"})
 _BARRIER_CYCLES: Final = 20
 """Cycles that a barrier takes when all warps come at once: an assumption."""
@@ -34,9 +35,9 @@ Spent = Mapping[int, Sequence[tuple[int, int]]]
 
 
 def barrier_of(graph: FunctionGraph, use: int, *, warpgroup: bool) -> int | None:
-    """The barrier that a stalled instruction waits at: itself, or just before it."""
+    """The barrier that a stalled instruction waits at: itself, or the one it came by last."""
     if not warpgroup:
-        return nearest(graph, use, BARRIERS)
+        return nearest(graph, use, lambda one: one.info.opclass in BARRIERS)
     at: list[int] = [use, *graph.before(use)]
     return next((index for index in at if graph.instructions[index].opcode in _GROUP_OPCODES), None)
 
@@ -156,7 +157,7 @@ def by_address(
 
 def by_barrier(graph: FunctionGraph, use: int, reason: int, dependency: DependencyClass) -> UseResult:
     """The paper's way: synchronization stalls are attributed to synchronization instructions."""
-    found = nearest(graph, use, {*BARRIERS, OpcodeClass.MEMORY_BARRIER, OpcodeClass.WARP_SYNC})
+    found = nearest(graph, use, lambda one: one.info.opclass in _SYNCHRONIZING)
     if found is None:
         return UseResult((), {reason: UNATTRIBUTED})
     if found == use:

@@ -90,6 +90,43 @@ def test_asynchronous_copies() -> None:
     }
 
 
+def test_a_warp_held_by_depbar_is_sampled_behind_it() -> None:
+    text = """
+        LDGSTS.E [R8], [R2.64] | R1
+        LDGDEPBAR | W0
+        LDS R4, [R5] | W1
+        DEPBAR.LE SB0, 0x0
+        FADD R6, R4, R7 | ?1
+        """
+    result = blame_text(text, {(4, "long_scoreboard"): 30, (4, "short_scoreboard"): 5})
+    assert blamed(result, "long_scoreboard") == {0: ("async_copy", 30)}
+    assert blamed(result, "short_scoreboard") == {2: ("shared_memory", 5)}
+
+
+MBARRIER = """
+    @P1 BRA consumer
+    producer: SYNCS.PHASECHK.TRANS64.TRYWAIT P0, [R12+URZ], R7 | W1
+    @!P0 BRA producer | ?1
+    UTMALDG.2D [UR8], [UR4] | R0
+    BRA producer
+    consumer: SYNCS.PHASECHK.TRANS64.TRYWAIT P0, [R12+URZ], R7 | W1
+    @!P0 BRA consumer | ?1
+    LDS R0, [R1] | W0
+    BRA consumer | ?0
+    """
+
+
+def test_who_waits_at_an_mbarrier_for_data_waits_for_the_copies_that_arrive_there() -> None:
+    result = blame_text(MBARRIER, {(6, "long_scoreboard"): 30}, arch="sm_90")
+    assert blamed(result, "long_scoreboard") == {3: ("async_copy", 30)}
+    assert edge_of(result, 5, 6).pruned_by is PruneRule.BARRIER
+
+
+def test_who_waits_at_an_mbarrier_for_room_does_not_wait_for_copies() -> None:
+    result = blame_text(MBARRIER, {(2, "long_scoreboard"): 30}, arch="sm_90")
+    assert blamed(result, "long_scoreboard") == {1: ("synchronization", 30)}
+
+
 def test_executed_counts_weigh_more_than_samples() -> None:
     text = "LDG.E R0, [R2.64] | W0\nLDG.E R1, [R4.64] | W0\nFADD R6, R0, R1 | ?0"
     samples = {(2, "long_scoreboard"): 90, (0, "selected"): 1, (1, "selected"): 1000}
@@ -288,6 +325,15 @@ def test_a_barrier_takes_its_time_when_nobody_is_late(waiting: int, own: int) ->
     assert sum(count for _, count in found.values()) == waiting
 
 
+def test_a_deferred_barrier_holds_a_warp_many_instructions_later() -> None:
+    arithmetic = "\n".join(f"FADD R{at}, R60, R61" for at in range(13))
+    text = (
+        f"LDG.E R0, [R2.64] | W0\nSTS [R4], R0 | ?0\nBAR.SYNC.DEFER_BLOCKING 0x0\n{arithmetic}\nLDS R1, [R5]"
+    )
+    result = blame_text(text, {(1, "long_scoreboard"): 90, (16, "barrier"): 50})
+    assert blamed(result, "barrier") == {0: ("synchronization", 50)}
+
+
 def test_thinly_spread_time_stands_under_the_barrier() -> None:
     lines = [f"FADD R{at}, R60, R61" for at in range(40)]
     text = "\n".join([*lines, "BAR.SYNC.DEFER_BLOCKING 0x0", "EXIT"])
@@ -309,6 +355,15 @@ def test_a_fence_waits_for_stores_since_the_fence_before() -> None:
         (2, 4, "memory_barrier"),
     }
     assert edge_of(result, 2, 3).kind is DependencyKind.IN_FLIGHT
+
+
+def test_the_wait_for_a_fence_is_sampled_at_the_errbar_behind_it() -> None:
+    text = "STG.E [R2.64], R0 | R0\nMEMBAR.SC.GPU\nERRBAR\nEXIT"
+    assert blamed(blame_text(text, {(2, "membar"): 10}), "membar") == {0: ("memory_barrier", 10)}
+    alone = "MOV R0, R1\nMEMBAR.SC.GPU\nERRBAR\nEXIT"
+    assert blamed(blame_text(alone, {(2, "membar"): 10}), "membar") == {1: ("memory_barrier", 10)}
+    (row,) = rows(blame_text(alone, {(1, "membar"): 10}))
+    assert (row.role, row.dependency) == ("self", "memory_barrier")
 
 
 DRAIN = "STG.E [R2.64], R0\n@P0 EXIT\nSTG.E [R4.64], R0\nEXIT\nself: BRA self\nNOP"

@@ -16,13 +16,18 @@ from gpadvisor.analyzer.scoreboards import waits_for
 from gpadvisor.blamer import DEFAULT_RULES, GPA2021, PAPER, blame
 from gpadvisor.cubin import read_cubin
 from gpadvisor.errors import UnknownArchitectureError
-from gpadvisor.model.blame import NO_INDEX, Blame, Role
+from gpadvisor.model.blame import NO_INDEX, Role
 from gpadvisor.model.profile import KernelProfile
-from gpadvisor.model.program import Program
+from gpadvisor.model.program import Function, Program
 from gpadvisor.store import load_profile
 from gpadvisor.toolchain import disassemble
 
 FOLDER = os.environ.get("GPADVISOR_REPORTS")
+_STRAY = 3
+"""Samples that a sampler may put on an instruction nearby."""
+_FEW = 100
+"""Samples of a launch below which a single one is more than a percent."""
+
 REPORTS = sorted(Path(FOLDER).glob("*.ncu-rep*")) if FOLDER else []
 
 pytestmark = [
@@ -54,16 +59,6 @@ def table(program: Program) -> machine.MachineModel:
         pytest.skip(str(error))
 
 
-def share(result: Blame, reason: str, role: Role) -> float | None:
-    """Share of a reason's samples, inside functions, that have a role."""
-    names = [one.name for one in result.reasons]
-    if reason not in names:
-        return None
-    mine = (result.rows.reason == names.index(reason)) & (result.rows.use_index != NO_INDEX)
-    total = int(result.rows.samples[mine].sum())
-    return int(result.rows.samples[mine & (result.rows.role == role.value)].sum()) / total if total else None
-
-
 def test_nothing_is_lost(report: Path) -> None:
     for kernel, program in kernels(report):
         for rules in (DEFAULT_RULES, PAPER, GPA2021):
@@ -83,21 +78,33 @@ def test_a_scoreboard_stall_sits_on_an_instruction_that_waits(report: Path) -> N
             waiting = sum(
                 int(result.rows.samples[row])
                 for row in mine.tolist()
-                if waits_for(
-                    program.functions[int(result.rows.function[row])].instructions[
-                        int(result.rows.use_index[row])
-                    ]
-                )
+                if _waits(program.functions[int(result.rows.function[row])], int(result.rows.use_index[row]))
             )
-            assert waiting == int(result.rows.samples[mine].sum()), name
+            assert waiting >= int(result.rows.samples[mine].sum()) - _STRAY, name
+
+
+def _waits(function: Function, index: int) -> bool:
+    """Whether an instruction waits for a scoreboard, or stands behind a DEPBAR that does."""
+    before = function.instructions[max(index - 1, 0)]
+    return waits_for(function.instructions[index]) or (before.opcode == "DEPBAR" and waits_for(before))
+
+
+def test_little_stays_unattributed(report: Path) -> None:
+    for kernel, program in kernels(report):
+        table_ = blame(program, kernel, table(program)).rows
+        lost = int(table_.samples[table_.role == Role.UNATTRIBUTED.value].sum())
+        assert lost <= 0.01 * kernel.total_samples or kernel.total_samples < _FEW, kernel.launch.demangled
 
 
 def test_scoreboard_stalls_find_their_sources(report: Path) -> None:
     for kernel, program in kernels(report):
         result = blame(program, kernel, table(program))
         for reason in ("long_scoreboard", "short_scoreboard"):
-            attributed = share(result, reason, Role.BLAMED)
-            assert attributed is None or attributed > 0.99
+            names = [one.name for one in result.reasons]
+            mine = (result.rows.reason == names.index(reason)) if reason in names else False
+            lost = mine & (result.rows.use_index != NO_INDEX) & (result.rows.role != Role.BLAMED.value)
+            most = max(_STRAY, 0.01 * int((result.rows.samples * mine).sum()))
+            assert int((result.rows.samples * lost).sum()) <= most, reason
 
 
 def test_pruning_raises_the_single_dependency_coverage(report: Path) -> None:
