@@ -21,8 +21,10 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; 
 VENV ?= .venv
 BIN := $(VENV)/bin
 JOBS ?= 2
-# For sm_70, and for drivers before CUDA 13.
+# For compiling to sm_70, and for drivers before CUDA 13.
 CUDA_12 := nvidia-cuda-nvrtc-cu12==12.9.86 nvidia-cuda-cupti-cu12==12.9.79 nvidia-cuda-runtime-cu12==12.9.79
+# Its wheel holds nvdisasm 12.8, which knows sm_70.
+NVDISASM_12 := triton==3.3.1
 KERNEL ?= thermal_stencil
 
 # A stamp is named after the content it was made from, so that an unchanged checkout needs no network.
@@ -84,9 +86,11 @@ validate: $(TEST)
 	$(BIN)/python -m tests.validation.estimates
 	$(BIN)/python -m tests.validation.blame
 	$(BIN)/python -m tests.validation.real_pair
-	$(BIN)/python -m tests.validation.architectures
-	GPADVISOR_VALIDATE=1 $(BIN)/python -m pytest -n $(JOBS) -q -m validate $(ARGS)
 	$(PIP) install --no-deps --upgrade --target build/cuda-12 $(CUDA_12)
+	-$(PIP) install --no-deps --upgrade --target build/nvdisasm-12 $(NVDISASM_12)
+	PYTHONPATH=build/cuda-12:build/nvdisasm-12 $(BIN)/python -m tests.validation.volta
+	PYTHONPATH=build/cuda-12 $(BIN)/python -m tests.validation.architectures
+	GPADVISOR_VALIDATE=1 $(BIN)/python -m pytest -n $(JOBS) -q -m validate $(ARGS)
 	PYTHONPATH=build/cuda-12 $(BIN)/python -m pytest -n $(JOBS) -q tests/unit/toolchain/test_volta.py \
 		tests/unit/profiler/test_cupti_build.py
 

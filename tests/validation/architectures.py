@@ -17,10 +17,10 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any, Final
 
-from tests.kernels import COMPILED_AS, KERNELS, ROOT, Kernel, Which, compile_kernel, wheel_file
+from tests.kernels import KERNELS, Kernel, Which, compile_kernel
 from tests.simulations import fixture_config
 from tests.validation.finished import finished
-from tests.validation.volta import MISSING, compile_for_volta, library_path
+from tests.validation.volta import MISSING, compile_kernel_for_volta, library_path
 
 from gpadvisor import machine
 from gpadvisor.analyzer import build_program
@@ -86,15 +86,9 @@ def outcome(name: str, arch: str) -> Outcome:
 
 
 def _compile(kernel: Kernel, which: Which, arch: str) -> bytes:
-    if arch != "sm_70":
-        return compile_kernel(kernel.name, which, arch)
-    path = kernel.source(which)
-    return compile_for_volta(
-        path.read_text(encoding="utf-8"),
-        f"{COMPILED_AS}/{path.relative_to(ROOT).as_posix()}",
-        kernel.own_headers(),
-        wheel_file("include") if kernel.needs_headers else None,
-    )
+    if arch == "sm_70":
+        return compile_kernel_for_volta(kernel, which)
+    return compile_kernel(kernel.name, which, arch)
 
 
 def _missing(kernel: Kernel, before: Program, after: Program) -> str:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from gpadvisor.cubin.image import CodeSection, CodeSymbol, Cubin, LineTable
 from gpadvisor.cubin.lines import line_table_damage, section_lines
 from gpadvisor.cubin.names import demangle, unescaped_path
-from gpadvisor.cubin.read import read_cubin
+from gpadvisor.cubin.read import read_cubin, stamped
 
 __all__ = [
     "CodeSection",
@@ -17,5 +17,6 @@ __all__ = [
     "line_table_damage",
     "read_cubin",
     "section_lines",
+    "stamped",
     "unescaped_path",
 ]

@@ -28,6 +28,7 @@ _TEXT: Final = ".text."
 _INFO: Final = ".nv.info."
 _OTHER_ENTRY: Final = 0x10  # STO_CUDA_ENTRY
 _ABI_CUDA_12: Final = 7
+_FLAGS_AT: Final = 48  # in a 64-bit ELF header
 _ABI_CUDA_13: Final = 8
 _FLAG_ACCELERATED: Final = 0x800  # ABI 7 only: architecture-specific code such as sm_90a
 _COMPAT_ACCELERATED: Final = b"\x02\x09\x01\x00"  # .nv.compat record 9 with value 1
@@ -104,6 +105,14 @@ def _sm_number(header: ElfHeader) -> int:
         f"cubin has ELF ABI version {header.abi_version}, and 7 (CUDA 9 to 12) and 8 (CUDA 12.8 and newer) "
         "are known; build it with one of these toolkits"
     )
+
+
+def stamped(data: bytes, number: int) -> bytes:
+    """A cubin with another SM version in its ELF flags; its code stays as it is."""
+    old, at = _sm_number(ElfImage(data).header), slice(_FLAGS_AT, _FLAGS_AT + 4)
+    # The older dialect states the version of the machine code and that of the virtual code it comes from.
+    flags = bytes(number if byte == old else byte for byte in data[at])
+    return data[: at.start] + flags + data[at.stop :]
 
 
 def _suffix(elf: ElfImage, number: int) -> str:

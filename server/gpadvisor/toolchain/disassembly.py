@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from gpadvisor.cubin import CodeSection, Cubin, read_cubin
+from gpadvisor.cubin import CodeSection, Cubin, read_cubin, stamped
 from gpadvisor.errors import CubinError, SassError, ToolError, ToolFailedError, ToolTimeoutError
 from gpadvisor.files import scratch_folder
 from gpadvisor.model.ids import INSTRUCTION_BYTES
 from gpadvisor.model.problem import Problem, ProblemCode
 from gpadvisor.sass.listing import BLANK, Listing, SassLine, parse_cuobjdump, parse_hex_text, parse_json
-from gpadvisor.toolchain.discovery import Tool, disassemblers, find_tools
+from gpadvisor.toolchain.discovery import READ_AS, Tool, disassemblers, find_tools
 from gpadvisor.toolchain.process import run_tool
 
 # Start-up of nvdisasm costs as much as about 15,000 instructions, so asking for a part pays above that only.
@@ -29,6 +29,9 @@ _RAW_BASE: Final = 0x5A_0000_0000
 _RAW_BASE_DIGITS: Final = "0x5"
 _RAW_OFFSET: Final = re.compile(r"^\s*/\*(5[0-9a-fA-F]{9})\*/")
 _RAW_ADDRESS: Final = re.compile(r"\b0x5[0-9a-f]{9}\b")
+# What came after Volta: a datapath for values that all threads share, and moves of whole matrices.
+_UNIFORM: Final = re.compile(r"\bU[RP](?:\d+|[TZ])\b")
+_NOT_IN_VOLTA: Final = ("U", "R2U", "S2U", "VOTEU", "LDSM", "MOVM", "BMMA")
 # nvdisasm 12 leaves out the comma before a bracket in its structured form: "R0[R2.64]".
 _KEEPS_COMMAS: Final = (13, 0, 0)
 _LOST_COMMA: Final = re.compile(r"\b(U?R(?:\d+|Z)|U?P(?:\d|T))\[")
@@ -49,10 +52,17 @@ class _Request:
     """What all attempts have in common."""
 
     path: Path  # the cubin as a file
+    stand_in: Path | None  # the same, stamped as another architecture, where one may stand in for its own
     cubin: Cubin
     wanted: tuple[CodeSection, ...]
     deadline: float
     cancelled: Callable[[], bool] | None
+
+    def readable_by(self, tool: Tool) -> tuple[Path, str]:
+        """The file to give to a tool, and the architecture that it takes it for."""
+        if self.stand_in is None or tool.knows(self.cubin.arch):
+            return self.path, self.cubin.arch
+        return self.stand_in, READ_AS[self.cubin.arch]
 
     @property
     def output_bytes(self) -> int:
@@ -82,7 +92,11 @@ def disassemble(
     with scratch_folder() as folder:
         path = folder / "image.cubin"
         path.write_bytes(cubin)
-        request = _Request(path, image, wanted, time.monotonic() + timeout_seconds, cancelled)
+        stand_in = None
+        if image.arch in READ_AS:
+            stand_in = path.with_stem("stand-in")
+            stand_in.write_bytes(stamped(cubin, int(READ_AS[image.arch].removeprefix("sm_"))))
+        request = _Request(path, stand_in, image, wanted, time.monotonic() + timeout_seconds, cancelled)
         return _first_that_works(request, tools)
 
 
@@ -133,9 +147,32 @@ def _first_that_works(request: _Request, tools: Sequence[Tool]) -> Disassembly:
             Problem(ProblemCode.TOOL_FALLBACK, f"{failure}; used {tool} in its {form} form instead")
             for failure in failures
         )
+        _, taken_for = request.readable_by(tool)
+        problems += _read_as(listing, request.cubin.arch, taken_for)
         return Disassembly(listing=listing, tool=str(tool), form=form, problems=problems)
     kind = ToolTimeoutError if isinstance(last, ToolTimeoutError) or last is None else ToolFailedError
     raise kind("no disassembler could read this cubin: " + "; ".join(failures)) from last
+
+
+def _read_as(listing: Listing, arch: str, taken_for: str) -> tuple[Problem, ...]:
+    """A problem where the text has what only the other architecture has, so that it may be read wrongly."""
+    if arch == taken_for:
+        return ()
+    doubtful = sorted(
+        {
+            line.opcode
+            for lines in listing.values()
+            for line in lines
+            if line.opcode.startswith(_NOT_IN_VOLTA) or _UNIFORM.search(line.operands)
+        }
+    )
+    if not doubtful:
+        return ()
+    message = (
+        f"the disassembler took this code of {arch} for {taken_for} and printed what {arch} does not have"
+        f" ({', '.join(doubtful[:3])}): install a CUDA toolkit up to 12.9, whose nvdisasm knows {arch}"
+    )
+    return (Problem(ProblemCode.TOOL_FALLBACK, message),)
 
 
 def _complete(listing: Listing, wanted: Sequence[CodeSection]) -> dict[str, tuple[SassLine, ...]]:
@@ -192,7 +229,8 @@ def _selection(request: _Request) -> list[str | Path]:
 
 def _json(request: _Request, tool: Tool, seconds: float) -> Listing:
     """One structured call for the whole cubin or the wanted part."""
-    listing = parse_json(_run(request, [tool.path, "-json", *_selection(request), request.path], seconds))
+    path, _ = request.readable_by(tool)
+    listing = parse_json(_run(request, [tool.path, "-json", *_selection(request), path], seconds))
     names = Counter(s.name for section in request.cubin.sections for s in section.symbols)
     if tool.version < _KEEPS_COMMAS:
         listing = _with_commas(listing)
@@ -210,7 +248,8 @@ def _with_commas(listing: Listing) -> Listing:
 
 def _text(request: _Request, tool: Tool, seconds: float) -> Listing:
     """The text form without data flow analysis, which is where the structured form was seen to crash."""
-    command: list[str | Path] = [tool.path, "-c", "-ndf", *_selection(request), request.path]
+    path, _ = request.readable_by(tool)
+    command: list[str | Path] = [tool.path, "-c", "-ndf", *_selection(request), path]
     return parse_hex_text(_run(request, command, seconds))
 
 
@@ -218,7 +257,7 @@ def _raw(request: _Request, tool: Tool, seconds: float) -> Listing:
     """Code bytes without ELF around them: all wanted sections one behind the other in one call."""
     raw = request.path.with_suffix(".bin")
     raw.write_bytes(b"".join(section.code for section in request.wanted))
-    number = request.cubin.arch.removeprefix("sm_")
+    number = request.readable_by(tool)[1].removeprefix("sm_")
     if tool.architectures and number not in tool.architectures:
         number = number.rstrip("af")
     command: list[str | Path] = [tool.path, "-b", f"SM{number}", "-base", f"{_RAW_BASE:#x}", raw]
@@ -258,4 +297,5 @@ def _relative(operands: str, base: int) -> str:
 
 def _cuobjdump(request: _Request, tool: Tool, seconds: float) -> Listing:
     """The form that also reads images as a driver has loaded them."""
-    return parse_cuobjdump(_run(request, [tool.path, "-sass", request.path], seconds))
+    path, _ = request.readable_by(tool)
+    return parse_cuobjdump(_run(request, [tool.path, "-sass", path], seconds))

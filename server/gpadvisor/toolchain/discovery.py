@@ -26,9 +26,8 @@ _SM: Final = re.compile(r"'(?:SM|sm_)(\d+[af]?)'")
 _ABI_CUDA_13: Final = 8
 # The first nvdisasm that reads the newer ELF layout.
 _ABI_CUDA_13_SINCE: Final = (12, 8, 0)
-_VOLTA_HINT: Final = (
-    "install a CUDA toolkit from 11.8 to 12.9, or the package triton==3.3.1, which carries one"
-)
+READ_AS: Final = {"sm_70": "sm_75", "sm_72": "sm_75"}
+"""Architectures that nvdisasm 13 has dropped, and the one whose instructions include theirs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,11 +80,16 @@ def find_tools(name: str, *, explicit: Path | None = None) -> tuple[Tool, ...]:
 def disassemblers(arch: str, abi: int | None, *, explicit: Path | None = None) -> tuple[Tool, ...]:
     """The copies of nvdisasm that know an architecture and an ELF layout, best first.
 
+    Where it is one of ``READ_AS``, copies that know the other one come behind.
+
     Raises:
         ToolNotFoundError: there is none; the message names what to install.
     """
     every = find_tools("nvdisasm", explicit=explicit)
     fitting = [tool for tool in every if tool.knows(arch, abi)]
+    if arch in READ_AS:
+        fitting += [tool for tool in every if tool not in fitting and tool.knows(READ_AS[arch], abi)]
+        fitting.sort(key=lambda tool: tool.origin != "setting")
     if not fitting:
         raise ToolNotFoundError(_missing("nvdisasm", arch, every))
     if abi is not None and abi >= _ABI_CUDA_13:
@@ -98,11 +102,8 @@ def _missing(name: str, arch: str, every: Sequence[Tool]) -> str:
     """Why no copy fits, and what to install."""
     have = ", ".join(f"{tool} ({tool.origin})" for tool in every)
     seen = f"{have} cannot read this architecture or ELF layout" if have else f"no copy of {name} is here"
-    digits = re.match(r"\d+", _number(arch))
-    old = digits is not None and int(digits.group()) < 75
     verb = "update" if any(tool.origin == "wheel" for tool in every) else "install"
-    hint = _VOLTA_HINT if old else f"{verb} the package nvidia-cuda-nvdisasm"
-    return f"{name} for {arch} was not found: {seen}; {hint}"
+    return f"{name} for {arch} was not found: {seen}; {verb} the package nvidia-cuda-nvdisasm"
 
 
 def _number(arch: str) -> str:

@@ -7,6 +7,7 @@ import json
 import os
 import re
 import struct
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from tests.cubin_parts import Part, Sym, code, elf
 from tests.kernels import compile_text, nvdisasm_path
 from tests.tools import tool
 
-from gpadvisor.cubin import read_cubin
+from gpadvisor.cubin import read_cubin, stamped
 from gpadvisor.errors import CancelledError, CubinError, ToolFailedError, ToolNotFoundError, ToolTimeoutError
 from gpadvisor.model.problem import ProblemCode
 from gpadvisor.sass.listing import Listing
@@ -269,3 +270,46 @@ def test_cubins_inside_real_reports() -> None:
             }
             seen += 1
     assert seen
+
+
+@pytest.mark.toolkit
+@pytest.mark.nvdisasm
+class TestVolta:
+    """Code for sm_70 and a disassembler that has dropped it: real code of sm_75, stamped anew."""
+
+    PLAIN = """
+extern "C" __global__ void plain(float *a) { a[threadIdx.x] = a[threadIdx.x] * 2.0f + 1.0f; }
+"""
+    MATRIX = """
+extern "C" __global__ void matrix(unsigned *a) {
+    unsigned x;
+    asm("ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%0}, [%1];" : "=r"(x) : "r"(a[0]));
+    a[threadIdx.x] = x;
+}
+"""
+
+    @pytest.fixture(autouse=True)
+    def only_the_wheel(self, only: Callable[..., None]) -> None:
+        path = nvdisasm_path()
+        assert path is not None
+        only(path.parent)
+        if discovery.find_tools("nvdisasm")[0].knows("sm_70"):
+            pytest.skip("nvdisasm: this one knows sm_70 itself")
+
+    @pytest.mark.parametrize("load", [False, True])
+    def test_it_is_read_as_sm_75(self, load: bool) -> None:
+        turing = compile_text(self.PLAIN, "/src/plain.cu", "sm_75")
+        turing = loaded(turing) if load else turing
+        volta = stamped(turing, 70)
+        assert read_cubin(volta).arch == "sm_70"
+        found = disassemble(volta)
+        assert (found.listing, found.form, found.problems) == (
+            disassemble(turing).listing,
+            "raw" if load else "json",
+            (),
+        )
+
+    def test_what_sm_70_does_not_have_is_told(self) -> None:
+        (problem,) = disassemble(stamped(compile_text(self.MATRIX, "/src/m.cu", "sm_75"), 70)).problems
+        assert problem.code is ProblemCode.TOOL_FALLBACK
+        assert re.search(r"code of sm_70 for sm_75 .* does not have \(.*LDSM", problem.message)

@@ -81,7 +81,7 @@ def test_the_copy_that_knows_architecture_and_layout(tmp_path: Path, places: Pla
     def chosen(arch: str, abi: int) -> list[str]:
         return [t.path.parent.name for t in disassemblers(arch, abi)]
 
-    assert chosen("sm_70", 7) == ["old", "mid"]
+    assert chosen("sm_70", 7) == ["old", "mid", "new"]  # the last one takes it for sm_75
     assert chosen("sm_80", 7) == ["old", "mid", "new"]
     assert chosen("sm_80", 8) == ["new", "mid"]
     assert chosen("sm_90a", 7) == ["old", "mid", "new"]
@@ -91,11 +91,17 @@ def test_the_copy_that_knows_architecture_and_layout(tmp_path: Path, places: Pla
         disassemblers("sm_130", 8)
 
 
-def test_what_to_install_for_volta(tmp_path: Path, places: Places) -> None:
-    tool(tmp_path / "new" / "nvdisasm")
-    places((), ((tmp_path / "new", "wheel"),))
-    with pytest.raises(ToolNotFoundError, match=r"sm_70 .*triton==3\.3\.1"):
-        disassemblers("sm_70", 7)
+def test_volta_is_read_as_turing_where_no_copy_knows_it(
+    tmp_path: Path, places: Places, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tool(tmp_path / "old" / "nvdisasm", version="12.8.55", known="'SM70','SM75'")
+    tool(tmp_path / "new" / "nvdisasm", version="13.5.37", known="'SM75','SM80'")
+    places((tmp_path / "new",))
+    assert [t.path.parent.name for t in disassemblers("sm_70", 7)] == ["new"]
+    places((tmp_path / "old", tmp_path / "new"))
+    assert [t.path.parent.name for t in disassemblers("sm_70", 7)] == ["old", "new"]
+    monkeypatch.setenv("GPADVISOR_NVDISASM", str(tmp_path / "new" / "nvdisasm"))
+    assert [t.path.parent.name for t in disassemblers("sm_70", 7)] == ["new", "old"]
 
 
 def test_what_to_install_where_there_is_nothing(places: Places) -> None:
