@@ -86,6 +86,7 @@ validate: $(TEST)
 	$(BIN)/python -m tests.validation.estimates
 	$(BIN)/python -m tests.validation.blame
 	$(BIN)/python -m tests.validation.real_pair
+	$(BIN)/python -m tests.validation.table3
 	$(PIP) install --no-deps --upgrade --target build/cuda-12 $(CUDA_12)
 	-$(PIP) install --no-deps --upgrade --target build/nvdisasm-12 $(NVDISASM_12)
 	PYTHONPATH=build/cuda-12:build/nvdisasm-12 $(BIN)/python -m tests.validation.volta

@@ -24,6 +24,7 @@ _WORK: Final = frozenset(
 """What a copy of a loop's body repeats; integer code for addresses is shared among copies."""
 _ADDITIONS: Final = frozenset({"IADD3", "IADD", "UIADD3", "UIADD", "VIADD"})
 PREDICATES: Final = frozenset({RegisterFile.PREDICATE, RegisterFile.UNIFORM_PREDICATE})
+_INNER: Final = "loop"
 _HOPS: Final = 16
 """Blocks between a branch and the loop that it guards."""
 _MOST: Final = 2 / 3
@@ -268,8 +269,14 @@ def _copies(function: Function, loops: list[Loop]) -> dict[LoopId, int]:
 
 
 def _work(function: Function, loop: Loop) -> Counter[Place]:
-    """Instructions of a loop by line and opcode, those of loops inside it left out."""
-    return _work_of(function, [block for block in loop.blocks if function.loop_of[block] == loop.id])
+    """Instructions of a loop by line and opcode; a loop inside it is one piece of work."""
+    found = _work_of(function, [block for block in loop.blocks if function.loop_of[block] == loop.id])
+    inner = (
+        function.lines[_latch(function, one)]
+        for one in function.loops
+        if one.parent == loop.id and _ends(function, one)
+    )
+    return found + Counter((_place(entry), _INNER) for entry in inner if entry is not None)
 
 
 def _work_of(function: Function, blocks: Sequence[BlockId]) -> Counter[Place]:
@@ -291,7 +298,7 @@ def _place(entry: LineEntry) -> object:
 
 def _repeats(function: Function, loop: Loop, work: Counter[Place]) -> int:
     """Copies in the only loop: its counter's step if most of the work fits it, else a divisor of all."""
-    if len(work) < 2 or any(other.parent == loop.id for other in function.loops):
+    if len(work) < 2 and not any(opcode == _INNER for _, opcode in work):
         return 1
     step = abs(_step(function, loop) or 0)
     if step > 1 and sum(count % step == 0 for count in work.values()) >= _MOST * len(work):

@@ -95,3 +95,21 @@ def test_a_body_with_like_statements_is_not_taken_for_an_unrolled_one() -> None:
 def test_a_choice_between_two_loops_is_left_to_chance() -> None:
     said = " ".join(run_text(_CHOICE).assumptions)
     assert "50% take the branches" in said
+
+
+_NESTED = """
+extern "C" __global__ void k(const float* x, float* y, int n, int m) {
+    float sum = 0.0f;
+#pragma unroll FACTOR
+    for (int i = 0; i < n; ++i)
+#pragma unroll 1
+        for (int j = 0; j < m; ++j) sum += x[i * m + j];
+    y[threadIdx.x] = sum;
+}
+"""
+
+
+@pytest.mark.parametrize("factor", [1, 4])
+def test_a_loop_around_others_is_counted_by_them(factor: int) -> None:
+    text = _NESTED.replace("FACTOR", str(factor))
+    assert _loads(run_text(text, loop_trips={5: 8, 7: 3}), text) == 8 * 3
