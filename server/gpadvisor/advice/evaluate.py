@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from gpadvisor.analyzer.places import is_library
 from gpadvisor.estimators.context import KernelContext, Optimizer
 from gpadvisor.estimators.matched import matched_latency, matched_samples
-from gpadvisor.model.advice import Category, Estimate, Match, Rejection
+from gpadvisor.model.advice import Category, Estimate, Match, Rejection, StaticSite
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -44,12 +45,25 @@ def evaluate(context: KernelContext, optimizers: Sequence[Optimizer]) -> Evaluat
         if isinstance(answer, Rejection):
             rejections.append(answer)
             continue
+        if (
+            context.blame is None
+            and answer.static_sites
+            and all(_is_in_library(context, site) for site in answer.static_sites)
+        ):
+            reason = "the code that shows it is a library's, from the kernel down"
+            rejections.append(Rejection(code=optimizer.code, reason=reason))
+            continue
         finding = _finding(context, optimizer, answer)
         if finding is None:
             rejections.append(Rejection(code=optimizer.code, reason="it matches no sample of this kernel"))
         else:
             findings.append(finding)
     return tuple(findings), tuple(rejections)
+
+
+def _is_in_library(context: KernelContext, site: StaticSite) -> bool:
+    entry = context.program.functions[site.function].lines[site.index]
+    return entry is not None and is_library(entry.location.file)
 
 
 def _code(optimizer: Optimizer) -> str:

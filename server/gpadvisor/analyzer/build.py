@@ -12,7 +12,7 @@ from gpadvisor.analyzer.dominators import DominatorTree, immediate_dominators, r
 from gpadvisor.analyzer.flow import Flow, Graph, JumpTables, build_graph, control_transfers
 from gpadvisor.analyzer.loops import LoopNest, find_loops
 from gpadvisor.analyzer.partition import Part, split_section
-from gpadvisor.analyzer.places import loop_location
+from gpadvisor.analyzer.places import loop_location, user_lines
 from gpadvisor.cubin import CodeSection, Cubin, demangle, section_lines
 from gpadvisor.model.ids import INSTRUCTION_BYTES, BlockId, FunctionId, LoopId, Pc
 from gpadvisor.model.instruction import Instruction
@@ -59,7 +59,7 @@ class _ProgramBuilder:
         self._problems.extend(problem for problem in problems if problem not in self._problems)
         lines: Sequence[LineEntry | None] = [None] * len(instructions)
         if self._cubin.has_line_info:
-            lines = section_lines(self._cubin, section)
+            lines = user_lines(section_lines(self._cubin, section))
         flows = control_transfers(instructions)
         for part in split_section(section, instructions, flows):
             own = {

@@ -1,13 +1,52 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The source line of a loop, inlined or not (GPA section III, program structure)."""
+"""The source line of an instruction and of a loop, inlined or not (GPA section III, program structure)."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import Final
 
 from gpadvisor.model.ids import SourceLocation
 from gpadvisor.model.program import LineEntry
+
+_PACKAGES: Final = re.compile(r"(?:^|/)(?:site-packages|dist-packages|\.julia/packages)/")
+"""Folders that a package manager fills, inside a project or elsewhere."""
+_LIBRARY: Final = re.compile(
+    r"^/usr/(?:local/)?(?:include|lib|lib64)/|^/(?:usr|usr/local|usr/lib|opt)/cuda/(?:.*/)?include/"
+    r"|/cuda[-/]v?\d[^/]*/(?:.*/)?include/|/targets/[\w-]+/include/|/(?:libcudacxx|crt|cooperative_groups)/"
+    r"|/(?:sm_\d\d_\w+|device_\w+functions|cuda_(?:fp|bf)\d+)\.h(?:pp)?$|^\./[\w/]+\.jl$",
+    re.IGNORECASE,
+)
+"""Files of a toolkit or of a language, by where they are installed or what they are called."""
+
+
+def is_package(path: str) -> bool:
+    """Whether a package manager put a file where it is."""
+    return _PACKAGES.search(path.replace("\\", "/")) is not None
+
+
+def is_library(path: str) -> bool:
+    """Whether a file is a toolkit's, a language's or a package's: nobody edits it to make a kernel faster."""
+    return is_package(path) or _LIBRARY.search(path.replace("\\", "/")) is not None
+
+
+def user_lines(lines: Sequence[LineEntry | None]) -> tuple[LineEntry | None, ...]:
+    """Each instruction on its innermost line that is not of a library; where all are, on its own."""
+    known: dict[int, LineEntry | None] = {}  # by id(): a line table has one entry for many instructions
+    for entry in lines:
+        if entry is not None and id(entry) not in known:
+            known[id(entry)] = _user_line(entry)
+    return tuple(None if entry is None else known[id(entry)] for entry in lines)
+
+
+def _user_line(entry: LineEntry) -> LineEntry:
+    chain = (entry.location, *(frame.call_site for frame in entry.inline))
+    level = next((level for level, place in enumerate(chain) if not is_library(place.file)), 0)
+    if level == 0:
+        return entry
+    return LineEntry(chain[level], entry.inline[level:], (*entry.library, *chain[:level]))
+
 
 _MOVED_IN: Final = 0.25
 """At most this share of a loop's head has lines of code before the loop."""

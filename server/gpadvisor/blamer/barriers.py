@@ -3,32 +3,34 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping, Sequence
+from enum import Enum
 from functools import lru_cache
 from typing import Final
 
+from gpadvisor.blamer.alignment import Alignment
+from gpadvisor.blamer.patterns import is_ordered
 from gpadvisor.blamer.queries import loop_indices
-from gpadvisor.model.ids import LoopId
-from gpadvisor.model.instruction import Instruction, MemorySpace, OpcodeClass
-from gpadvisor.model.program import Block, Function
+from gpadvisor.model.ids import FunctionId, LoopId
+from gpadvisor.model.instruction import (
+    Instruction,
+    MemorySpace,
+    OpcodeClass,
+    Register,
+    RegisterFile,
+    register,
+)
+from gpadvisor.model.program import Function, FunctionKind, Program
 
 BARRIERS: Final = frozenset({OpcodeClass.BARRIER, OpcodeClass.CLUSTER_BARRIER})
-_ORDERED: Final = frozenset(
-    {
-        OpcodeClass.MEMORY_BARRIER,
-        OpcodeClass.MBARRIER,
-        OpcodeClass.DEPENDENCY_BARRIER,
-        OpcodeClass.CALL,
-        OpcodeClass.INDIRECT_BRANCH,
-        OpcodeClass.RETURN,
-        OpcodeClass.UNKNOWN,
-    }
-)
-"""Beside memory accesses, what a barrier may be there for."""
 _SHIFTS: Final = frozenset({"SHF", "USHF"})
 _WARP: Final = 32
 _LEVELS: Final = 3
 """Barriers in a row behind halved bounds from which on they are a tree and no chance."""
 
+_VALUE: Final = re.compile(r"\], R(\d+)")
+"""What a store writes, behind its address."""
 _BELOW: Final = {"GE": 0, "LT": 0, "GT": 1, "LE": 1}
 """What is added to the number of a comparison for the bound that values stay below."""
 
@@ -47,54 +49,186 @@ def _is_whole_block(instruction: Instruction) -> bool:
     )
 
 
-@lru_cache(maxsize=64)
-def redundant_barriers(function: Function) -> tuple[int, ...]:
-    """Barriers that on every path follow another one with no memory access, fence or call in between."""
-    if not any(_is_whole_block(one) for one in function.instructions):
-        return ()
-    clean_at_end = _clean_at_end(function)
-    found = []
-    for block in function.blocks:
-        clean = _clean_at_start(block, clean_at_end)
-        for index in range(block.start, block.end):
-            instruction = function.instructions[index]
-            if clean and _is_whole_block(instruction):
-                found.append(index)
-            clean = _after(instruction, clean=clean)
-    return tuple(found)
+class Needless(Enum):
+    """Why a barrier may be one too many."""
+
+    NOTHING_SHARED = "nothing"  # no access on one side meets one on the other
+    ONLY_STORES = "stores"  # shared memory is written on both sides and read on neither
 
 
-def _after(instruction: Instruction, *, clean: bool) -> bool:
-    """Whether nothing but a barrier has happened, behind an instruction."""
-    if _is_whole_block(instruction):
-        return clean or instruction.guard is None  # under a predicate it may be no barrier at all
-    info = instruction.info
-    touches = info.space is not None and info.space is not MemorySpace.CONSTANT
-    if touches or info.opclass in _ORDERED or info.opclass in BARRIERS or not info.known:
+@lru_cache(maxsize=4)
+def needless_barriers(program: Program) -> Mapping[tuple[FunctionId, int], Needless]:
+    """Those of all kernels whose line has no other barrier in the program that is needed.
+
+    One line of a template or of an inlined function is a barrier of several kernels: it cannot go from one.
+    """
+    found = {function.id: needless_in(function) for function in program.functions}
+    needed = {
+        entry.location
+        for function in program.functions
+        for index, entry in enumerate(function.lines)
+        if entry is not None and index not in found[function.id] and is_barrier(function, index)
+    }
+    calling = {function.id for function in program.functions if _calls_device_code(program, function)}
+    return {
+        (function.id, index): kind
+        for function in program.functions
+        if function.id not in calling
+        for index, kind in found[function.id].items()
+        if (entry := function.lines[index]) is None or entry.location not in needed
+    }
+
+
+def _calls_device_code(program: Program, function: Function) -> bool:
+    """Whether a function calls what may have barriers of its own."""
+    return any(
+        call.callee is None or program.functions[call.callee].kind is FunctionKind.DEVICE
+        for call in function.calls
+    )
+
+
+def needless_in(function: Function) -> Mapping[int, Needless]:
+    """Barriers of a kernel that order no access of one thread before one of another, by index.
+
+    All of them can go at once. Nothing is said where threads may come to the barriers on different ways:
+    there one barrier can be the counterpart of another, and without one of them warps fall out of step.
+    """
+    barriers = [index for index in range(len(function.instructions)) if is_barrier(function, index)]
+    code = [function.instructions[index] for index in barriers]
+    if function.kind is not FunctionKind.KERNEL or not barriers:
+        return {}
+    if any(not _is_whole_block(one) or one.guard is not None for one in code) or _reads_clock(function):
+        return {}
+    left = set(barriers)
+    found: dict[int, Needless] = {}
+    for index in reversed(barriers):
+        kind = _needless(function, index, left)
+        if kind is not None:
+            found[index] = kind
+            left.remove(index)
+    blocks = {int(function.block_of[index]) for index in barriers}
+    if found:
+        alignment = Alignment(function)
+        if not all(alignment.is_aligned(index, blocks) for index in barriers):
+            return {}
+    return found
+
+
+def _reads_clock(function: Function) -> bool:
+    """Whether time is measured, so that barriers may be there to begin and end together."""
+    return any(
+        one.info.opclass is OpcodeClass.SPECIAL_REGISTER and "CLOCK" in one.operands
+        for one in function.instructions
+    )
+
+
+def _needless(function: Function, index: int, barriers: set[int]) -> Needless | None:
+    before = _accesses(function, index, barriers, backwards=True)
+    after = _accesses(function, index, barriers, backwards=False)
+    if before is None or after is None:
+        return None
+    meeting = [
+        (one, other)
+        for one in {_kind(function.instructions[at]) for at in before}
+        for other in {_kind(function.instructions[at]) for at in after}
+        if _meet(one, other)
+    ]
+    if not meeting:
+        return Needless.NOTHING_SHARED
+    stores = (MemorySpace.SHARED, False)
+    only_stores = all(pair == (stores, stores) for pair in meeting)
+    # Elements are given a first value by other threads than those that then write them.
+    first_values = any(_stores_constant(function, at) for at in (*before, *after))
+    return Needless.ONLY_STORES if only_stores and not first_values else None
+
+
+def _stores_constant(function: Function, index: int) -> bool:
+    """Whether a store to shared memory writes what is no thread's own: a number or a parameter."""
+    store = function.instructions[index]
+    if store.info.opclass is not OpcodeClass.STORE or store.info.space is not MemorySpace.SHARED:
         return False
-    return clean
+    value = _value(store)
+    for earlier in reversed(function.instructions[:index]):
+        if value in earlier.defs:
+            computed = earlier.info.opclass in _NO_ACCESS - {OpcodeClass.SPECIAL_REGISTER}
+            return computed and not earlier.uses
+    return True
 
 
-def _clean_at_start(block: Block, clean_at_end: list[bool]) -> bool:
-    """The caller comes in at the first block, whatever else jumps there."""
-    before = block.predecessors
-    return block.start > 0 and bool(before) and all(clean_at_end[one] for one in before)
+def _value(store: Instruction) -> Register | None:
+    """The register that a store writes to memory; None where that is zero."""
+    found = _VALUE.search(store.operands)
+    return None if found is None else register(RegisterFile.GPR, int(found[1]))
 
 
-def _clean_at_end(function: Function) -> list[bool]:
-    """By block, the greatest fixed point: every block is clean until a path shows otherwise."""
-    clean = [True] * len(function.blocks)
-    changed = True
-    while changed:
-        changed = False
-        for block in function.blocks:
-            now = _clean_at_start(block, clean)
-            for index in range(block.start, block.end):
-                now = _after(function.instructions[index], clean=now)
-            if clean[block.id] and not now:
-                clean[block.id] = False
-                changed = True
-    return clean
+_Kind = tuple[MemorySpace, bool]
+"""The space of an access, and whether it only reads."""
+
+
+def _kind(instruction: Instruction) -> _Kind:
+    space = instruction.info.space or MemorySpace.GENERIC
+    return space, instruction.info.opclass is OpcodeClass.LOAD
+
+
+def _meet(one: _Kind, other: _Kind) -> bool:
+    """Whether two accesses of different threads may go to one place, and one of them writes."""
+    either = {one[0], other[0]}
+    return not (one[1] and other[1]) and (len(either) == 1 or MemorySpace.GENERIC in either)
+
+
+def _accesses(function: Function, start: int, barriers: set[int], *, backwards: bool) -> list[int] | None:
+    """Memory accesses between a barrier and the next ones; None where there is more to order than those."""
+    found: list[int] = []
+    seen: set[int] = set()
+    block = function.blocks[int(function.block_of[start])]
+    pending = [(block, range(start - 1, block.start - 1, -1) if backwards else range(start + 1, block.end))]
+    while pending:
+        owner, indices = pending.pop()
+        for index in indices:
+            if index in barriers:
+                break
+            if is_barrier(function, index):  # one that goes
+                continue
+            instruction = function.instructions[index]
+            info = instruction.info
+            if info.space in _PRIVATE or info.opclass in _NO_ACCESS or "CONSTANT" in instruction.modifiers:
+                continue
+            if info.opclass not in _PLAIN or info.space not in _SPACES or is_ordered(instruction):
+                return None
+            found.append(index)
+        else:
+            ways = owner.predecessors if backwards else tuple(way for way, _ in owner.successors)
+            for other in (function.blocks[way] for way in ways if way not in seen):
+                seen.add(other.id)
+                whole = range(other.start, other.end)
+                pending.append((other, whole[::-1] if backwards else whole))
+    return found
+
+
+_PRIVATE: Final = frozenset({MemorySpace.LOCAL, MemorySpace.CONSTANT})
+_SPACES: Final = frozenset({MemorySpace.SHARED, MemorySpace.GLOBAL, MemorySpace.GENERIC})
+_PLAIN: Final = frozenset({OpcodeClass.LOAD, OpcodeClass.STORE})
+_NO_ACCESS: Final = frozenset(
+    {
+        OpcodeClass.INTEGER,
+        OpcodeClass.INTEGER_MULTIPLY,
+        OpcodeClass.FLOAT16,
+        OpcodeClass.FLOAT32,
+        OpcodeClass.FLOAT64,
+        OpcodeClass.TRANSCENDENTAL,
+        OpcodeClass.CONVERSION,
+        OpcodeClass.PREDICATE,
+        OpcodeClass.MOVE,
+        OpcodeClass.SHUFFLE,
+        OpcodeClass.VOTE,
+        OpcodeClass.SPECIAL_REGISTER,
+        OpcodeClass.WARP_SYNC,
+        OpcodeClass.BRANCH,
+        OpcodeClass.EXIT,
+        OpcodeClass.NOP,
+    }
+)
+"""What a barrier orders nothing of; whatever is neither here nor a plain access may need it."""
 
 
 @lru_cache(maxsize=64)
@@ -111,19 +245,67 @@ def tree_barriers(function: Function) -> tuple[int, ...]:
 
 
 def _has_shared_tree(function: Function, loop: LoopId) -> bool:
-    """A loop with a barrier, a bound that shifts by one bit per pass, and shared memory read and written."""
+    """A loop with a barrier, a bound that shifts by one bit per pass, and values of threads added up."""
     indices = loop_indices(function, loop)
     code = [function.instructions[index] for index in indices]
     if any(other.parent == loop for other in function.loops):
         return False
     if sum(one.info.opclass is OpcodeClass.BARRIER for one in code) not in {1, 2}:
         return False
-    shared = {one.info.opclass for one in code if one.info.space is MemorySpace.SHARED}
-    if not {OpcodeClass.LOAD, OpcodeClass.STORE} <= shared:
+    bounds = {written for one in code if _shifts_itself(one) for written in one.defs}
+    compared = [one for one in code if one.opcode in _COMPARES and bounds.intersection(one.uses)]
+    if not compared:
         return False
-    bounds = {register for one in code if _shifts_itself(one) for register in one.defs}
-    compared = [one for one in code if one.opcode in {"ISETP", "UISETP"}]
-    return any(bounds.intersection(one.uses) for one in compared)
+    with_thread = [one for one in compared if any(used not in bounds for used in one.uses)]
+    return _adds_up(code, with_thread)
+
+
+_COMPARES: Final = frozenset({"ISETP", "UISETP"})
+_SELECTS: Final = frozenset({"FMNMX", "IMNMX", "VIMNMX", "UIMNMX", "HMNMX2", "FMNMX3", "VIMNMX3"})
+_ADDS: Final = frozenset(
+    {
+        "FADD",
+        "DADD",
+        "HADD2",
+        "IADD3",
+        "IADD",
+        "VIADD",
+        "FFMA",
+        "DFMA",
+        "HFMA2",
+        "IMAD",
+        "FMUL",
+        "DMUL",
+        "LOP3",
+    }
+)
+
+
+def _adds_up(code: Sequence[Instruction], bounding: Sequence[Instruction]) -> bool:
+    """Whether shared values become fewer, as in a reduction or a scan; in sorts and butterflies all remain.
+
+    Args:
+        code: of one level.
+        bounding: comparisons of a thread's number with the level's bound.
+    """
+    shared = [one for one in code if one.info.space is MemorySpace.SHARED]
+    loads = [one for one in shared if one.info.opclass is OpcodeClass.LOAD]
+    stores = [one for one in shared if one.info.opclass is OpcodeClass.STORE]
+    made_by: dict[Register, Instruction] = {}
+    makers = []
+    for one in (*code, *code):  # a value may be made in the pass before
+        if one in stores:
+            value = _value(one)
+            makers += [made_by[value]] if value in made_by else []
+        if "MOV" not in one.modifiers:
+            made_by.update(dict.fromkeys(one.defs, one))
+    if not loads or not any(maker.opcode in _ADDS | _SELECTS for maker in makers):
+        return False
+    if len(loads) >= 2 * len(stores):
+        return True
+    predicates = {written for one in bounding for written in one.defs}
+    by_bound = any(one.guard is not None and one.guard.register in predicates for one in code)
+    return by_bound and any(maker.opcode in _ADDS for maker in makers)
 
 
 def _shifts_itself(instruction: Instruction) -> bool:
@@ -143,16 +325,23 @@ def _unrolled_tree(function: Function) -> list[int]:
     run: list[tuple[int, int]] = []
     found: list[int] = []
     bound: int | None = None
+    compared: list[Instruction] = []
+    level = 0
     for index, instruction in enumerate(function.instructions):
-        if instruction.opcode in {"ISETP", "UISETP"}:
-            bound = _power_bound(instruction) or bound
+        if instruction.opcode in _COMPARES:
+            this = _power_bound(instruction)
+            if this is not None:
+                bound = this
+                compared.append(instruction)
         elif _is_whole_block(instruction):
+            if bound is not None and not _adds_up(function.instructions[level:index], compared):
+                bound = None
             if bound is None or (run and 2 * bound != run[-1][1]):
                 found += _levels(run)
                 run = []
             if bound is not None:
                 run.append((index, bound))
-            bound = None
+            bound, compared, level = None, [], index + 1
     return found + _levels(run)
 
 

@@ -44,8 +44,9 @@ class InlineFrame:
 class LineEntry:
     """The source of one instruction: innermost location, then the inline chain outwards."""
 
-    location: SourceLocation
+    location: SourceLocation  # of a Program: the innermost one outside of libraries, where there is one
     inline: tuple[InlineFrame, ...] = ()
+    library: tuple[SourceLocation, ...] = ()  # library code inlined at the location, innermost first
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,10 @@
 Synchronization stalls: samples of warps that wait at `__syncthreads()` (`BAR`), or for the other warps of
 a warpgroup or cluster. It says which instructions the slow side spends its time on before the barrier,
 whether the work there is divided unevenly (by executed counts), and what the barrier is there for.
-Without samples it names barriers that need not be: those that follow another one on every path with no
-memory access between them, those of a block that is one warp by its launch bounds, and those that hold
-the whole block at every level of a tree.
+Without samples it names barriers that need not be: those that order no access of one thread before one of
+another, those of a block that is one warp by its launch bounds, and those that hold the whole block at
+every level of a tree. Where threads may come to barriers on different ways, or another instantiation of
+the same line needs the barrier, it names none: there a barrier can be the counterpart of another.
 
 ## Why warps stall
 
@@ -53,7 +54,7 @@ from typing import Final
 
 import numpy as np
 
-from gpadvisor.blamer.barriers import is_barrier, redundant_barriers, tree_barriers
+from gpadvisor.blamer.barriers import Needless, is_barrier, needless_barriers, tree_barriers
 from gpadvisor.blamer.measured import executed_warps
 from gpadvisor.blamer.patterns import is_memory
 from gpadvisor.blamer.queries import (
@@ -62,6 +63,7 @@ from gpadvisor.blamer.queries import (
     by_stall,
     causes,
     heaviest,
+    kernel_function,
     kernel_functions,
     line_text,
     percent,
@@ -81,14 +83,17 @@ _UNEVEN: Final = 0.8
 """Code before a barrier is uneven work if fewer than this share of the warps at the barrier ran it."""
 
 
-_REDUNDANT: Final = "barrier behind another one on every path, with no memory access between them"
+_NEEDLESS: Final = {
+    Needless.NOTHING_SHARED: "barrier that orders no access of one thread before one of another",
+    Needless.ONLY_STORES: "barrier between stores to shared memory, which nobody reads in between",
+}
 _TREE: Final = "a barrier of the whole block at a level of a tree"
 _SINGLE: Final = "barrier of a block that is a single warp by its launch bounds"
 
 
 def _match(context: KernelContext) -> Match | Rejection:
     functions = kernel_functions(context.program, context.kernel)
-    redundant = _sites(functions, redundant_barriers, _REDUNDANT)
+    redundant = _needless(context, functions)
     trees = _sites(functions, tree_barriers, _TREE)
     if context.blame is None:
         single = _single_warp(context, functions)
@@ -132,6 +137,22 @@ def _sites(
     )
 
 
+def _needless(context: KernelContext, functions: tuple[Function, ...]) -> tuple[StaticSite, ...]:
+    """Barriers that can go, those without a condition first."""
+    ids = {function.id for function in functions}
+    found = sorted(
+        (
+            (kind is Needless.ONLY_STORES, place, kind)
+            for place, kind in needless_barriers(context.program).items()
+        ),
+    )
+    return tuple(
+        StaticSite(function=function, index=index, detail=_NEEDLESS[kind])
+        for _, (function, index), kind in found
+        if function in ids
+    )
+
+
 def _single_warp(context: KernelContext, functions: tuple[Function, ...]) -> tuple[StaticSite, ...]:
     """Every barrier, where no block has more than one warp."""
     facts = context.program.facts.get(context.kernel)
@@ -163,7 +184,9 @@ def _static_advice(
         parts.append(_tree_advice(context, trees))
     if single and not parts:
         places = list(dict.fromkeys(_place(context, site) for site in single))
-        parts.append(f"{_ONE_WARP[:-1]} ({', '.join(places[:4])}{' ...' if len(places) > 4 else ''}).")
+        parts.append(
+            f"{_ONE_WARP[:-1]} ({', '.join(places[:_SHOWN])}{' ...' if len(places) > _SHOWN else ''})."
+        )
     return " ".join(parts)
 
 
@@ -172,8 +195,29 @@ _WARP: Final = 32
 
 
 def _redundant_advice(context: KernelContext, redundant: tuple[StaticSite, ...]) -> str:
-    place = _place(context, redundant[0])
-    return f"The barrier at {place} follows another one with no memory access between them: remove one."
+    """What can be removed, and what to see to before: the code shows one build of the source."""
+    sure = [one for one in redundant if one.detail == _NEEDLESS[Needless.NOTHING_SHARED]]
+    places = list(dict.fromkeys(_place(context, one) for one in sure or redundant))
+    several = len(places) > 1
+    where = f"barrier{'s' if several else ''} at {', '.join(places[:_SHOWN])}"
+    cure = f"remove {'them' if several else 'it'}"
+    if sure:
+        text = f"No access of one thread needs the {where} before one of another: {cure}"
+    else:
+        text = (
+            f"On both sides of the {where} threads only write shared memory, and nobody reads it until the "
+            f"next barrier: {cure}, unless two threads write the same element"
+        )
+    return f"{text}{_in_all_instances(context)}."
+
+
+_SHOWN: Final = 4
+
+
+def _in_all_instances(context: KernelContext) -> str:
+    """Of a template, other instantiations may be in other files."""
+    kernel = kernel_function(context.program, context.kernel)
+    return ", if this holds for every instantiation" if kernel is not None and "<" in kernel.demangled else ""
 
 
 def _tree_advice(context: KernelContext, trees: tuple[StaticSite, ...]) -> str:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from gpadvisor.analyzer.places import is_library, is_package
 from gpadvisor.blamer.queries import kernel_function
 from gpadvisor.ide.values import BaselineKind, Place
 from gpadvisor.model.profile import Profile
@@ -19,13 +20,6 @@ from gpadvisor.source.line_map import split_lines
 from gpadvisor.workflow.cache import Cache
 from gpadvisor.workflow.sources import FoundSources
 
-_PACKAGES: Final = re.compile(r"(?:^|/)(?:site-packages|dist-packages|\.julia/packages)/")
-"""Folders that a package manager fills, inside a project or elsewhere."""
-_LIBRARY: Final = re.compile(
-    r"^/usr/(?:local/)?(?:include|lib|lib64)/|/(?:cuda|nvidia|hpc_sdk)[^/]*/(?:.*/)?include/"
-    r"|/(?:libcudacxx|crt)/|^\./[\w/]+\.jl$"
-)
-"""Files of a toolkit or of a language, where they are not in the project."""
 _HEADS: Final = {
     ".py": re.compile(r"\s*def\s+(\w+)\s*\("),
     ".jl": re.compile(r"\s*(?:@\w+\s+)*function\s+(\w+!?)\s*\("),
@@ -93,7 +87,7 @@ class Places:
 
     def chain(self, entry: LineEntry) -> tuple[Place, ...]:
         """The location and the call sites it was inlined at, innermost first."""
-        locations = (entry.location, *(frame.call_site for frame in entry.inline))
+        locations = (*entry.library, entry.location, *(frame.call_site for frame in entry.inline))
         return tuple(
             Place(file=self.name(place.file), line=place.line) for place in locations if place.line > 0
         )
@@ -108,12 +102,9 @@ class Places:
 
     def is_library(self, file: str) -> bool:
         """Whether a file is nobody's own: nobody edits it to make a kernel faster."""
-        path = file.replace("\\", "/")
-        if _PACKAGES.search(path):
-            return True
         local = self.local.get(file)
         inside = local is not None and Path(local).is_relative_to(self.root)
-        return not inside and _LIBRARY.search(path) is not None
+        return is_package(file) if inside else is_library(file)
 
 
 def make_places(sources: FoundSources, root: Path) -> Places:

@@ -3,14 +3,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from tests.optimizer_values import Row, context_of, listing
 
+from gpadvisor.advice.evaluate import evaluate
 from gpadvisor.estimators.context import KernelContext
 from gpadvisor.model.advice import Match, Rejection, ScopeKind
 from gpadvisor.model.blame import DependencyClass
-from gpadvisor.model.program import KernelFacts
+from gpadvisor.model.ids import SourceLocation
+from gpadvisor.model.program import KernelFacts, LineEntry
 from gpadvisor.optimizers import (
     fast_math,
     function_split,
@@ -229,18 +233,31 @@ BARRIERS = (
 def test_a_barrier_that_protects_nothing_is_named() -> None:
     rows = [Row("barrier", "next", 100, 100, "two", SYNC), Row("selected", "next", 100)]
     found = _match(warp_balance, context_of(listing(BARRIERS), rows))
-    assert "The barrier at kernel.cu:8 follows another one" in found.advice
+    assert "needs the barrier at kernel.cu:8 before one of another: remove it" in found.advice
     static = _match(warp_balance, context_of(listing(BARRIERS)))
     assert [site.index for site in static.static_sites] == [3]
 
 
+def test_nothing_is_said_of_lines_that_are_a_librarys() -> None:
+    context = context_of(listing(BARRIERS))
+    (kernel,) = context.program.functions
+    header = "/usr/local/cuda-13.0/include/cub/agent/agent_reduce.cuh"
+    lines = tuple(LineEntry(SourceLocation(header, line)) for line, _ in enumerate(kernel.lines, 1))
+    program = replace(context.program, functions=(replace(kernel, lines=lines),))
+    found, rejected = evaluate(replace(context, program=program), [warp_balance.OPTIMIZER])
+    assert not found
+    assert "a library's" in rejected[0].reason
+
+
 def test_a_memory_access_between_barriers_makes_them_needed() -> None:
-    needed = BARRIERS.replace("FADD R1, R1, R2", "STS [R10], R2")
+    needed = BARRIERS.replace("FADD R1, R1, R2", "LDS R1, [R10] // 7\nSTS [R10], R2")
     assert "(2 barrier instructions in the code)" in _reason(warp_balance, context_of(listing(needed)))
 
 
 def test_waiting_for_memory_before_a_barrier_is_not_imbalance() -> None:
-    text = "load| LDG.E R2, [R4.64] // 3\nBAR.SYNC 0x0 // 4\nafter| LDS R4, [R9] // 5\nEXIT"
+    text = (
+        "load| LDG.E R2, [R4.64] // 3\nSTS [R9], R2 // 3\nBAR.SYNC 0x0 // 4\nafter| LDS R4, [R9] // 5\nEXIT"
+    )
     rows = [Row("barrier", "after", 100, 100, "load", SYNC), Row("selected", "after", 100)]
     found = _match(warp_balance, context_of(listing(text), rows))
     assert "held up by LDG at kernel.cu:3" in found.advice
@@ -248,7 +265,7 @@ def test_waiting_for_memory_before_a_barrier_is_not_imbalance() -> None:
 
 
 def test_a_block_of_one_warp_needs_no_block_barrier() -> None:
-    text = "BAR.SYNC 0x0\nafter| LDS R4, [R9]\nEXIT"
+    text = "STS [R9], R2\nBAR.SYNC 0x0\nafter| LDS R4, [R9]\nEXIT"
     rows = [Row("barrier", "after", 100, 100, "after", SYNC), Row("selected", "after", 100)]
     assert (
         "replace __syncthreads() by __syncwarp()"

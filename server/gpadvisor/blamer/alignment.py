@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether all threads of a block take the same way to an instruction, as those at a barrier must."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from gpadvisor.analyzer.defuse import ReachingDefinitions
+from gpadvisor.analyzer.dominators import immediate_dominators, reverse_postorder
+from gpadvisor.model.instruction import Instruction, MemorySpace, OpcodeClass
+from gpadvisor.model.program import Function
+
+_EXIT: Final = -1
+_SLICE_LIMIT: Final = 4096
+"""Instructions behind one condition that are looked at; a longer chain counts as different by thread."""
+_SAME_FOR_BLOCK: Final = ("SRZ", "SR_CTAID", "SR_NCTAID", "SR_CgaCtaId", "SR_CLUSTER")
+_COMPUTES: Final = frozenset(
+    {
+        OpcodeClass.INTEGER,
+        OpcodeClass.INTEGER_MULTIPLY,
+        OpcodeClass.FLOAT16,
+        OpcodeClass.FLOAT32,
+        OpcodeClass.FLOAT64,
+        OpcodeClass.TRANSCENDENTAL,
+        OpcodeClass.CONVERSION,
+        OpcodeClass.PREDICATE,
+        OpcodeClass.MOVE,
+    }
+)
+"""What has the same result in all threads if its operands are the same."""
+_LEAVES: Final = frozenset({OpcodeClass.EXIT, OpcodeClass.RETURN})
+
+
+class Alignment:
+    """Control dependences of a function and whether the conditions behind them differ between threads."""
+
+    def __init__(self, function: Function) -> None:
+        """Find out which branches decide whether a block is run."""
+        self._function = function
+        self._reaching = ReachingDefinitions(function)
+        self._ways = [self._successors(block) for block in range(len(function.blocks))]
+        self._deciding = self._dependences()
+        self._varies: dict[int, bool] = {}
+
+    def _successors(self, block: int) -> list[int]:
+        own = self._function.blocks[block]
+        ways = [int(successor) for successor, _ in own.successors]
+        last = self._function.instructions[own.end - 1]
+        if not ways or (last.info.opclass in _LEAVES and last.guard is not None):
+            ways.append(_EXIT)
+        return ways
+
+    def _dependences(self) -> list[set[tuple[int, int]]]:
+        """By block the branches that decide on it: their block, and the way that leads to it."""
+        # Post-dominators: dominators of the reversed graph, with the exit as block 0.
+        backwards: list[list[int]] = [[] for _ in range(len(self._ways) + 1)]
+        for block, ways in enumerate(self._ways):
+            for way in ways:
+                backwards[way + 1].append(block + 1)
+        forwards = [[], *([way + 1 for way in ways] for ways in self._ways)]
+        above = immediate_dominators(reverse_postorder(backwards), forwards)
+        found: list[set[tuple[int, int]]] = [set() for _ in self._ways]
+        for block, ways in enumerate(self._ways):
+            for way in ways if len(ways) > 1 else ():
+                at: int | None = way + 1
+                while at and at != above[block + 1]:
+                    found[at - 1].add((block, way))
+                    at = above[at]
+        return found
+
+    def is_aligned(self, index: int, barriers: set[int]) -> bool:
+        """Whether every thread that is still there comes to an instruction as often as all others.
+
+        A condition that differs between threads is no harm if those that take the other way meet no barrier.
+
+        Args:
+            index: of a barrier.
+            barriers: blocks that have one.
+        """
+        pending, seen = [int(self._function.block_of[index])], set[int]()
+        while pending:
+            block = pending.pop()
+            if block in seen:
+                continue
+            seen.add(block)
+            for branch, way in self._deciding[block]:
+                others = [other for other in self._ways[branch] if other != way]
+                if any(self._reaches(other, barriers) for other in others) and self._differs(branch):
+                    return False
+                pending.append(branch)
+        return True
+
+    def _reaches(self, start: int, wanted: set[int]) -> bool:
+        pending, seen = [start], {_EXIT}
+        while pending:
+            block = pending.pop()
+            if block in wanted:
+                return True
+            if block not in seen:
+                seen.add(block)
+                pending += self._ways[block]
+        return False
+
+    def _differs(self, branch: int) -> bool:
+        """Whether threads of a block may go different ways at the end of a basic block."""
+        if branch not in self._varies:
+            self._varies[branch] = self._slice_varies(self._function.blocks[branch].end - 1)
+        return self._varies[branch]
+
+    def _slice_varies(self, start: int) -> bool:
+        if self._function.instructions[start].info.opclass is OpcodeClass.INDIRECT_BRANCH:
+            return True
+        pending, seen = [start], {start}
+        while pending:
+            index = pending.pop()
+            for register in self._function.instructions[index].uses:
+                found = self._reaching.definitions(index, register)
+                for definition in found:
+                    if definition in seen:
+                        continue
+                    if len(seen) > _SLICE_LIMIT or _is_own(self._function.instructions[definition]):
+                        return True
+                    seen.add(definition)
+                    pending.append(definition)
+                    if len(found) > 1:  # which of them it is depends on the way taken
+                        ends = {
+                            self._function.blocks[block].end - 1
+                            for block, _ in self._deciding[int(self._function.block_of[definition])]
+                        }
+                        pending += ends - seen
+                        seen |= ends
+        return not self._reaching.complete
+
+
+def _is_own(instruction: Instruction) -> bool:
+    """Whether an instruction may give each thread a value of its own, whatever its operands."""
+    opclass = instruction.info.opclass
+    if opclass is OpcodeClass.SPECIAL_REGISTER:
+        return not any(name in instruction.operands for name in _SAME_FOR_BLOCK)
+    if opclass is OpcodeClass.LOAD:
+        return instruction.info.space is not MemorySpace.CONSTANT
+    return opclass not in _COMPUTES
