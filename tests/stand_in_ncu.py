@@ -32,6 +32,7 @@ RELEASES = {
     "2022.2.0.0": OPTIONS_2022,
     "2024.1.1.0": OPTIONS_2024,
     "2026.1.0.0": OPTIONS_2026,
+    "2026.3.1.0": OPTIONS_2026,
 }
 
 PERMISSION = (
@@ -49,7 +50,7 @@ CRASHED = "The application returned an error code (11)."
 UNKNOWN = "Unknown Error on device 0."
 
 _BODY = """
-RELEASE, OPTIONS, REPORT, ERRORS, WARNINGS, LAUNCHES, NEEDS_COUNTERS, RECORD = {values!r}
+RELEASE, OPTIONS, REPORT, ERRORS, WARNINGS, LAUNCHES, NEEDS_COUNTERS, RECORD, SUFFIX = {values!r}
 arguments = sys.argv[1:]
 if arguments == ["--version"]:
     print("NVIDIA (R) Nsight Compute Command Line Profiler")
@@ -99,7 +100,10 @@ log.write("==PROF== Disconnected from process " + str(child.pid) + "\\n")
 if status:
     log.write("==ERROR== The application returned an error code (" + str(abs(status)) + ").\\n")
 if REPORT and LAUNCHES and not refused:
-    target = chosen["export"][0] + ".ncu-rep"
+    target = chosen["export"][0]
+    if not target.endswith((".ncu-rep", ".ncu-repz")):
+        target += ".ncu-repz" if RELEASE >= "2026.3" else ".ncu-rep"
+    target += SUFFIX
     with open(REPORT, "rb") as source, open(target, "wb") as copy:
         copy.write(source.read())
     log.write("==PROF== Report: " + target + "\\n")
@@ -119,11 +123,12 @@ def stand_in_ncu(
     launches: int = 2,
     refuses_counters: str = "",
     record: Path | None = None,
+    suffix: str = "",
 ) -> Path:
     """A copy of ncu of one release.
 
     ``report`` is what it leaves behind, ``refuses_counters`` the error where counters are asked for, and
-    ``record`` a file to which each command line is added.
+    ``record`` a file to which each command line is added; ``suffix`` comes behind the report's name.
     """
     values = (
         release,
@@ -134,5 +139,6 @@ def stand_in_ncu(
         launches,
         refuses_counters,
         None if record is None else str(record),
+        suffix,
     )
     return program(path, _BODY.format(values=values))

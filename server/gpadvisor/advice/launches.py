@@ -315,7 +315,7 @@ def _merged_metrics(profiles: Sequence[KernelProfile], longest: KernelProfile) -
         known = [value for value in values if value is not None]
         if len(known) < len(profiles):
             continue
-        if name.endswith(".sum") or ("." not in name and _adds_up(name)):
+        if name.endswith((".sum", "]")) or ("." not in name and _adds_up(name)):
             merged[name] = sum(known)
         else:
             merged[name] = sum(v * w for v, w in zip(known, weights, strict=True)) / sum(weights)

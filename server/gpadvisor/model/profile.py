@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
@@ -26,6 +27,10 @@ CONFIGURATION_SHARE: Final = "gpadvisor__configuration_share_ratio"
 """Metrics of an entry that stands for all launches of a kernel: how many there are, how many configurations
 they have, and the share of their time (else of their number) that has the configuration of ``launch``. Their
 last words say how they are merged: the first adds up, the others do not."""
+
+
+_RENAMED: Final = re.compile(r"^(dram__(?:bytes|sectors)_)(?=read|write)")
+"""Nsight Compute 2026 writes ``dram__sectors_op_read`` for ``dram__sectors_read``, and so on."""
 
 
 class Evidence(Enum):
@@ -204,8 +209,10 @@ class KernelProfile:
         return all(problem.code is not ProblemCode.NOT_PICKED for problem in self.problems)
 
     def metric(self, name: str) -> float | None:
-        """A scalar metric as a float; None where absent or not a number."""
+        """A scalar metric as a float, by the name it had before 2026; None where absent or not a number."""
         value = self.metrics.get(name)
+        if value is None:
+            value = self.metrics.get(_RENAMED.sub(r"\1op_", name))
         return None if value is None or isinstance(value, str) or math.isnan(value) else float(value)
 
 

@@ -213,7 +213,7 @@ class _Run:
         command = command_line(
             self.ncu,
             options,
-            report=Path(self.folder) / "report",
+            report=Path(self.report),
             log=Path(log),
             application=self.request.application,
         )

@@ -111,6 +111,19 @@ def test_a_collection(tmp_path: Path, report: Path) -> None:
     assert beats[-1].kernel == "stencil"
 
 
+@pytest.mark.parametrize("release", stand_in.RELEASES)
+@pytest.mark.parametrize("suffix", ["", ".ncu-repz"])
+def test_the_report_is_found_whatever_its_suffix(
+    tmp_path: Path, report: Path, release: str, suffix: str
+) -> None:
+    application = [str(program(tmp_path / "app", ""))]
+    (folder := tmp_path / "out").mkdir()
+    ncu = examine_ncu(stand_in_ncu(tmp_path / "ncu", release=release, report=report, suffix=suffix))
+    found = collect_by_ncu(application, folder, NcuOptions(), ncu=ncu)
+    assert found.report.read_bytes() == b"a report"
+    assert found.report.name == "report.ncu-rep" + suffix
+
+
 def test_a_refusal_of_the_counters_is_told_from_every_other_one(tmp_path: Path) -> None:
     application = [str(program(tmp_path / "app", ""))]
     ncu = examine_ncu(stand_in_ncu(tmp_path / "ncu", refuses_counters=stand_in.PERMISSION))

@@ -266,6 +266,23 @@ def test_a_failed_launch() -> None:
     assert "0 (second)" in problem.message
 
 
+def test_counts_by_opcode() -> None:
+    counted = {"sass__inst_executed_per_opcode": {"FFMA": 640, "LDG": 64}, "smsp__warpidsamp": {"0:1": 3}}
+    (kernel,) = read(dataclasses.replace(SPEC, named_metrics=counted))
+    assert kernel.metric("sass__inst_executed_per_opcode") == 2  # the tool's own plain value
+    assert kernel.metric("sass__inst_executed_per_opcode[FFMA]") == 640
+    assert kernel.metric("sass__inst_executed_per_opcode[LDG]") == 64
+    assert not any("0:1" in name for name in kernel.metrics)
+
+
+def test_names_of_2026() -> None:
+    (kernel,) = read(
+        dataclasses.replace(SPEC, metrics={"dram__sectors_op_read.sum": 5, "dram__bytes_op.sum": 9})
+    )
+    assert kernel.metric("dram__sectors_read.sum") == kernel.metric("dram__sectors_op_read.sum") == 5
+    assert kernel.metric("dram__sectors_write.sum") is None
+
+
 def test_counters_that_are_no_number_are_told() -> None:
     nan = float("nan")
     values = {

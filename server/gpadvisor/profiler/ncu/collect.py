@@ -70,13 +70,14 @@ def collect_by_ncu(
         ToolFailedError: ncu ended without a report; the message says why and what to do.
     """
     ncu = ncu or find_ncu()
-    report, log = folder / "report", folder / "ncu.log"
+    # Without a suffix, releases write different ones: .ncu-rep, and from 2026.3 on .ncu-repz.
+    report, log = folder / "report.ncu-rep", folder / "ncu.log"
     command = command_line(ncu, options, report=report, log=log, application=application)
     follow = _Follow(log, progress)
     ended = run_application(command, timeout_seconds=timeout_seconds, poll=follow.poll, cancelled=cancelled)
     said = follow.finish()
-    found = next((path for path in (report.with_suffix(".ncu-rep"), report) if path.is_file()), None)
-    if found is None or found.stat().st_size == 0:
+    found = next((path for path in sorted(folder.glob("report*")) if path.stat().st_size), None)
+    if found is None:
         raise no_report(ncu, application, said, ended)
     return NcuCollection(
         report=found,

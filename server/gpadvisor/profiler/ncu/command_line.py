@@ -33,7 +33,7 @@ COUNT_METRICS: Final = ("inst_executed", "thread_inst_executed")
 def command_line(
     ncu: Abilities, options: NcuOptions, *, report: Path, log: Path, application: Sequence[str]
 ) -> tuple[str, ...]:
-    """The arguments, program first; ``report`` without the suffix that ncu adds.
+    """The arguments, program first.
 
     Raises:
         ToolFailedError: this copy lacks an option that the request cannot do without.

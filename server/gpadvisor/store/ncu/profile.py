@@ -40,6 +40,7 @@ _MAX_EXECUTED: Final = float(1 << 62)  # of all instructions together: sums of m
 # Values under these prefixes are lists of metric names or series over time, not values of the launch.
 _NO_SCALARS: Final = ("group:", "breakdown:")
 _TIMELINES: Final = ("warpsampling:", "pmsampling:", "timeline:")
+_BY_NAME: Final = "sass__"
 _QUOTIENTS: Final = (".pct", ".ratio")  # no number where nothing was counted that they divide by
 _NAMED: Final = 3
 
@@ -123,6 +124,7 @@ def _kernel(index: int, result: Result, session: Session, modules: _Modules) -> 
         for name, metric in result.metrics.items()
         if metric.value is not None and not name.startswith(_NO_SCALARS)
     }
+    scalars |= _by_opcode(result.metrics)
     digest = modules.digest(result.source)
     cubin = None if digest is None else modules.cubins.get(digest)
     device = launch.read_device(scalars, session.devices, _module_sm(result.source, cubin))
@@ -165,6 +167,19 @@ def _kernel(index: int, result: Result, session: Session, modules: _Modules) -> 
             *_evidence_problems(configuration.demangled, evidence, digest, samples, sections),
         ),
     )
+
+
+def _by_opcode(metrics: Mapping[str, Metric]) -> dict[str, MetricValue]:
+    """Counts by opcode and the like, one as ``sass__inst_executed_per_opcode[FFMA]``."""
+    found: dict[str, MetricValue] = {}
+    for name, metric in metrics.items():
+        instances = metric.instances() if name.startswith(_BY_NAME) else None
+        if instances is None or isinstance(instances.values, tuple):
+            continue
+        if isinstance(instances.ids, tuple):
+            rows = zip(instances.ids, instances.values, strict=True)
+            found |= {f"{name}[{key}]": float(count) for key, count in rows if isinstance(key, str)}
+    return found
 
 
 def _not_measured(scalars: Mapping[str, MetricValue]) -> tuple[Problem, ...]:
