@@ -21,6 +21,7 @@ from gpadvisor.optimizers import (
     thread_increase,
     unmatched_stalls,
     warp_balance,
+    wider_accesses,
 )
 
 OPTIMIZERS: Final[tuple[Optimizer, ...]] = (
@@ -31,6 +32,7 @@ OPTIMIZERS: Final[tuple[Optimizer, ...]] = (
     warp_balance.OPTIMIZER,
     memory_transaction_reduction.OPTIMIZER,
     data_reuse.OPTIMIZER,
+    wider_accesses.OPTIMIZER,
     thread_divergence.OPTIMIZER,
     loop_unrolling.OPTIMIZER,
     code_reordering.OPTIMIZER,

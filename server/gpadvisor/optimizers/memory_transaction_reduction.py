@@ -56,6 +56,7 @@ from typing import Final
 
 import numpy as np
 
+from gpadvisor.blamer.addresses import neighbours
 from gpadvisor.blamer.patterns import is_local
 from gpadvisor.blamer.queries import (
     Mask,
@@ -264,8 +265,7 @@ def _advice(context: KernelContext, blame: Blame, matched: _Matched, traffic: Tr
             f"Global accesses take {traffic.sectors / max(1.0, traffic.ideal_sectors):.1f} times the sectors "
             f"they need ({_millions(traffic.sectors)} against {_millions(traffic.ideal_sectors)}), most of "
             "them "
-            f"at {worst}: let neighbouring threads access neighbouring addresses, or go through shared "
-            "memory."
+            f"at {worst}: {_cure(context, traffic)}."
         )
     elif samples(blame, matched.throttle | matched.scattered):
         parts.append(
@@ -280,6 +280,21 @@ def _advice(context: KernelContext, blame: Blame, matched: _Matched, traffic: Tr
             "by one element or swizzle the index."
         )
     return " ".join(parts)
+
+
+def _cure(context: KernelContext, traffic: Traffic) -> str:
+    """What brings the worst place's threads together: they may only have several values each."""
+    if traffic.worst_place is not None:
+        function, index = traffic.worst_place
+        for run in neighbours(context.program.functions[function]):
+            if index in run.indices:
+                return (
+                    f"each thread accesses {len(run.indices)} values that follow each other there. Give each "
+                    "thread one, or every n-th where n is the number of threads, so that neighbouring "
+                    "threads access neighbouring values; or use accesses of "
+                    f"{run.width_bytes * run.per_access} bytes"
+                )
+    return "let neighbouring threads access neighbouring addresses, or go through shared memory"
 
 
 def _adjustments(blame: Blame, matched: _Matched, traffic: Traffic | None) -> tuple[Adjustment, ...]:
