@@ -57,6 +57,7 @@ from typing import Final
 import numpy as np
 
 from gpadvisor.blamer.addresses import neighbours
+from gpadvisor.blamer.measured import executed_warps
 from gpadvisor.blamer.patterns import is_local
 from gpadvisor.blamer.queries import (
     Mask,
@@ -96,6 +97,8 @@ _FULL_PERCENT: Final = 80.0
 _IDEAL: Final = 1.05
 """Up to 5 % more transactions than needed count as ideal: rows rarely end on a sector."""
 _NOTABLE_SHARE: Final = 0.01
+_SECTOR_BYTES: Final = 32
+_WARP: Final = 32
 _THROTTLE: Final = frozenset({StallClass.MEMORY_THROTTLE, StallClass.TEXTURE_THROTTLE})
 
 
@@ -285,14 +288,20 @@ def _advice(context: KernelContext, blame: Blame, matched: _Matched, traffic: Tr
 def _cure(context: KernelContext, traffic: Traffic) -> str:
     """What brings the worst place's threads together: they may only have several values each."""
     if traffic.worst_place is not None:
-        function, index = traffic.worst_place
-        for run in neighbours(context.program.functions[function]):
-            if index in run.indices:
+        number, index = traffic.worst_place
+        function = context.program.functions[number]
+        executed = executed_warps(context.profile, function)
+        run = next((one for one in neighbours(function) if index in one.indices), None)
+        if run is not None and executed is not None:
+            span = len(run.indices) * run.width_bytes
+            # As many sectors as threads side by side take; from a whole sector on, all distances look alike.
+            sectors = _WARP * min(1.0, span / _SECTOR_BYTES) * executed[index]
+            looped = span >= _SECTOR_BYTES and function.innermost_loop(index) is not None
+            if traffic.worst_sectors <= _IDEAL * sectors and not looped:
                 return (
                     f"each thread accesses {len(run.indices)} values that follow each other there. Give each "
-                    "thread one, or every n-th where n is the number of threads, so that neighbouring "
-                    "threads access neighbouring values; or use accesses of "
-                    f"{run.width_bytes * run.per_access} bytes"
+                    "thread one, or every n-th with n the number of threads, so that neighbouring threads "
+                    f"access neighbouring values; or use accesses of {run.width_bytes * run.per_access} bytes"
                 )
     return "let neighbouring threads access neighbouring addresses, or go through shared memory"
 

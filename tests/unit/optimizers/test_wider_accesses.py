@@ -97,8 +97,9 @@ def test_addresses_that_only_removed_accesses_need_go_too() -> None:
     assert left["L1 requests"] == pytest.approx(2 / 3)
 
 
-def test_scattered_runs_get_their_words_where_they_are_counted() -> None:
-    counters = {SECTORS: dict.fromkeys(TAGS, 16000.0), f"{SECTORS}_ideal": dict.fromkeys(TAGS, 4000.0)}
+@pytest.mark.parametrize(("sectors", "side_by_side"), [(16, True), (32, False)])
+def test_scattered_runs_get_their_words_where_they_are_counted(sectors: int, side_by_side: bool) -> None:
+    counters = {SECTORS: dict.fromkeys(TAGS, 1000.0 * sectors), f"{SECTORS}_ideal": dict.fromkeys(TAGS, 4e3)}
     loads = [f"{tag}| LDG.E R{8 + i}, [R4.64+{4 * i:#x}] // 9" for i, tag in enumerate(TAGS)]
     context = context_of(
         listing("\n".join([*loads, "use| FADD R2, R8, R2 // 10", "EXIT"])),
@@ -108,5 +109,5 @@ def test_scattered_runs_get_their_words_where_they_are_counted() -> None:
     )
     found = memory_transaction_reduction.OPTIMIZER.match(context)
     assert isinstance(found, Match)
-    assert "each thread accesses 4 values that follow each other" in found.advice
-    assert "accesses of 16 bytes" in found.advice
+    assert ("each thread accesses 4 values that follow each other" in found.advice) is side_by_side
+    assert ("accesses of 16 bytes" in found.advice) is side_by_side
