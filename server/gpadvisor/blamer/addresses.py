@@ -17,6 +17,8 @@ from gpadvisor.model.program import Block, Function
 WIDEST_BYTES: Final = 16
 _BITS: Final = 32
 _MASK: Final = (1 << _BITS) - 1
+_FOLLOWED: Final = 16
+"""Registers of other blocks that an address is followed through."""
 _SIGN: Final = 1 << 31
 _REGISTER: Final = re.compile(r"U?R\d+\Z")
 _IN_BRACKETS: Final = re.compile(r"\[([^\[\]]*)\]\s*\Z")
@@ -159,6 +161,35 @@ class Neighbours:
         return count
 
 
+def is_same_for_all(function: Function, index: int) -> bool:
+    """Whether an access goes to an address that the launch alone decides: one place for the whole grid."""
+    address = _values_before(function, index).address(function.instructions[index].operands)
+    pending = [] if address is None else [name for name, _ in address.terms]
+    for _ in range(_FOLLOWED):
+        if not pending:
+            break
+        name = pending.pop()
+        if name.startswith("c["):
+            continue
+        writers = [at for at, one in enumerate(function.instructions) if name in map(_name, one.defs)]
+        if len(writers) != 1:
+            return False
+        value = _values_before(function, writers[0] + 1).of(name)
+        if any(term.startswith(name) for term, _ in value.terms):
+            return False  # a load, or arithmetic that is not followed
+        pending += [term for term, _ in value.terms]
+    return address is not None and not pending
+
+
+def _values_before(function: Function, index: int) -> _Values:
+    """What registers hold before an instruction, from the start of the block of the one before it."""
+    values = _Values()
+    start = function.blocks[int(function.block_of[max(index - 1, 0)])].start
+    for before in range(start, index):
+        values.execute(before, function.instructions[before])
+    return values
+
+
 @lru_cache(maxsize=64)
 def neighbours(function: Function) -> tuple[Neighbours, ...]:
     """Runs of two and more accesses of one kind, width and guard whose addresses differ by their width."""
@@ -177,21 +208,12 @@ def _in_block(function: Function, block: Block) -> list[Neighbours]:
             and width is not None
             and width < WIDEST_BYTES
         ):
-            address = values.address(instruction.operands if _is_load(instruction) else _place(instruction))
+            address = values.address(instruction.operands)
             if address is not None:
                 key = (instruction.opcode, width, instruction.guard, address.terms)
                 groups[key].setdefault(address.constant, index)
         values.execute(index, instruction)
     return [run for (_, width, *_), at in groups.items() for run in _runs(at, int(str(width)))]
-
-
-def _is_load(instruction: Instruction) -> bool:
-    return instruction.info.opclass is OpcodeClass.LOAD
-
-
-def _place(instruction: Instruction) -> str:
-    """Where a store goes: its operands without the value."""
-    return instruction.operands.rpartition(",")[0]
 
 
 def _runs(at: Mapping[int, int], width: int) -> list[Neighbours]:

@@ -7,6 +7,7 @@ from typing import Final
 
 from gpadvisor.estimators.context import Optimizer
 from gpadvisor.optimizers import (
+    atomic_aggregation,
     block_increase,
     code_reordering,
     data_reuse,
@@ -34,6 +35,7 @@ OPTIMIZERS: Final[tuple[Optimizer, ...]] = (
     data_reuse.OPTIMIZER,
     wider_accesses.OPTIMIZER,
     thread_divergence.OPTIMIZER,
+    atomic_aggregation.OPTIMIZER,
     loop_unrolling.OPTIMIZER,
     code_reordering.OPTIMIZER,
     function_inlining.OPTIMIZER,

@@ -1,0 +1,236 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Atomic Aggregation: atomic operations that could be added up first (beyond GPA Table II).
+
+## What it finds
+
+Waits due to atomic operations and reductions: on device memory where the threads of a warp go to the same
+few addresses, so that they could be added up in the warp or the block and sent once; and on device or shared
+memory where they are spread, but so many that they set the pace.
+
+## Why warps stall
+
+Operations on one address are done one after the other where the data is: in the L2 cache, or in the SM for
+shared memory. The queues in front of it fill, loads and stores wait behind them, and blocks cannot end before
+their operations have left.
+
+## What to try
+
+- Add up in registers over a loop, then in the warp (`__shfl_down_sync`, `__reduce_add_sync`, or
+  `cooperative_groups::reduce`), then in the block, and let one thread send the result.
+- Histograms: one copy for each block in shared memory, or for each warp where a block's threads collide.
+- An order of the data in which neighbouring threads do not meet at one address.
+
+## Example
+
+```cuda
+atomicAdd(sum, value);                              // 32 operations on one address for each warp
+
+for (int i = 16; i > 0; i /= 2) value += __shfl_down_sync(~0u, value, i);
+if (threadIdx.x % 32 == 0) atomicAdd(sum, value);   // one
+```
+
+## When this advice is wrong
+
+Floating-point sums change in their last bits with the order. Where the result of the operation is used (a
+ticket, a slot in a queue), the warp's threads need their own shares of it. The compiler aggregates integer
+additions to one address in a warp by itself; then only the block is left.
+
+## How the gain is estimated
+
+GPA Eq. 2 with the waits that are due to these operations, as far as aggregation removes operations: all but
+one in as many as the report shows to meet in a sector, and half of them at the low end. Other waits behind
+the same queue are not counted, so that the gain may be larger. Where the whole grid goes to one address, that
+address takes one operation after the other, and no other unit is busy, the time falls as the operations do,
+until the next unit is busy.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from gpadvisor.blamer.addresses import is_same_for_all
+from gpadvisor.blamer.lanes import active_share, threads_per_warp
+from gpadvisor.blamer.measured import executed_warps, metric
+from gpadvisor.blamer.patterns import is_shared
+from gpadvisor.blamer.queries import (
+    by_place,
+    by_stall,
+    causes,
+    kernel_functions,
+    line_text,
+    percent,
+    regions,
+    samples,
+    share,
+)
+from gpadvisor.estimators.context import KernelContext, Optimizer
+from gpadvisor.estimators.reliefs import freed
+from gpadvisor.estimators.relieved import busiest
+from gpadvisor.estimators.stall_elimination import stall_elimination
+from gpadvisor.model.advice import Adjustment, Category, Match, MeasuredBound, Rejection
+from gpadvisor.model.ids import FunctionId
+from gpadvisor.model.instruction import OpcodeClass
+from gpadvisor.model.profile import KernelProfile
+from gpadvisor.model.program import Function
+from gpadvisor.model.stalls import StallClass
+
+_CODE: Final = "GPA110"
+_NOTABLE_SHARE: Final = 0.05
+_SECTORS: Final = "memory_l2_theoretical_sectors_global"
+_WORDS_PER_SECTOR: Final = 8
+_MEET: Final = 2.0
+"""Threads of a warp for each address, at least, for the warp to add up what it has."""
+_SERIAL_SHARE: Final = 0.2
+"""Operations per cycle from which one address may take all the time: it takes one in two to five cycles."""
+_CYCLES: Final = ("lts__cycles_elapsed.max", "gpc__cycles_elapsed.max", "sm__cycles_elapsed.max")
+_NOT_WAITS: Final = frozenset({StallClass.ISSUED, StallClass.NOT_SELECTED})
+_ATOMIC: Final = frozenset({OpcodeClass.ATOMIC, OpcodeClass.REDUCTION})
+_Place = tuple[FunctionId, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Atomic:
+    """One atomic instruction."""
+
+    function: Function
+    index: int
+    warps: float  # executions; 0 where not counted
+    threads: float | None  # of a warp that take part; None where not counted
+    meeting: float | None  # of them for each word of the sectors that they go to, at least
+
+    @property
+    def place(self) -> _Place:
+        """Where it is."""
+        return self.function.id, self.index
+
+
+def _match(context: KernelContext) -> Match | Rejection:
+    blame, profile = context.blame, context.profile
+    if blame is None or profile is None:
+        return Rejection(
+            code=_CODE, reason="needs samples: machine code does not show how often threads collide"
+        )
+    found = _atomics(context, profile)
+    if not found:
+        return Rejection(code=_CODE, reason="no atomic operation in the code")
+    at = causes(blame)
+    rows = by_place(blame, at, [one.place for one in found]) & ~by_stall(blame, _NOT_WAITS)
+    part = share(blame, rows)
+    if part < _NOTABLE_SHARE:
+        return Rejection(
+            code=_CODE, reason=f"waits due to atomic operations have {percent(part)} of the samples"
+        )
+    weights = {one.place: samples(blame, rows & by_place(blame, at, [one.place])) for one in found}
+    worst = max(found, key=lambda one: weights[one.place])
+    gone = {one.place: _gone(profile, one) for one in found}
+    mean = sum(weights[place] * gone[place] for place in gone) / sum(weights.values())
+    bound = _serial(profile, found, mean)
+    return Match(
+        title="atomic operations meet at few addresses"
+        if _meets(worst)
+        else "atomic operations set the pace",
+        advice=_advice(worst, part),
+        regions=regions(blame, context.program, context.kernel, np.flatnonzero(rows)),
+        adjustments=() if bound is not None else (_adjustment(mean, worst),),
+        measured_bound=bound,
+        relieves=freed(context, gone),
+    )
+
+
+def _atomics(context: KernelContext, profile: KernelProfile) -> list[_Atomic]:
+    found = []
+    for function in kernel_functions(context.program, context.kernel):
+        active, executed = active_share(profile, function), executed_warps(profile, function)
+        sectors = metric(profile, _SECTORS, function)
+        for index, instruction in enumerate(function.instructions):
+            if instruction.info.opclass not in _ATOMIC or (executed is not None and not executed[index]):
+                continue
+            threads = None if active is None else float(active[index]) * threads_per_warp(profile)
+            meeting = None
+            if threads is not None and executed is not None and sectors is not None and sectors[index]:
+                meeting = threads / (float(sectors[index] / executed[index]) * _WORDS_PER_SECTOR)
+            warps = 0.0 if executed is None else float(executed[index])
+            found.append(
+                _Atomic(function=function, index=index, warps=warps, threads=threads, meeting=meeting)
+            )
+    return found
+
+
+def _meets(atomic: _Atomic) -> bool:
+    return atomic.meeting is not None and atomic.meeting >= _MEET
+
+
+def _gone(profile: KernelProfile, atomic: _Atomic) -> float:
+    """The share of an instruction's operations that need not be sent."""
+    if _meets(atomic):
+        return 1 - 1 / (atomic.threads or 1.0)
+    if atomic.threads is not None and atomic.threads < _MEET:  # the warp has added up already
+        warps = max(1.0, profile.launch.threads_per_block / threads_per_warp(profile))
+        return 1 - 1 / warps
+    return 0.5
+
+
+def _serial(profile: KernelProfile, found: list[_Atomic], gone: float) -> MeasuredBound | None:
+    """What is left where the whole grid goes to the same few words, and that alone takes the time."""
+    cycles = next((value for name in _CYCLES if (value := profile.metric(name))), None)
+    operations = sum(
+        one.warps * (one.threads or 1.0) for one in found if is_same_for_all(one.function, one.index)
+    )
+    full = busiest(profile)
+    if full is None or cycles is None or operations < _SERIAL_SHARE * cycles or full[0] > _SERIAL_SHARE:
+        return None
+    after = 1 - gone
+    return MeasuredBound(
+        low=1 / (2 * after + full[0]),
+        expected=1 / (after + full[0]),
+        high=1 / max(after, full[0]),
+        reason=f"{operations / 1e6:,.1f} M operations on words that the whole grid shares take "
+        f"{cycles / 1e6:,.1f} M cycles one after the other, while no unit is busier than "
+        f"{100 * full[0]:.0f} % ({full[1].metric}); {percent(after)} of them are left",
+    )
+
+
+def _advice(worst: _Atomic, part: float) -> str:
+    instruction = worst.function.instructions[worst.index]
+    where = f"{instruction.opcode} {line_text(worst.function, worst.index)}"
+    said = f"{percent(part)} of the samples wait for atomic operations, most of them for {where}"
+    if _meets(worst):
+        return (
+            f"{said}, where {worst.threads:.0f} threads of a warp go to the same few words: add their values "
+            "up in the warp (shuffles or __reduce_add_sync), then in the block, and send one."
+        )
+    if worst.threads is not None and worst.threads < _MEET:
+        return (
+            f"{said}, which one thread of each warp does: add up in the block, or over several elements of a "
+            "thread, and send less often."
+        )
+    if is_shared(instruction):
+        return f"{said}: give each warp a copy of its own, or add up what meets before it is sent."
+    return (
+        f"{said}: keep a copy for each block in shared memory and add it up at the end, or sort what goes to "
+        "the same address."
+    )
+
+
+def _adjustment(gone: float, worst: _Atomic) -> Adjustment:
+    counted = "counted" if worst.meeting is not None else "not counted"
+    return Adjustment(
+        low=0.5 * gone,
+        expected=gone,
+        high=1.0,
+        reason=f"{percent(gone)} of the operations need not be sent (how many meet was {counted})",
+    )
+
+
+OPTIMIZER: Final = Optimizer(
+    code=_CODE,
+    slug="atomic-aggregation",
+    name="Atomic Aggregation",
+    category=Category.STALL_ELIMINATION,
+    match=_match,
+    estimate=stall_elimination,
+    document=__doc__ or "",
+)

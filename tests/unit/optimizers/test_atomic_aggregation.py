@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""GPA110: how many operations meet, and what is left when they are added up first."""
+
+from __future__ import annotations
+
+import pytest
+from tests.optimizer_values import Row, context_of, listing
+
+from gpadvisor.blamer.addresses import is_same_for_all
+from gpadvisor.estimators.context import KernelContext
+from gpadvisor.model.advice import Match
+from gpadvisor.optimizers.atomic_aggregation import OPTIMIZER
+
+CYCLES = "lts__cycles_elapsed.max"
+L2 = "lts__t_sectors.avg.pct_of_peak_sustained_elapsed"
+ISSUE = "sm__issue_active.avg.pct_of_peak_sustained_elapsed"
+SECTORS = "memory_l2_theoretical_sectors_global"
+
+
+def _context(
+    place: str, sectors: float, threads: int = 32, metrics: dict[str, float] | None = None, block: int = 256
+) -> KernelContext:
+    code = listing(f"to| MOV R4, {place} // 19\nadd| RED.E.ADD.F32.FTZ.RN.STRONG.GPU [R4.64], R2 // 20\nEXIT")
+    return context_of(
+        code,
+        [Row("drain", "add", 500, 500), Row("selected", "to", 500)],
+        counts={"to": (1000, 32000), "add": (1000, 1000 * threads)},
+        pc_metrics={SECTORS: {"add": 1000 * sectors}},
+        metrics=metrics or {},
+        block=block,
+    )
+
+
+def _match(context: KernelContext) -> Match:
+    found = OPTIMIZER.match(context)
+    assert isinstance(found, Match), found
+    return found
+
+
+def test_threads_that_meet_are_added_up_in_the_warp() -> None:
+    context = _context("R9", 1)
+    found = _match(context)
+    assert "send one" in found.advice
+    assert OPTIMIZER.estimate(context, found).expected == pytest.approx(1 / (1 - 0.5 * 31 / 32), rel=0.01)
+
+
+def test_threads_that_are_spread_are_kept_apart_in_shared_memory() -> None:
+    found = _match(_context("R9", 32))
+    assert found.title == "atomic operations set the pace"
+    assert "a copy for each block in shared memory" in found.advice
+
+
+def test_one_thread_for_each_warp_leaves_the_block() -> None:
+    found = _match(_context("R9", 1, threads=1))
+    assert "add up in the block" in found.advice
+    assert found.adjustments[0].expected == pytest.approx(7 / 8)
+
+
+def test_one_address_of_the_grid_sets_the_time() -> None:
+    # 32,000 operations in 100,000 cycles, and nothing else to do: one in 32 is left.
+    context = _context("c[0x0][0x170]", 1, metrics={CYCLES: 1e5, L2: 3.0, ISSUE: 1.0})
+    estimate = OPTIMIZER.estimate(context, _match(context))
+    assert estimate.expected == pytest.approx(1 / (1 / 32 + 0.03), rel=0.05)
+    assert estimate.high <= 32.0 + 1e-6
+
+
+@pytest.mark.parametrize(
+    ("place", "metrics"),
+    [
+        ("R9", {CYCLES: 1e5, L2: 3.0}),  # each thread may have an address of its own
+        ("c[0x0][0x170]", {CYCLES: 1e7, L2: 3.0}),  # few operations in all that time
+        ("c[0x0][0x170]", {CYCLES: 1e5, L2: 60.0}),  # something else takes it
+    ],
+)
+def test_otherwise_only_the_waits_count(place: str, metrics: dict[str, float]) -> None:
+    assert _match(_context(place, 1, metrics=metrics)).measured_bound is None
+
+
+@pytest.mark.parametrize(
+    ("text", "same"),
+    [
+        ("MOV R4, c[0x0][0x170]\nRED.E.ADD [R4.64+0x8], R2", True),
+        ("MOV R4, c[0x0][0x170]\n@P0 BRA again\nagain:\nRED.E.ADD [R4.64], R2", True),
+        ("S2R R5, SR_TID.X\nLEA R4, R5, c[0x0][0x170], 0x2\nRED.E.ADD [R4.64], R2", False),
+        ("LDG.E R4, [R8.64]\nRED.E.ADD [R4.64], R2", False),
+        ("RED.E.ADD [R4.64], R2", False),
+    ],
+)
+def test_addresses_that_the_launch_alone_decides(text: str, same: bool) -> None:
+    (function,) = listing(f"{text}\nEXIT").program.functions
+    (index,) = [at for at, one in enumerate(function.instructions) if one.opcode == "RED"]
+    assert is_same_for_all(function, index) is same
