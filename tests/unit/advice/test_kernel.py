@@ -272,7 +272,7 @@ def test_the_verdict_names_the_wait_and_the_best_cure() -> None:
     found = advice(optimizer("GPA106", match(0)))
     assert found.verdict.startswith("Limited by latency: schedulers issue in 28 % of all samples, and")
     assert "the commonest wait is long_scoreboard" in found.verdict
-    assert "GPA106 Name of GPA106 is expected to give 1.67x" in found.verdict
+    assert "GPA106 Name of GPA106 is expected to give 1.53x" in found.verdict
     nothing_left = advice(optimizer("GPA901", match(0), Category.NOTE))
     assert "no optimizer helps (0 rejected), each for the reason listed" in nothing_left.verdict
 
