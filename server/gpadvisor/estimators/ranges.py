@@ -70,14 +70,11 @@ def speedup(total: float, removed: float) -> float:
     return total / max(total - removed, min(1.0, total))
 
 
-MODELLED_GAIN = 1.6
-"""Of a modelled profile: the high end's gain over 1 is taken to be up to this much larger.
-
-Tuned on two thirds of the pairs of ``fixtures/kernels`` (``tests/validation/estimates.py``), to hold four in
-five of them: what is cured there often takes instructions and waits around the matched ones with it.
-"""
 MODELLED_LOSS = 0.95
-"""Of a modelled profile: the low end allows for the change's own cost. Tuned in the same way."""
+"""Of a launch change in a modelled profile: the low end allows for the change's own cost.
+
+Tuned on two thirds of the pairs of ``fixtures/kernels`` (``tests/validation/estimates.py``).
+"""
 
 
 def sampled_range(
@@ -114,10 +111,9 @@ def sampled_range(
     _say_chance(result, total, removable(factor.expected))
     _say_units(result, measured, relieved, middle)
     apply_measured_bound(result, context, match)
-    if match.measured_bound is None:
-        allow_for_model(result, context, gain=MODELLED_GAIN)
     _over_elapsed(result, context)
-    _as_outcomes_spread(result)
+    if match.measured_bound is None:
+        _as_outcomes_spread(result)
     say_truncated(result, context)
     return result
 
@@ -156,8 +152,11 @@ def _over_elapsed(result: Range, context: KernelContext) -> None:
 
 
 SPREAD: Final = (0.75, 1.3)
-"""Of ln(expected): where measured outcomes lay. Eleven pairs of four repositories that coalesced accesses cured
-(``tests/validation/pairs.py``) have 0.84 to 1.13, and as much again is allowed for what was not seen."""
+"""Of ln(expected): where measured outcomes lay.
+
+Eleven pairs of four repositories that coalesced accesses cured (``tests/validation/pairs.py``) have 0.84 to
+1.13; about as much again is allowed for what was not seen.
+"""
 LEAST_SPREAD: Final = 0.03
 """Kernels' times differ by some percent from run to run: no range is narrower on either side."""
 
@@ -165,14 +164,15 @@ LEAST_SPREAD: Final = 0.03
 def _as_outcomes_spread(result: Range) -> None:
     """The range that is shown: half way to the ends that the reasons allow, and no narrower than outcomes.
 
-    Differs from GPA, which gives no range. The ends of the reasons themselves hold nearly everything.
+    Differs from GPA, which gives no range. The ends of the reasons themselves hold nearly everything. A cost
+    that the change may have stays in full, and no unit works beyond its peak.
     """
     if result.expected <= 0:
         return
     below, above = (result.expected**power for power in SPREAD)
     low, high = (math.sqrt(max(end, 0.0) * result.expected) for end in (result.low, result.high))
-    result.low = min(low, below, result.expected * (1 - LEAST_SPREAD))
-    result.high = max(high, above, result.expected * (1 + LEAST_SPREAD))
+    low = min(result.low if result.low < 1 else low, below, result.expected * (1 - LEAST_SPREAD))
+    result.low, result.high = low, min(max(high, above), max(result.high, result.expected))
 
 
 def _with_chance(total: int, removed: float) -> tuple[float, float]:

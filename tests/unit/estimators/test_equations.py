@@ -207,10 +207,10 @@ def test_an_adjustment_moves_the_range_and_says_why() -> None:
     half = Adjustment(low=0.0, expected=0.5, high=1.0, reason="a barrier stands between load and use")
     estimate = stall_elimination(made.context(thousand()), match(made.region([0]), adjustments=(half,)))
     assert estimate.paper == 1.25
-    assert estimate.low == 1.0
+    assert 1.0 < estimate.low < estimate.expected  # half way to no gain
     # Schedulers issue in 60 % of the samples: 0.6 + 0.4 x 0.9 without overlap, 0.9 with it.
     assert estimate.expected == pytest.approx(1 / math.sqrt(0.96 * 0.9))
-    assert estimate.high > 1.25  # the chance in a thousand samples
+    assert estimate.expected < estimate.high < 1.25
     assert "a barrier stands between load and use" in estimate.reason
 
 
@@ -245,7 +245,7 @@ def test_few_samples_widen_the_range() -> None:
     narrow = stall_elimination(made.context(many), match(made.region([0])))
     wide = stall_elimination(made.context(few), match(made.region([0])))
     assert wide.paper == narrow.paper == 1.25
-    assert wide.low < narrow.low < narrow.expected < narrow.high < wide.high
+    assert wide.low <= narrow.low < narrow.expected < narrow.high < wide.high
     assert "95 % Wilson interval" in wide.reason
     assert "Wilson" not in narrow.reason
 
@@ -262,7 +262,7 @@ def test_a_full_unit_caps_what_leaves_its_load_alone() -> None:
     context = made.context(thousand(matched=400, latency=300), measured=made.profile(FULL_L1))
     estimate = stall_elimination(context, match(made.region([0])))
     assert estimate.paper == pytest.approx(1000 / 600)
-    assert estimate.high == pytest.approx(1 / 0.9854)
+    assert estimate.high <= 1 / 0.9854
     assert estimate.expected == pytest.approx(1.0, abs=0.011)  # as full as it gets
     assert "L1 data is at 99 % of its peak" in estimate.reason
 
@@ -275,7 +275,7 @@ def test_a_cure_that_relieves_the_full_unit_is_capped_by_the_next_one() -> None:
     context = made.context(stalled, measured=made.profile(FULL_L1))
     estimate = stall_elimination(context, match(made.region([0]), relieves=(relief,)))
     assert estimate.expected == pytest.approx(1 / (0.9854 * 0.5 + 0.0146 * 0.6), rel=0.03)
-    assert estimate.high == pytest.approx(1 / (0.9854 * 0.25 + 0.0146 * 0.6), rel=0.05)
+    assert estimate.expected < estimate.high < 1 / (0.9854 * 0.25)
     small = Relief(resource="L1 data", remaining=0.8, remaining_best=0.5)
     cut = stall_elimination(context, match(made.region([0]), relieves=(small,)))
     assert cut.expected == pytest.approx(1 / (0.9854 * 0.8 + 0.0146 * 0.6), rel=0.01)
@@ -299,7 +299,7 @@ def test_measured_waste_lifts_the_estimate_above_the_equation() -> None:
 def test_matched_instructions_take_their_issue_slots_with_them() -> None:
     busy = made.blame(made.Row(samples=300, latency=100), made.selected(500), made.selected(200, use=2))
     stalls = stall_elimination(made.context(busy), match(made.region([0])))
-    assert stalls.high == pytest.approx(1000 / 900, rel=0.01)
+    assert 1.05 < stalls.high <= 1000 / 900
     with_issue = stall_elimination(made.context(busy), match(made.region([0, 1])))
     assert with_issue.paper == pytest.approx(5.0)
     left = 0.9 * (1 - 500 / 700)
