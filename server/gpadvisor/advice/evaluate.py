@@ -34,13 +34,18 @@ Evaluated: TypeAlias = tuple[tuple[Finding, ...], tuple[Rejection, ...]]
 
 
 def evaluate(context: KernelContext, optimizers: Sequence[Optimizer]) -> Evaluated:
-    """Findings and rejections, each by code: the order of optimizers makes no difference."""
-    if context.blame is None and not context.program.functions:
-        reason = "no machine code of this kernel could be read"
-        return (), tuple(Rejection(code=one.code, reason=reason) for one in sorted(optimizers, key=_code))
+    """Findings and rejections, each by code: the order of optimizers makes no difference.
+
+    Without machine code those are asked that look at the launch alone.
+    """
+    no_code = context.blame is None and not context.program.functions
     findings: list[Finding] = []
     rejections: list[Rejection] = []
     for optimizer in sorted(optimizers, key=_code):
+        if no_code and optimizer.category is not Category.PARALLEL:
+            reason = "no machine code of this kernel could be read"
+            rejections.append(Rejection(code=optimizer.code, reason=reason, looked=False))
+            continue
         answer = optimizer.match(context)
         if isinstance(answer, Rejection):
             rejections.append(answer)

@@ -89,7 +89,6 @@ def advise_kernel(
         occupancy=context.occupancy,
         utilisations=measured,
         sectors=_sectors(context),
-        has_code=has_code,
     )
     launch = None if profile is None else profile.launch
     return KernelAdvice(

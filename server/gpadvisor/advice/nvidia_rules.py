@@ -42,6 +42,7 @@ _SAME_SUBJECT: Final[Mapping[str, tuple[str, ...]]] = {
     "LocalMemoryUsage": ("GPA101",),
     "RegisterSpilling": ("GPA101",),
     "SlowPipeLimiter": ("GPA102", "GPA104"),
+    "ThreadDivergence": ("GPA109",),
     "LaunchConfiguration": ("GPA301", "GPA302"),
     "WorkloadImbalance": ("GPA301", "GPA105"),
 }
@@ -96,7 +97,6 @@ class OurSide:
     occupancy: Occupancy
     utilisations: Sequence[Utilisation]
     sectors: str | None = None  # what all global accesses take, against the fewest possible
-    has_code: bool = True
 
 
 def compare_rules(rules: Sequence[RuleResult], ours: OurSide) -> tuple[RuleComparison, ...]:
@@ -142,8 +142,6 @@ def _compare(rule: RuleResult, ours: OurSide) -> RuleComparison:
     if name.endswith("Occupancy"):
         return _occupancy(rule, ours)
     codes = _SAME_SUBJECT.get(name)
-    if codes and not ours.has_code:
-        return _result(rule, NOT_COMPARABLE, (), "no machine code of this kernel could be read")
     if codes:
         return _same_subject(rule, ours, codes)
     return _result(rule, NOT_COMPARABLE, (), "none of our rules is about this")
@@ -159,6 +157,10 @@ def _same_subject(rule: RuleResult, ours: OurSide, codes: Sequence[str]) -> Rule
     found = [one.code for one in shown]
     if raised and shown:
         return _result(rule, AGREES, found, "both find it" + _speedups(rule, shown))
+    blind = {entry.code: entry.reason for entry in ours.rejected if not entry.looked}
+    if blind.keys() >= set(codes):
+        reasons = "; ".join(dict.fromkeys(blind[code] for code in codes))
+        return _result(rule, NOT_COMPARABLE, (), f"ours could not look: {reasons}")
     if raised:
         facts = f"; {ours.sectors}" if ours.sectors is not None and _is_about_sectors(rule) else ""
         return _result(rule, DISAGREES, (), f"ours does not: {_why_not(ours, codes)}{facts}")
@@ -208,7 +210,8 @@ def _stall(rule: RuleResult, ours: OurSide) -> RuleComparison:
     reason = _stall_of(rule) if rule.kind not in _SILENT_KINDS or rule.title else None
     if reason is None or not ours.samples.total:
         return _result(rule, NOT_COMPARABLE, (), "it names no stall reason that samples could confirm")
-    waiting = [row for row in ours.stalls if row.reason not in {"selected", "not_selected"}]
+    # A warp that is not selected waits for nothing but its turn: it counts where a rule asks about it.
+    waiting = [row for row in ours.stalls if row.reason not in {"selected", "not_selected"} - {reason}]
     rank = next((at for at, row in enumerate(waiting, start=1) if row.reason == reason), None)
     if rank is None:
         return _result(rule, DISAGREES, (), f"no sample has the reason {reason}")
@@ -270,8 +273,7 @@ def _bottleneck(rule: RuleResult, ours: OurSide) -> RuleComparison:
     elif "memory is more heavily utilized" in said:
         agrees = busiest.name in _MEMORY
     elif "too small to fill" in said or "small grid" in said:
-        codes = [one.code for one in ours.suggestions if one.code == "GPA301"]
-        return _result(rule, AGREES if codes else DISAGREES, codes, "ours: " + _why_not(ours, ("GPA301",)))
+        return _same_subject(rule, ours, _SAME_SUBJECT["LaunchConfiguration"])
     else:
         return _result(rule, NOT_COMPARABLE, (), text)
     return _result(rule, AGREES if agrees else DISAGREES, (), text)

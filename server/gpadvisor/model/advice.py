@@ -140,6 +140,7 @@ class Rejection:
 
     code: str
     reason: str
+    looked: bool = True  # False where what it looks at is not there
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

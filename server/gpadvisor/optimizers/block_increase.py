@@ -73,7 +73,8 @@ class _Split:
 def _match(context: KernelContext) -> Match | Rejection:
     profile = context.profile
     if profile is None or context.blame is None:
-        return Rejection(code=_CODE, reason="needs a launch with samples: machine code has no grid")
+        reason = "needs a launch with samples: machine code has no grid"
+        return Rejection(code=_CODE, reason=reason, looked=False)
     sms = profile.device.sms
     if not sms:
         return Rejection(code=_CODE, reason="the profile does not say how many SMs the GPU has")

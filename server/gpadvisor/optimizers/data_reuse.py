@@ -115,7 +115,8 @@ class _Step:
 def _match(context: KernelContext) -> Match | Rejection:
     blame, profile = context.blame, context.profile
     if blame is None or profile is None:
-        return Rejection(code=_CODE, reason="needs samples: machine code does not show which unit is full")
+        reason = "needs samples: machine code does not show which unit is full"
+        return Rejection(code=_CODE, reason=reason, looked=False)
     found = max(
         product_loops(context.program, context.kernel),
         key=lambda one: samples(blame, _rows(blame, one)),

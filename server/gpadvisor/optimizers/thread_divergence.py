@@ -101,7 +101,7 @@ class _Idle:
 def _match(context: KernelContext) -> Match | Rejection:
     blame, profile = context.blame, context.profile
     if blame is None or profile is None:
-        return Rejection(code=_CODE, reason="needs samples and counts of active threads")
+        return Rejection(code=_CODE, reason="needs samples and counts of active threads", looked=False)
     full = busiest(profile)
     is_busy = full is not None and full[1].percent >= BUSY_PERCENT
     found = _idle(context, guarded=is_busy)

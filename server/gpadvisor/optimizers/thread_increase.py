@@ -70,7 +70,8 @@ class _Shape:
 def _match(context: KernelContext) -> Match | Rejection:
     profile = context.profile
     if profile is None or context.blame is None:
-        return Rejection(code=_CODE, reason="needs a launch with samples: machine code has no block size")
+        reason = "needs a launch with samples: machine code has no block size"
+        return Rejection(code=_CODE, reason=reason, looked=False)
     registers = registers_per_thread(context.program, context.kernel, profile)
     if registers is None or profile.launch.threads_per_block < 1:
         return Rejection(code=_CODE, reason="the profile does not say the block size or the registers")

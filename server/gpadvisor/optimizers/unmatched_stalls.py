@@ -89,7 +89,7 @@ _HINTS: Final = {
 def _match(context: KernelContext) -> Match | Rejection:
     blame = context.blame
     if blame is None:
-        return Rejection(code=_CODE, reason="needs samples")
+        return Rejection(code=_CODE, reason="needs samples", looked=False)
     homeless = _homeless(context, blame)
     parts = []
     shown = np.zeros(len(blame.rows), dtype=bool)

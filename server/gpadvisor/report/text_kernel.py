@@ -160,8 +160,17 @@ def nothing(kernel: KernelAdvice) -> str:
         return "What matched promises less than the thresholds ask for."
     if not kernel.rejected:
         return "No optimizer looked at this kernel."
-    tail = "looked at this kernel and rejected it; the conditions that failed are below"
-    return f"Nothing was found: {plural(len(kernel.rejected), 'optimizer')} {tail}."
+    blind = [entry.reason for entry in kernel.rejected if not entry.looked]
+    looked = len(kernel.rejected) - len(blind)
+    said = (
+        f"Nothing was found: {plural(looked, 'optimizer')} looked at this kernel and rejected it"
+        if looked
+        else ""
+    )
+    if blind:
+        why = f" ({blind[0]})" if len(set(blind)) == 1 else ""
+        said += f"{', ' if said else ''}{plural(len(blind), 'optimizer')} could not look at it{why}"
+    return f"{said}; the conditions that failed are below."
 
 
 def _suppressed(page: Page, kernel: KernelAdvice) -> list[str]:

@@ -29,8 +29,9 @@ _RAW_BASE: Final = 0x5A_0000_0000
 _RAW_BASE_DIGITS: Final = "0x5"
 _RAW_OFFSET: Final = re.compile(r"^\s*/\*(5[0-9a-fA-F]{9})\*/")
 _RAW_ADDRESS: Final = re.compile(r"\b0x5[0-9a-f]{9}\b")
-# What came after Volta: a datapath for values that all threads share, and moves of whole matrices.
-_UNIFORM: Final = re.compile(r"\bU[RP](?:\d+|[TZ])\b")
+# What came after Volta: a datapath for values that all threads share, scaled addresses in shared memory, and
+# moves of whole matrices.
+_OPERAND_NOT_IN_VOLTA: Final = re.compile(r"\bU[RP](?:\d+|[TZ])\b|\.X(?:4|8|16)\b")
 _NOT_IN_VOLTA: Final = ("U", "R2U", "S2U", "VOTEU", "LDSM", "MOVM", "BMMA")
 # nvdisasm 12 leaves out the comma before a bracket in its structured form: "R0[R2.64]".
 _KEEPS_COMMAS: Final = (13, 0, 0)
@@ -163,7 +164,7 @@ def _read_as(listing: Listing, arch: str, taken_for: str) -> tuple[Problem, ...]
             line.opcode
             for lines in listing.values()
             for line in lines
-            if line.opcode.startswith(_NOT_IN_VOLTA) or _UNIFORM.search(line.operands)
+            if line.opcode.startswith(_NOT_IN_VOLTA) or _OPERAND_NOT_IN_VOLTA.search(line.operands)
         }
     )
     if not doubtful:

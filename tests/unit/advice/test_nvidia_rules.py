@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from tests import advice_values as values
 from tests import hand_made as made
 
 from gpadvisor.advice.nvidia_rules import AGREES, DISAGREES, NOT_COMPARABLE, OurSide, compare_rules
@@ -38,13 +39,13 @@ OURS = OurSide(
 
 
 def compared(
-    identifier: str, message: str, kind: str = "warning", title: str | None = None
+    identifier: str, message: str, kind: str = "warning", title: str | None = None, ours: OurSide = OURS
 ) -> RuleComparison:
     rule = RuleResult(
         identifier=identifier, name=identifier, section=None, kind=kind, message=message,
         estimated_speedup=None, title=title,
     )  # fmt: skip
-    (found,) = compare_rules([rule], OURS)
+    (found,) = compare_rules([rule], ours)
     return found
 
 
@@ -76,7 +77,7 @@ def compared(
         ("SOLBottleneck", "Compute is more heavily utilized than Memory", "warning", None, DISAGREES),
         ("HighPipeUtilization", "ALU is the highest-utilized pipeline (40.2%)", "ok", "Balanced", AGREES),
         ("HighPipeUtilization", "All compute pipelines are under-utilized", "warning", None, AGREES),
-        ("ThreadDivergence", "threads diverge", "warning", None, NOT_COMPARABLE),
+        ("ThreadDivergence", "threads diverge", "warning", None, DISAGREES),
         ("RuleOfTheFuture", "something new", "warning", None, NOT_COMPARABLE),
     ],
 )
@@ -84,6 +85,34 @@ def test_agreement(identifier: str, message: str, kind: str, title: str | None, 
     found = compared(identifier, message, kind, title)
     assert found.agreement == agreement
     assert found.explanation
+
+
+def test_warps_that_are_not_selected_are_counted_where_a_rule_is_about_them() -> None:
+    stalls = (stall("selected", 460), stall("not_selected", 240), stall("wait", 200), stall("barrier", 100))
+    found = compared("CPIStall", "spends 4 cycles", title="Not Selected", ours=replace(OURS, stalls=stalls))
+    assert found.agreement == AGREES
+    assert found.explanation == "not_selected has 24.0 % of our samples, number 1 of the reasons to wait"
+    waits = compared("CPIStall", "spends 3 cycles", title="Stall Wait", ours=replace(OURS, stalls=stalls))
+    assert waits.explanation == "wait has 20.0 % of our samples, number 1 of the reasons to wait"
+
+
+def test_a_small_grid_that_ours_finds_too() -> None:
+    (blocks,) = [one for one in values.measured().kernels[0].suggestions if one.code == "GPA302"]
+    ours = replace(OURS, suggestions=(replace(blocks, code="GPA301"),), hidden={})
+    found = compared(
+        "SOLBottleneck", "This kernel grid is too small to fill the available resources", ours=ours
+    )
+    assert (found.agreement, found.ours) == (AGREES, ("GPA301",))
+    assert found.explanation == "both find it"
+
+
+def test_what_ours_could_not_look_at_is_no_disagreement() -> None:
+    blind = [Rejection(code=code, reason="no machine code", looked=False) for code in ("GPA301", "GPA302")]
+    ours = replace(OURS, rejected=blind, hidden={})
+    found = compared("LaunchConfiguration", "small grid", ours=ours)
+    assert (found.agreement, found.explanation) == (NOT_COMPARABLE, "ours could not look: no machine code")
+    looked = replace(OURS, rejected=[blind[0], replace(blind[1], looked=True)], hidden={})
+    assert compared("LaunchConfiguration", "small grid", ours=looked).agreement == DISAGREES
 
 
 def test_disagreement_says_why_ours_does_not() -> None:
