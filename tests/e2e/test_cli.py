@@ -127,7 +127,7 @@ def test_suppression_is_honoured_by_every_format(
     local = tmp_path / "work" / "gemm_strided" / "before.cu"
     local.parent.mkdir()
     local.write_text("\n".join(lines) + "\n")
-    code_, out, _ = run(capsys, "advise", report, "--fail-on", code)
+    code_, out, _ = run(capsys, "advise", report, "--fail-on", code, "--details")
     assert code_ == 0
     assert "measured, no gain" in out
     assert "measured, no gain" in run(capsys, "advise", report, "--format", "markdown")[1]
@@ -150,7 +150,7 @@ def test_a_gate_on_code_that_nobody_could_read_is_an_error(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, report: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GPADVISOR_NVDISASM", str(tmp_path / "absent"))
-    code, out, err = run(capsys, "advise", report, "--fail-on", "GPA101", "--no-cache")
+    code, out, err = run(capsys, "advise", report, "--fail-on", "GPA101", "--no-cache", "--details")
     assert code == 4
     assert "cannot be read" in out
     assert "--fail-on cannot be decided" in err
@@ -400,7 +400,7 @@ def test_a_report_without_samples_says_how_to_get_them(
     value = json.loads(run(capsys, "advise", path, "--format", "json")[1])
     assert value["kernels"][0]["evidence"] == "counted"
     path.write_bytes(write_report([replace(launch, samples={}, reasons=(), counts={})]))
-    code, out, _ = run(capsys, "advise", path)
+    code, out, _ = run(capsys, "advise", path, "--details")
     assert code == 0
     assert "ncu --set full" in " ".join(out.split())
 

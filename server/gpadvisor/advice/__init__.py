@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from gpadvisor.advice.compose import advise
 from gpadvisor.advice.evaluate import Evaluated, evaluate
-from gpadvisor.advice.kernel import MIN_IMPORTANCE, MIN_SPEEDUP, advise_kernel
+from gpadvisor.advice.kernel import advise_kernel
 from gpadvisor.advice.launches import (
     ChosenLaunch,
     chosen_launches,
@@ -13,10 +13,12 @@ from gpadvisor.advice.launches import (
     merge_launches,
     time_shares,
 )
+from gpadvisor.advice.shown import MIN_IMPORTANCE, MIN_SAMPLES, MIN_SPEEDUP
 from gpadvisor.advice.suppressed import without_suppressed
 
 __all__ = [
     "MIN_IMPORTANCE",
+    "MIN_SAMPLES",
     "MIN_SPEEDUP",
     "ChosenLaunch",
     "Evaluated",

@@ -4,8 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Final
 
 from gpadvisor.advice.amdahl import program_estimate
 from gpadvisor.advice.evaluate import Evaluated, Finding, evaluate
@@ -15,28 +13,24 @@ from gpadvisor.advice.nvidia_rules import OurSide, compare_rules
 from gpadvisor.advice.quality import evidence_reason, problems
 from gpadvisor.advice.samples import sample_summary, stall_summaries
 from gpadvisor.advice.scopes import executed_by_place, scope_summaries
-from gpadvisor.advice.verdict import verdict
+from gpadvisor.advice.shown import (
+    MIN_IMPORTANCE,
+    MIN_SPEEDUP,
+    NO_THRESHOLDS,
+    Standing,
+    Thresholds,
+    standing,
+)
+from gpadvisor.advice.verdict import limiting, limiting_words, verdict
 from gpadvisor.blamer.measured import registers_per_thread, shared_bytes
 from gpadvisor.blamer.queries import function_scope, kernel_function, kernel_scope
 from gpadvisor.blamer.traffic import kernel_traffic
 from gpadvisor.estimators.caps import utilisations
 from gpadvisor.estimators.context import KernelContext, Optimizer
-from gpadvisor.model.advice import Category, KernelAdvice, Scope, Suggestion
+from gpadvisor.model.advice import KernelAdvice, Scope, Suggestion
 from gpadvisor.model.blame import Coverage
 from gpadvisor.model.problem import Problem
 from gpadvisor.model.profile import Device
-
-MIN_IMPORTANCE: Final = 0.01
-MIN_SPEEDUP: Final = 1.01
-_LAST: Final = frozenset({Category.NOTE})
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Thresholds:
-    """Below these a suggestion is counted and not shown."""
-
-    importance: float = MIN_IMPORTANCE  # share of all samples
-    speedup: float = MIN_SPEEDUP  # expected
 
 
 def advise_kernel(
@@ -68,12 +62,18 @@ def advise_kernel(
         more_problems: found by the stages before.
         evaluated: what the optimizers answered, where they were asked already.
     """
-    limits = Thresholds(importance=min_importance, speedup=min_speedup)
+    least = NO_THRESHOLDS if show_all else Thresholds(importance=min_importance, speedup=min_speedup)
     findings, rejected = evaluate(context, optimizers) if evaluated is None else evaluated
-    shown = [one for one in findings if show_all or _passes(context, one, limits)]
-    hidden = [one for one in findings if one not in shown]
+    told: dict[Standing, list[Finding]] = {standing: [] for standing in Standing}
+    for one in findings:
+        told[standing(context, one, least)].append(one)
+    shown, hidden = told[Standing.SUGGESTION], told[Standing.HIDDEN]
     executed = executed_by_place(context.program, context.profile) if context.blame is None else {}
-    suggestions = sorted((_suggestion(context, one, time_share, executed) for one in shown), key=_rank)[:top]
+    suggestions, notes = (
+        sorted((_suggestion(context, one, time_share, executed) for one in told[kind]), key=_rank)
+        for kind in (Standing.SUGGESTION, Standing.NOTE)
+    )
+    suggestions = suggestions[:top]
     kept = {one.code for one in suggestions}
     profile, blame = context.profile, context.blame
     stalls = stall_summaries(profile, blame)
@@ -81,7 +81,7 @@ def advise_kernel(
     measured = () if profile is None else utilisations(profile)
     has_code = bool(context.program.functions) or context.blame is not None
     ours = OurSide(
-        suggestions=suggestions,
+        suggestions=[*suggestions, *notes],
         rejected=rejected,
         hidden={one.code: _hidden_text(context, one) for one in hidden},
         stalls=stalls,
@@ -91,6 +91,7 @@ def advise_kernel(
         sectors=_sectors(context),
     )
     launch = None if profile is None else profile.launch
+    limited_by = limiting_words(context.evidence, samples, stalls, measured)
     return KernelAdvice(
         name=_name(context, demangled),
         mangled=context.kernel,
@@ -110,14 +111,15 @@ def advise_kernel(
         coverage=Coverage(before=None, after=None) if blame is None else blame.coverage,
         scopes=scope_summaries(context),
         suggestions=tuple(suggestions),
+        notes=tuple(notes),
         hidden=len(hidden),
         groups=groups(context, [one for one in shown if one.code in kept]),
         rejected=rejected,
+        limited_by=limited_by,
         verdict=verdict(
             context.evidence,
-            samples=samples,
-            stalls=stalls,
-            utilisations=measured,
+            limited_by,
+            full=limiting(measured) is not None,
             suggestions=suggestions,
             rejected=rejected,
             hidden=len(hidden),
@@ -151,22 +153,10 @@ def _sectors(context: KernelContext) -> str | None:
     return f"{text}, of which the worst place, {traffic.worst(context.program)}, requests {share:.1f} %"
 
 
-def _passes(context: KernelContext, finding: Finding, limits: Thresholds) -> bool:
-    """Whether a finding is worth showing; without samples there is nothing to measure it by."""
-    total = 0 if context.blame is None else context.blame.total_samples
-    if not total:
-        return True
-    exempt = finding.optimizer.category is Category.PARALLEL or finding.match.measured_bound is not None
-    if not exempt and finding.matched_samples / total < limits.importance:
-        return False
-    return finding.estimate is None or finding.estimate.expected >= limits.speedup
-
-
-def _rank(suggestion: Suggestion) -> tuple[bool, bool, float, float, str]:
-    """Estimated ones by what they are expected to give, then those without an estimate, notes last."""
+def _rank(suggestion: Suggestion) -> tuple[bool, float, float, str]:
+    """Estimated ones by what they are expected to give, then those without an estimate."""
     estimate = suggestion.speedup
     return (
-        suggestion.category in _LAST,
         estimate is None,
         0.0 if estimate is None else -estimate.expected,
         -suggestion.importance,
@@ -202,6 +192,7 @@ def _suggestion(
         scope=_scope(context, finding),
         advice=match.advice,
         hotspots=spots,
+        cure=match.cure,
     )
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from gpadvisor.advice.evaluate import evaluate
 from gpadvisor.advice.groups import groups
-from gpadvisor.advice.verdict import verdict
+from gpadvisor.advice.verdict import limiting, verdict
 from gpadvisor.estimators.context import KernelContext, Optimizer
 from gpadvisor.model.advice import KernelAdvice
 
@@ -35,9 +35,8 @@ def without_suppressed(
         groups=groups(context, findings),
         verdict=verdict(
             kernel.evidence,
-            samples=kernel.samples,
-            stalls=kernel.stalls,
-            utilisations=kernel.utilisations,
+            kernel.limited_by,
+            full=limiting(kernel.utilisations) is not None,
             suggestions=kept,
             rejected=kernel.rejected,
             hidden=kernel.hidden,

@@ -14,6 +14,7 @@ from gpadvisor.model.advice import (
     Suggestion,
     Utilisation,
 )
+from gpadvisor.model.figures import gain
 from gpadvisor.model.profile import Evidence
 
 LIMIT_PERCENT: Final = 80.0
@@ -24,31 +25,58 @@ _WORKING: Final = frozenset({"selected", "not_selected"})
 
 def verdict(
     evidence: Evidence,
+    limited_by: str,
     *,
-    samples: SampleSummary,
-    stalls: Sequence[StallSummary],
-    utilisations: Sequence[Utilisation],
+    full: bool,
     suggestions: Sequence[Suggestion],
     rejected: Sequence[Rejection],
     hidden: int,
     suppressed: int = 0,
     has_code: bool = True,
 ) -> str:
-    """The sentence; the suggestions are those that no comment in the source sets aside."""
+    """The sentence.
+
+    Args:
+        evidence: What the kernel's numbers rest on.
+        limited_by: What ``limiting_words`` gave; empty without samples.
+        full: Whether a unit is at its limit.
+        suggestions: Those that no comment in the source sets aside.
+        rejected: Rules that found nothing.
+        hidden: Findings below the thresholds.
+        suppressed: Suggestions that a comment sets aside.
+        has_code: Whether the machine code could be read.
+    """
     if not has_code:
         return "No machine code of this kernel could be read, so nothing is said about it"
-    if evidence in {Evidence.STATIC, Evidence.COUNTED} or not samples.total:
+    if not limited_by:
         return _without_samples(evidence, suggestions, suppressed)
-    limit = limiting(utilisations)
-    what = _limit_words(limit) if limit is not None else _stall_words(samples, stalls)
+    what = f"Limited by {limited_by}"
     best = next((one for one in suggestions if one.speedup is not None), None)
     if best is not None and best.speedup is not None:
-        gain = best.speedup
-        return (
-            f"{what}; {best.code} {best.name} is expected to give {gain.expected:.2f}x "
-            f"({gain.low:.2f} to {gain.high:.2f})"
-        )
-    return f"{what}; {_nothing_helps(limit, rejected, hidden, suppressed)}"
+        return f"{what}; {gain(best.speedup)} is expected of {best.code} {best.name}"
+    return f"{what}; {_nothing_helps(rejected, hidden, suppressed, full=full)}"
+
+
+def limiting_words(
+    evidence: Evidence,
+    samples: SampleSummary,
+    stalls: Sequence[StallSummary],
+    utilisations: Sequence[Utilisation],
+) -> str:
+    """What limits a kernel, behind "limited by"; empty without samples."""
+    if evidence in {Evidence.STATIC, Evidence.COUNTED} or not samples.total:
+        return ""
+    unit = limiting(utilisations)
+    if unit is not None:
+        return f"{unit_words(unit)} at {unit.percent:.0f} % of its peak"
+    waiting = [row for row in stalls if row.reason not in _WORKING]
+    if not waiting:
+        return "the work itself: warps issue or are ready in every sample"
+    latency = samples.active / samples.total < _ISSUE_BOUND
+    first, *others = (f"{row.plain} ({100 * row.samples / samples.total:.0f} %" for row in waiting[:2])
+    if latency or not others:
+        return f"latency: {first} of the samples)"
+    return f"several things: {first} of the samples), {others[0]})"
 
 
 def limiting(utilisations: Sequence[Utilisation]) -> Utilisation | None:
@@ -66,37 +94,14 @@ def unit_words(unit: Utilisation) -> str:
     return f"{unit.name} throughput"
 
 
-def _limit_words(unit: Utilisation) -> str:
-    return f"Limited by {unit_words(unit)} at {unit.percent:.0f} % of its peak"
-
-
-def _stall_words(samples: SampleSummary, stalls: Sequence[StallSummary]) -> str:
-    waiting = [row for row in stalls if row.reason not in _WORKING]
-    if not waiting:
-        return "Warps issue or are ready in every sample"
-    first = waiting[0]
-    busy = samples.active / samples.total
-    head = "Limited by latency" if busy < _ISSUE_BOUND else "No unit is at its limit"
-    return (
-        f"{head}: schedulers issue in {100 * busy:.0f} % of all samples, and the commonest wait is "
-        f"{first.reason} with {100 * first.samples / samples.total:.0f} % ({first.plain})"
-    )
-
-
-def _nothing_helps(
-    limit: Utilisation | None, rejected: Sequence[Rejection], hidden: int, suppressed: int
-) -> str:
+def _nothing_helps(rejected: Sequence[Rejection], hidden: int, suppressed: int, *, full: bool) -> str:
     counts = [f"{len(rejected)} rejected"]
     if hidden:
         counts.append(f"{hidden} below the thresholds")
     if suppressed:
         counts.append(f"{suppressed} suppressed in the source")
-    said = f"no optimizer helps ({', '.join(counts)})"
-    if suppressed:
-        said = f"no other optimizer helps ({', '.join(counts)})"
-    if limit is not None:
-        return f"{said}: only less work for that unit would make the kernel faster"
-    return f"{said}, each for the reason listed" if not hidden and not suppressed else said
+    said = f"no {'other ' if suppressed else ''}rule helps ({', '.join(counts)})"
+    return f"{said}: only less work for that unit would make the kernel faster" if full else said
 
 
 def _without_samples(evidence: Evidence, suggestions: Sequence[Suggestion], suppressed: int) -> str:

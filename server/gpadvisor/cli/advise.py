@@ -51,8 +51,9 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "--min-speedup",
         metavar="X",
         type=options.factor,
-        help="hide suggestions expected to give less (default 1.01)",
+        help="hide suggestions expected to give less (default 1.03)",
     )
+    parser.add_argument("--details", action="store_true", help="every number, instead of one screen")
     parser.add_argument("--all", action="store_true", help="show suggestions below the thresholds too")
     parser.add_argument("--format", choices=options.FORMATS, default="text", help="default: text")
     parser.add_argument(
@@ -100,6 +101,7 @@ def run(arguments: argparse.Namespace) -> int:
         width=options.output_width() if arguments.output is None else options.PIPED_WIDTH,
         color=arguments.output is None and options.use_color(arguments.color),
         use_cache=not arguments.no_cache,
+        details=arguments.details,
     )
     progress = TerminalProgress()
     try:

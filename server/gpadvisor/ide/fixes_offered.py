@@ -10,6 +10,7 @@ from typing import Final
 
 from gpadvisor.ide.fixes import Fix, FixKind, LaunchFacts, TextEdit
 from gpadvisor.ide.values import Finding
+from gpadvisor.model.figures import gain
 from gpadvisor.source.edits import NUMBER, EditFacts, EditSite, SiteKind
 
 DEFAULT_UNROLL: Final = 4
@@ -170,7 +171,7 @@ def _fix(
 
 
 def _estimate(finding: Finding) -> str:
-    return "" if finding.speedup is None else f"est. {finding.speedup.low:.2f}x-{finding.speedup.high:.2f}x"
+    return "" if finding.speedup is None else f"est. {gain(finding.speedup)}"
 
 
 def _listed(words: Sequence[str]) -> str:

@@ -28,13 +28,12 @@ from gpadvisor.ide.words import (
     code,
     count,
     escape,
-    factor,
     file_name,
     percent,
     reason_words,
     shorten,
-    span,
 )
+from gpadvisor.model.figures import gain
 from gpadvisor.model.profile import Evidence
 
 MAX_LINES: Final = 25
@@ -165,10 +164,10 @@ def _gain(finding: Finding, now: _Now) -> str:
         name = finding.kernel_name if part is None else part.kernel_name
         return f"{kind} for {code(name)}, without an estimate"
     name = code(part.kernel_name)
-    text = f"{span(part.speedup)}, expected {factor(part.speedup.expected)}, for {name}"
+    text = f"{gain(part.speedup)} for {name}"
     kernel, whole = now.kernels.get(part.kernel), part.program_speedup
     if kernel is not None and kernel.time_share is not None and whole is not None:
-        text += f" ({percent(kernel.time_share)} of GPU time: {span(whole)} of the whole)"
+        text += f" ({percent(kernel.time_share)} of GPU time: {gain(whole)} of the whole)"
     return text
 
 

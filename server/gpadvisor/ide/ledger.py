@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gpadvisor.ide.values import EditorAnalysis, KernelView, LedgerEntry
-from gpadvisor.ide.words import factor, span
+from gpadvisor.model.figures import factor, gain
 from gpadvisor.model.profile import Evidence
 
 
@@ -51,7 +51,7 @@ def followed(entry: LedgerEntry) -> bool:
 
 def entry_words(entry: LedgerEntry) -> str:
     """One sentence: predicted, achieved, and whether the finding is still there."""
-    start = f"{entry.code} promised {span(entry.predicted)} for {entry.kernel_name}"
+    start = f"{entry.code} promised {gain(entry.predicted)} for {entry.kernel_name}"
     if entry.comparable is not None:
         return f"{start}; not compared: {entry.comparable}"
     if entry.achieved is None:

@@ -11,7 +11,8 @@ from gpadvisor.ide.choice import chosen, families, launches_of
 from gpadvisor.ide.options import Annotations, Options
 from gpadvisor.ide.placing import PlacedFile
 from gpadvisor.ide.values import EditorAnalysis, Finding, KernelView
-from gpadvisor.ide.words import clean, factor, percent, plural, span
+from gpadvisor.ide.words import clean, percent, plural
+from gpadvisor.model.figures import expected, gain
 from gpadvisor.model.profile import Evidence
 
 
@@ -73,7 +74,7 @@ def _titles(
     ]
     if kernel.together is not None and len(kernel.together_codes) > 1:
         codes = " + ".join(kernel.together_codes)
-        titles.append((LensAction.EXPLAIN, f"together {factor(kernel.together.expected)} ({codes})", None))
+        titles.append((LensAction.EXPLAIN, f"together {expected(kernel.together)} ({codes})", None))
     if len(family) > 1:
         others = ", ".join(_brief(one) for one in family if one is not kernel)
         titles.append((LensAction.PICK_KERNEL, _cut(f"showing {kernel.name}; also {others}"), None))
@@ -87,7 +88,7 @@ def _summary(file: PlacedFile, family: Sequence[KernelView], kernel: KernelView,
     open_suggestions = sum(1 for one in kernel.suggestions if one.suppressed is None)
     parts = [f"GPA: {name} {_share(kernel)}" if name else f"GPA: {_share(kernel)}"]
     if kernel.best_speedup is not None and kernel.best_code is not None:
-        parts.append(f"best {span(kernel.best_speedup)} ({kernel.best_code}{_where(file, best)})")
+        parts.append(f"{gain(kernel.best_speedup)} ({kernel.best_code}{_where(file, best)})")
         if open_suggestions > 1:
             parts.append(f"{open_suggestions - 1} more")
     elif open_suggestions:

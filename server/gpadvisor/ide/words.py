@@ -9,7 +9,6 @@ import unicodedata
 from typing import Final
 
 from gpadvisor.ide.values import Freshness
-from gpadvisor.model.advice import Estimate
 from gpadvisor.model.profile import Evidence
 
 ELLIPSIS: Final = "..."
@@ -38,21 +37,6 @@ def percent(share: float) -> str:
     if 0 < hundred < 0.1:
         return "<0.1 %"
     return f"{hundred:.0f} %" if hundred >= 10 or hundred == 0 else f"{hundred:.1f} %"
-
-
-def factor(value: float) -> str:
-    """``1.31x``."""
-    if not math.isfinite(value):
-        return "unbounded"
-    if abs(value) >= 10:
-        return f"{value:.0f}x" if abs(value) >= 100 else f"{value:.1f}x"
-    return f"{value:.2f}x"
-
-
-def span(estimate: Estimate) -> str:
-    """``1.12x-1.19x``, or one number where both ends read alike."""
-    low, high = factor(estimate.low), factor(estimate.high)
-    return high if low == high else f"{low}-{high}"
 
 
 def count(number: int) -> str:

@@ -123,6 +123,8 @@ class Match:
     relieves: tuple[Relief, ...] = ()  # resources that are not relieved cap the estimate as measured
     titles: Mapping[tuple[FunctionId, int], str] = field(default_factory=dict)
     """By instruction, where one pattern has several kinds: ``title`` is the commonest of them."""
+    actionable: bool = True  # False where no change of the source would bring it about: then it is a note
+    cure: str = ""  # the change alone, one sentence in the imperative; where it is empty ``advice`` stands in
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -208,6 +210,8 @@ class Suggestion:
     scope: Scope
     advice: str
     hotspots: tuple[Hotspot, ...]
+    cure: str = ""  # the change alone, in one sentence; empty where only ``advice`` has it
+    next_limit: str = ""  # what would limit the kernel after it, "L1 requests, at 12 % of its peak now"
     suppressed: Suppression | None = None
 
 
@@ -325,10 +329,12 @@ class KernelAdvice:
     stalls: tuple[StallSummary, ...]
     coverage: Coverage
     scopes: tuple[ScopeSummary, ...]
-    suggestions: tuple[Suggestion, ...]  # ranked by expected speedup inside a category order
+    suggestions: tuple[Suggestion, ...]  # ranked by expected speedup
+    notes: tuple[Suggestion, ...]  # what names no change that a programmer could make, heaviest first
     hidden: int  # suggestions below the thresholds
     groups: tuple[Group, ...]
     rejected: tuple[Rejection, ...]
+    limited_by: str  # "L1 throughput at 99 % of its peak"; empty without samples
     verdict: str  # one sentence: what limits this kernel, and whether anything helps
     rules: tuple[RuleComparison, ...]
     problems: tuple[Problem, ...]

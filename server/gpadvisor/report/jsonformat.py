@@ -92,6 +92,7 @@ def _kernel(kernel: KernelAdvice) -> Json:
         "mangled": text(kernel.mangled),
         "evidence": kernel.evidence.value,
         "evidence_reason": text(kernel.evidence_reason),
+        "limited_by": optional(kernel.limited_by or None),
         "verdict": text(kernel.verdict),
         "device": _device(kernel.device),
         "launch": None if kernel.launch is None else _launch(kernel.launch, kernel),
@@ -113,6 +114,7 @@ def _kernel(kernel: KernelAdvice) -> Json:
         },
         "scopes": [_scope_summary(scope) for scope in kernel.scopes],
         "suggestions": [_suggestion(suggestion) for suggestion in kernel.suggestions],
+        "notes": [_suggestion(note) for note in kernel.notes],
         "hidden_suggestions": kernel.hidden,
         "groups": [_group(group) for group in kernel.groups],
         "rejected": [{"code": r.code, "reason": text(r.reason)} for r in kernel.rejected],
@@ -246,7 +248,9 @@ def _suggestion(suggestion: Suggestion) -> Json:
         "program_speedup": _speedup(suggestion.program_speedup),
         "equation": None if suggestion.speedup is None else text(suggestion.speedup.equation),
         "scope": _scope(suggestion.scope),
+        "cure": optional(suggestion.cure or None),
         "advice": text(suggestion.advice),
+        "next_limit": optional(suggestion.next_limit or None),
         "hotspots": [_hotspot(hotspot) for hotspot in suggestion.hotspots],
         "suppressed": None
         if suppressed is None

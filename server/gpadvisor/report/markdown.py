@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from gpadvisor.model.advice import Advice, CodeRef, Hotspot, KernelAdvice, Suggestion
+from gpadvisor.model.figures import factor
 from gpadvisor.model.problem import Problem
 from gpadvisor.model.profile import Evidence
 from gpadvisor.report.folding import folded, folded_problems, folded_words
@@ -15,7 +16,7 @@ from gpadvisor.report.names import short_name
 from gpadvisor.report.page import Page
 from gpadvisor.report.style import Style
 from gpadvisor.report.text import best
-from gpadvisor.report.text_kernel import facts, nothing
+from gpadvisor.report.text_kernel import facts, note_words, nothing
 from gpadvisor.report.text_rules import rule_groups, rule_head, rule_message
 from gpadvisor.report.text_suggestion import joint, reasoning, scope_words, whole_run, worth_showing
 from gpadvisor.report.words import (
@@ -23,7 +24,6 @@ from gpadvisor.report.words import (
     cleaned,
     count,
     duration,
-    factor,
     percent,
     shorten,
     speedup,
@@ -123,6 +123,8 @@ def _kernel(page: Page, kernel: KernelAdvice) -> list[str]:
     blocks += [f"**{prose(joint(kernel, group))}**" for group in kernel.groups]
     blocks.append(_hidden(kernel, len(live) - len(shown)))
     blocks += _suppressed(page, kernel)
+    notes = [note for note in kernel.notes if note.suppressed is None]
+    blocks += _folded("Notes", [f"{note.code}: {prose(note_words(note))}" for note in notes])
     blocks += _folded("Considered and rejected", [f"{r.code}: {prose(r.reason)}" for r in kernel.rejected])
     return blocks + _rules(kernel) + _problems(kernel.problems)
 
@@ -212,7 +214,7 @@ def _end(page: Page, end: CodeRef | None) -> str:
 def _suppressed(page: Page, kernel: KernelAdvice) -> list[str]:
     lines = [
         f"- {s.code} is ignored at {code(page.place(s.suppressed.location))}: {prose(s.suppressed.reason)}"
-        for s in kernel.suggestions
+        for s in (*kernel.suggestions, *kernel.notes)
         if s.suppressed is not None
     ]
     return ["\n".join(lines)] if lines else []

@@ -11,6 +11,7 @@ from typing import Any, Final, TypeAlias
 
 from gpadvisor import __version__
 from gpadvisor.model.advice import Advice, CodeRef, Estimate, Hotspot, KernelAdvice, Suggestion
+from gpadvisor.model.figures import gain
 from gpadvisor.model.ids import SourceLocation
 from gpadvisor.model.problem import Problem
 from gpadvisor.model.profile import Evidence
@@ -20,7 +21,7 @@ from gpadvisor.report.names import short_name
 from gpadvisor.report.page import Page
 from gpadvisor.report.sarif_places import Places
 from gpadvisor.report.style import Style
-from gpadvisor.report.words import CATEGORY_WORDS, cleaned, percent, plural, span
+from gpadvisor.report.words import CATEGORY_WORDS, cleaned, percent, plural
 
 SARIF_SCHEMA: Final = (
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -188,7 +189,7 @@ def _sentence(kernel: KernelAdvice, suggestion: Suggestion) -> str:
         name = short_name(kernel.name, _NAME)
         parts.append(f"{percent(suggestion.importance)} of the samples of {name} match.")
     if suggestion.speedup is not None:
-        parts.append(f"Estimated kernel speedup {span(suggestion.speedup)}.")
+        parts.append(f"Expected of the cure: {gain(suggestion.speedup)}.")
     parts += [suggestion.advice, f"[{suggestion.evidence.value}, {kernel.device.name or kernel.device.arch}]"]
     return " ".join(part for part in parts if part)
 

@@ -10,14 +10,16 @@ from typing import Final
 
 from gpadvisor import __version__
 from gpadvisor.model.advice import Advice, KernelAdvice, LaunchSummary, SourceMatch
+from gpadvisor.model.figures import expected
 from gpadvisor.model.problem import Problem
 from gpadvisor.report.folding import folded, folded_problems, folded_words
 from gpadvisor.report.names import short_name
 from gpadvisor.report.page import MAX_WIDTH, MIN_WIDTH, Page
+from gpadvisor.report.screen import screen_lines
 from gpadvisor.report.style import Style
 from gpadvisor.report.tables import Column, Overflow, format_table
 from gpadvisor.report.text_kernel import kernel_lines
-from gpadvisor.report.words import cleaned, duration, percent, plural, span, wrap
+from gpadvisor.report.words import cleaned, duration, percent, plural, wrap
 
 _NO_SOURCES: Final[Mapping[str, str]] = MappingProxyType({})
 
@@ -29,8 +31,10 @@ def render_text(
     color: bool = False,
     top: int | None = None,
     sources: Mapping[str, str] | None = None,
+    details: bool = False,
+    everything: bool = False,
 ) -> str:
-    """The whole advice as text.
+    """The advice as text: one screen, or with ``details`` all of it.
 
     Args:
         advice: What to report.
@@ -38,6 +42,8 @@ def render_text(
         color: Whether to use ANSI colours. Without, the text has no control character but line feeds.
         top: Suggestions shown for each kernel; None shows all.
         sources: Texts of source files by the path that the advice names, quoted where hotspots are.
+        details: Every number of every kernel.
+        everything: Without details: all suggestions, however many lines they take.
     """
     advice = cleaned(advice)
     page = Page(
@@ -47,6 +53,8 @@ def render_text(
         sources=_NO_SOURCES if sources is None else sources,
         local={match.report_path: match.local_path for match in advice.sources if match.local_path},
     )
+    if not details:
+        return _joined(screen_lines(page, advice, everything=everything))
     lines = [*_title(page, advice), *_overview(page, advice), *_launches(page, advice)]
     aside = folded(advice.kernels)
     spared = {id(kernel) for kernel in aside}
@@ -57,6 +65,10 @@ def render_text(
         lines += ["", *wrap(folded_words(aside), page.width)]
     problems = (*advice.problems, *folded_problems(aside))
     lines += [*_sources(page, advice.sources), *_problems(page, problems)]
+    return _joined(lines)
+
+
+def _joined(lines: Sequence[str]) -> str:
     return "\n".join(line.rstrip() for line in lines) + "\n"
 
 
@@ -81,7 +93,7 @@ def best(kernel: KernelAdvice) -> str:
     estimated = [(entry.speedup, entry.code) for entry in live if entry.speedup is not None]
     if estimated:
         estimate, code = max(estimated, key=lambda pair: pair[0].expected)
-        return f"{code} {span(estimate)}"
+        return f"{expected(estimate)} {code}"
     return plural(len(live), "finding") + ", no estimate" if live else "none"
 
 

@@ -9,6 +9,7 @@ from typing import Final
 from gpadvisor.model.advice import (
     KernelAdvice,
     Occupancy,
+    Suggestion,
 )
 from gpadvisor.model.profile import Evidence
 from gpadvisor.report.names import short_name
@@ -17,6 +18,7 @@ from gpadvisor.report.text_rules import rule_lines
 from gpadvisor.report.text_stalls import hot_lines, stall_lines
 from gpadvisor.report.text_suggestion import group_lines, suggestion_lines
 from gpadvisor.report.words import (
+    dimensions,
     duration,
     percent,
     plural,
@@ -33,9 +35,10 @@ def kernel_lines(page: Page, kernel: KernelAdvice, number: int, kernels: int) ->
     parts = [
         _header(page, kernel, number, kernels),
         _facts(page, kernel),
+        _suggestions(page, kernel),
+        _notes(page, kernel),
         stall_lines(page, kernel),
         hot_lines(page, kernel),
-        _suggestions(page, kernel),
         _rejected(page, kernel),
         rule_lines(page, kernel),
         _problems(page, kernel),
@@ -73,8 +76,8 @@ def facts(kernel: KernelAdvice) -> list[tuple[str, str]]:
 
 
 def _facts(page: Page, kernel: KernelAdvice) -> list[str]:
-    lines = [line for label, text in facts(kernel) for line in page.fact(label, text)]
-    return lines + page.fact("Verdict", kernel.verdict, strong=True)
+    verdict = page.fact("Verdict", kernel.verdict, strong=True)
+    return verdict + [line for label, text in facts(kernel) for line in page.fact(label, text)]
 
 
 def _launch(kernel: KernelAdvice) -> str:
@@ -92,14 +95,6 @@ def _launch(kernel: KernelAdvice) -> str:
     if kernel.merged_launches > 1:
         parts.append(f"{kernel.merged_launches} launches added up")
     return ", ".join(parts)
-
-
-def dimensions(extent: tuple[int, int, int]) -> str:
-    """A grid or block without trailing ones: ``4096``, ``64 x 64``."""
-    shown = list(extent)
-    while len(shown) > 1 and shown[-1] == 1:
-        shown.pop()
-    return " x ".join(str(number) for number in shown)
 
 
 def _time(kernel: KernelAdvice) -> str:
@@ -175,13 +170,29 @@ def nothing(kernel: KernelAdvice) -> str:
 
 def _suppressed(page: Page, kernel: KernelAdvice) -> list[str]:
     lines: list[str] = []
-    for suggestion in kernel.suggestions:
+    for suggestion in (*kernel.suggestions, *kernel.notes):
         if suggestion.suppressed is None:
             continue
         reason = suggestion.suppressed.reason or "no reason given"
         text = f"{suggestion.code} is ignored at {page.place(suggestion.suppressed.location)}: {reason}"
         lines += [page.style.quiet(line) for line in wrap(text, page.width, "   ", " ")]
     return ["", *lines] if lines else []
+
+
+def note_words(note: Suggestion) -> str:
+    """A note in a sentence or two."""
+    matched = f" ({percent(note.importance)} of the samples)" if note.matched_samples else ""
+    return f"{note.title}{matched}. {note.advice}"
+
+
+def _notes(page: Page, kernel: KernelAdvice) -> list[str]:
+    notes = [note for note in kernel.notes if note.suppressed is None]
+    if not notes:
+        return []
+    lines = page.heading("Notes, on what no change of the source would bring about")
+    for note in notes:
+        lines += wrap(note_words(note), page.width, " " * 9, f" {note.code}  ")
+    return lines
 
 
 def _rejected(page: Page, kernel: KernelAdvice) -> list[str]:

@@ -17,6 +17,7 @@ from gpadvisor.model.advice import (
     Suggestion,
 )
 from gpadvisor.model.blame import DependencyClass
+from gpadvisor.model.figures import expected, factor, gain
 from gpadvisor.report.names import core_name, short_name
 from gpadvisor.report.page import Page
 from gpadvisor.report.words import (
@@ -24,12 +25,10 @@ from gpadvisor.report.words import (
     Keep,
     cells,
     count,
-    factor,
     pad,
     percent,
     plural,
     shorten,
-    span,
     speedup,
     wrap,
 )
@@ -115,8 +114,7 @@ def whole_run(kernel: KernelAdvice, suggestion: Suggestion) -> str:
     program, share = suggestion.program_speedup, kernel.time_share
     if program is None or share is None or share > 0.9995:
         return ""
-    gain = f"{span(program)} (expected {factor(program.expected)})"
-    return f"{gain}, as this kernel has {percent(share, 0)} of the GPU time"
+    return f"{gain(program)}, as this kernel has {percent(share, 0)} of the GPU time"
 
 
 def reasoning(estimate: Estimate) -> str:
@@ -205,15 +203,15 @@ def joint(kernel: KernelAdvice, group: Group) -> str:
     by_code = {s.code: s.speedup for s in kernel.suggestions}
     parts = [estimate for code in group.suggestions if (estimate := by_code.get(code)) is not None]
     text = (
-        f"Together {factor(group.speedup.expected)} ({span(group.speedup)}): {' + '.join(group.suggestions)} "
+        f"Together {gain(group.speedup)}: {' + '.join(group.suggestions)} "
         f"share {count(group.shared_samples)} of {count(group.samples)} samples"
     )
-    apart = " x ".join(factor(estimate.expected) for estimate in parts)
+    apart = " x ".join(expected(estimate) for estimate in parts)
     return f"{text}, so not {apart}." if len(parts) > 1 else f"{text}."
 
 
 def group_lines(page: Page, kernel: KernelAdvice, group: Group) -> list[str]:
     """The same, set on the page."""
     lines = wrap(joint(kernel, group), page.width, "   ", " ")
-    head = len(f" Together {factor(group.speedup.expected)}")
+    head = len(f" Together {expected(group.speedup)}")
     return [page.style.gain(lines[0][:head]) + lines[0][head:], *lines[1:]]

@@ -11,6 +11,7 @@ from enum import Enum
 from typing import Final, TypeVar
 
 from gpadvisor.model.advice import Category, Estimate
+from gpadvisor.model.figures import factor, gain
 from gpadvisor.model.ids import SourceLocation
 
 T = TypeVar("T")
@@ -23,6 +24,7 @@ _EQUATION_NAME: Final = 20
 _LEAST_ROOM: Final = 8
 _GLUE: Final = "\0"  # a space that no line ends at; clean text has no such letter
 _UNSAFE: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+_SENTENCE: Final = re.compile(r"[.!?](?=\s)")
 _LINK: Final = re.compile(r"@[a-z]{1,16}:([^:@\n]{1,200}):[^@\n]{0,500}@")
 
 CATEGORY_WORDS: Final = {
@@ -193,27 +195,6 @@ def size(number: int) -> str:
     return f"{number} bytes"
 
 
-def figure(value: float) -> str:
-    """A speedup's digits, as many as mean something."""
-    if not math.isfinite(value):
-        return "unbounded"
-    if abs(value) >= 1e4:
-        return f"{value:.2g}"
-    return f"{value:.2f}" if value < 10 else f"{value:.1f}" if value < 100 else f"{value:.0f}"
-
-
-def factor(value: float) -> str:
-    """A speedup: ``1.31x``."""
-    digits = figure(value)
-    return f"{digits}x" if math.isfinite(value) else digits
-
-
-def span(estimate: Estimate) -> str:
-    """An estimate's range: ``1.12-1.31x``, or one number where both ends print alike."""
-    low, high = figure(estimate.low), factor(estimate.high)
-    return high if f"{low}x" == high else f"{low}-{high}" if low != "unbounded" else high
-
-
 def equation_name(estimate: Estimate) -> str:
     """What stands before the colon of the equation: ``GPA Eq. 2``."""
     name, colon, _ = estimate.equation.partition(":")
@@ -221,9 +202,9 @@ def equation_name(estimate: Estimate) -> str:
 
 
 def speedup(estimate: Estimate) -> str:
-    """The whole estimate: ``1.12-1.31x (expected 1.20x; GPA Eq. 2: 1.35x)``."""
-    paper = "" if estimate.paper is None else f"; {equation_name(estimate)}: {factor(estimate.paper)}"
-    return f"{span(estimate)} (expected {factor(estimate.expected)}{paper})"
+    """The whole estimate with the paper's own: ``1.2x (1.1-1.3), GPA Eq. 2: 1.35x``."""
+    paper = "" if estimate.paper is None else f", {equation_name(estimate)}: {factor(estimate.paper)}"
+    return gain(estimate) + paper
 
 
 def place(location: SourceLocation, width: int | None = None) -> str:
@@ -232,6 +213,27 @@ def place(location: SourceLocation, width: int | None = None) -> str:
     return (
         location.file + line if width is None else shorten(location.file, width - len(line), Keep.END) + line
     )
+
+
+def base_file(path: str) -> str:
+    """The last part of a path of any system."""
+    return path.replace("\\", "/").rpartition("/")[2] or path
+
+
+def sentences(text: str, room: int) -> str:
+    """The first sentences of a text, as many as fit, at least one, which is cut where it does not."""
+    if cells(text) <= room:
+        return text
+    ends = [match.end() for match in _SENTENCE.finditer(text) if match.end() <= room]
+    return text[: ends[-1]] if ends else shorten(text, room)
+
+
+def dimensions(extent: tuple[int, int, int]) -> str:
+    """A grid or block without trailing ones: ``4096``, ``64 x 64``."""
+    shown = list(extent)
+    while len(shown) > 1 and shown[-1] == 1:
+        shown.pop()
+    return " x ".join(str(number) for number in shown)
 
 
 def plural(number: int, noun: str) -> str:

@@ -26,7 +26,11 @@ def name_source_tokens(kernels: Sequence[KernelAdvice], sources: Sources) -> tup
         sources: Facts of the sources as they were when the code was built.
     """
     return tuple(
-        replace(kernel, suggestions=tuple(_named(suggestion, sources) for suggestion in kernel.suggestions))
+        replace(
+            kernel,
+            suggestions=tuple(_named(suggestion, sources) for suggestion in kernel.suggestions),
+            notes=tuple(_named(note, sources) for note in kernel.notes),
+        )
         for kernel in kernels
     )
 

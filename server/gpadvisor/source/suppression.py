@@ -50,11 +50,12 @@ def apply_suppressions(
 
 def _kernel(kernel: KernelAdvice, comments: Comments, used: _Used) -> KernelAdvice:
     suggestions = tuple(_suggestion(suggestion, comments, used) for suggestion in kernel.suggestions)
-    silent = {entry.code for entry in suggestions if entry.suppressed is not None}
+    notes = tuple(_suggestion(note, comments, used) for note in kernel.notes)
+    silent = {entry.code for entry in (*suggestions, *notes) if entry.suppressed is not None}
     if not silent:
         return kernel
     groups = tuple(group for group in kernel.groups if not silent.intersection(group.suggestions))
-    return replace(kernel, suggestions=suggestions, groups=groups)
+    return replace(kernel, suggestions=suggestions, notes=notes, groups=groups)
 
 
 def _suggestion(suggestion: Suggestion, comments: Comments, used: _Used) -> Suggestion:

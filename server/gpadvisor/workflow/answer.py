@@ -31,11 +31,12 @@ class AnswerOptions:
     width: int
     color: bool
     use_cache: bool
+    details: bool = False  # text with every number instead of one screen
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fired:
-    """A suggestion that is shown and not suppressed; ``expected`` is None for a static finding."""
+    """A suggestion or note that is not suppressed; ``expected`` is None for static findings and notes."""
 
     code: str
     expected: float | None
@@ -109,7 +110,7 @@ def _fresh(
         from gpadvisor.workflow.advising import advise_file  # takes as long to import as a report to read
 
         result = advise_file(path, request, progress, cache, opened=opened)
-    text = render(result.advice, shown, result.texts, request.root)
+    text = render(result.advice, shown, result.texts, request)
     fired, unread = fired_suggestions(result.advice), unread_kernels(result.advice)
     if key and result.lasting:
         entry = {
@@ -136,7 +137,7 @@ def fired_suggestions(advice: Advice) -> tuple[Fired, ...]:
     return tuple(
         Fired(code=entry.code, expected=None if entry.speedup is None else entry.speedup.expected)
         for kernel in advice.kernels
-        for entry in kernel.suggestions
+        for entry in (*kernel.suggestions, *kernel.notes)
         if entry.suppressed is None
     )
 
@@ -152,7 +153,7 @@ def unread_kernels(advice: Advice) -> tuple[str, ...]:
     )
 
 
-def render(advice: Advice, shown: AnswerOptions, texts: Mapping[str, str], root: Path) -> str:
+def render(advice: Advice, shown: AnswerOptions, texts: Mapping[str, str], request: Request) -> str:
     """The advice in one of the four formats."""
     from gpadvisor import report
     from gpadvisor.workflow.rule_pages import rule_metadata
@@ -160,7 +161,16 @@ def render(advice: Advice, shown: AnswerOptions, texts: Mapping[str, str], root:
     if shown.format == "json":
         return report.render_json(advice)
     if shown.format == "sarif":
-        return report.render_sarif(advice, rules=rule_metadata(), root=str(root.resolve()), sources=texts)
+        return report.render_sarif(
+            advice, rules=rule_metadata(), root=str(request.root.resolve()), sources=texts
+        )
     if shown.format == "markdown":
         return report.render_markdown(advice, sources=texts)
-    return report.render_text(advice, width=shown.width, color=shown.color, sources=texts)
+    return report.render_text(
+        advice,
+        width=shown.width,
+        color=shown.color,
+        sources=texts,
+        details=shown.details,
+        everything=request.show_all,
+    )

@@ -6,9 +6,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from gpadvisor.ide.words import clean, factor, percent, plural, reason_words, shorten, span
+from gpadvisor.ide.words import clean, percent, plural, reason_words, shorten
 from gpadvisor.model.advice import Estimate
 from gpadvisor.model.blame import DependencyClass
+from gpadvisor.model.figures import gain
 from gpadvisor.model.instruction import Instruction, OpcodeClass
 
 _MODIFIERS: Final = 2
@@ -152,7 +153,7 @@ def estimate_words(estimate: Estimate | None, lines: int, matched: str) -> str:
         return ""
     number = "both" if lines == 2 else f"all {lines}"
     whole = f" for {number} lines that this advice is about ({matched})" if lines > 1 else ""
-    return f" Estimated speedup of the kernel {span(estimate)}, expected {factor(estimate.expected)}{whole}."
+    return f" Expected of the cure: {gain(estimate)}{whole}."
 
 
 def static_message(title: str, names: Sequence[str], details: Sequence[str]) -> str:

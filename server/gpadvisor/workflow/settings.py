@@ -26,7 +26,7 @@ class Settings:
 
     top: int = field(default=10, metadata={"doc": "suggestions shown per kernel"})
     min_speedup: float = field(
-        default=1.01, metadata={"doc": "suggestions whose expected speedup is lower are counted, not shown"}
+        default=1.03, metadata={"doc": "suggestions whose expected speedup is lower are counted, not shown"}
     )
     min_importance: float = field(
         default=0.01,

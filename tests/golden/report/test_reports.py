@@ -41,25 +41,34 @@ class Sarif(Report):
 
 @pytest.fixture(autouse=True)
 def _same_version(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("text", "jsonformat", "sarif"):
+    for module in ("screen", "text", "jsonformat", "sarif"):
         monkeypatch.setattr(f"gpadvisor.report.{module}.__version__", "1.2.3")
 
 
 @pytest.mark.parametrize(
     "name", ["measured", "suppressed", "without_lines", "static", "counted", "several", "hostile"]
 )
-def test_text(name: str, snapshot: SnapshotAssertion) -> None:
+def test_screen(name: str, snapshot: SnapshotAssertion) -> None:
     report = render_text(getattr(values, name)(), sources=values.SOURCES)
     assert report == snapshot(extension_class=Report)
 
 
-def test_text_on_a_wide_page_without_sources(snapshot: SnapshotAssertion) -> None:
-    report = render_text(values.measured(), width=132, top=2)
+@pytest.mark.parametrize(
+    "name", ["measured", "suppressed", "without_lines", "static", "counted", "several", "hostile"]
+)
+def test_text(name: str, snapshot: SnapshotAssertion) -> None:
+    report = render_text(getattr(values, name)(), sources=values.SOURCES, details=True)
     assert report == snapshot(extension_class=Report)
 
 
-def test_text_in_colour(snapshot: SnapshotAssertion) -> None:
-    report = render_text(values.suppressed(), color=True).replace("\x1b", "<ESC>")
+def test_text_on_a_wide_page_without_sources(snapshot: SnapshotAssertion) -> None:
+    report = render_text(values.measured(), width=132, top=2, details=True)
+    assert report == snapshot(extension_class=Report)
+
+
+@pytest.mark.parametrize("details", [False, True])
+def test_text_in_colour(details: bool, snapshot: SnapshotAssertion) -> None:
+    report = render_text(values.suppressed(), color=True, details=details).replace("\x1b", "<ESC>")
     assert report == snapshot(extension_class=Report)
 
 

@@ -86,10 +86,11 @@ def test_suggestions_are_ranked_by_what_they_are_expected_to_give() -> None:
         optimizer("GPA105", Rejection(code="GPA105", reason="no barrier")),
         optimizer("GPA901", match(0), Category.NOTE),
     )
-    assert [one.code for one in found.suggestions] == ["GPA106", "GPA102", "GPA901"]
+    assert [one.code for one in found.suggestions] == ["GPA106", "GPA102"]
     assert found.rejected == (Rejection(code="GPA105", reason="no barrier"),)
-    assert found.suggestions[-1].speedup is None  # a note promises nothing
-    assert [spot.speedup for spot in found.suggestions[-1].hotspots] == [None]
+    (note,) = found.notes
+    assert (note.code, note.speedup) == ("GPA901", None)  # a note promises nothing
+    assert [spot.speedup for spot in note.hotspots] == [None]
     first = found.suggestions[0]
     assert first.speedup is not None
     assert first.speedup.paper == pytest.approx(1000 / 600)
@@ -116,12 +117,38 @@ def test_small_ones_are_hidden_and_counted_unless_asked_for() -> None:
     everything = advice(*small, optimizer("GPA106", match(0)), show_all=True)
     assert len(everything.suggestions) == 3
     assert everything.hidden == 0
-    assert len(advice(*small, min_importance=0.001, min_speedup=1.0).suggestions) == 2
+    assert [one.code for one in advice(*small, min_speedup=1.0).suggestions] == ["GPA102"]
     assert len(advice(*small, optimizer("GPA106", match(0)), show_all=True, top=1).suggestions) == 1
 
 
 def nothing() -> Adjustment:
     return Adjustment(low=0.0, expected=0.0, high=0.0, reason="it is already so")
+
+
+def test_what_no_programmer_can_change_is_a_note() -> None:
+    found = advice(optimizer("GPA202", match(0, actionable=False)), optimizer("GPA106", match(0)))
+    assert [one.code for one in found.suggestions] == ["GPA106"]
+    assert [one.code for one in found.notes] == ["GPA202"]
+    assert found.hidden == 0
+
+
+@pytest.mark.parametrize(("samples", "shown"), [(19, 0), (20, 1)])
+def test_what_rests_on_few_samples_is_not_shown(samples: int, shown: int) -> None:
+    few = made.blame(
+        made.Row(samples=samples, latency=samples, definition=0, use=9, distance=8),
+        made.selected(100, use=9),
+    )
+    context = made.context(few, measured=made.profile())
+    found = advise_kernel(context, [optimizer("GPA106", match(0))])
+    assert (len(found.suggestions), found.hidden) == (shown, 1 - shown)
+
+
+@pytest.mark.parametrize(("gain", "shown"), [(1.029, 0), (1.03, 1)])
+def test_what_promises_little_is_not_shown_unless_asked_for(gain: float, shown: int) -> None:
+    promise = Estimate(low=1.0, expected=gain, high=1.1, paper=None, equation="", reason="")
+    one = optimizer("GPA106", match(0), estimate=lambda *_: promise)
+    assert len(advice(one).suggestions) == shown
+    assert len(advice(one, show_all=True).suggestions) == 1
 
 
 def test_a_match_without_samples_is_a_rejection() -> None:
@@ -263,18 +290,19 @@ def test_the_verdict_names_the_full_unit_and_that_nothing_helps() -> None:
     )
     assert found.suggestions == ()
     assert found.verdict == (
-        "Limited by L1 throughput (requests) at 98 % of its peak; no optimizer helps (1 rejected, 1 "
+        "Limited by L1 throughput (requests) at 98 % of its peak; no rule helps (1 rejected, 1 "
         "below the thresholds): only less work for that unit would make the kernel faster"
     )
 
 
 def test_the_verdict_names_the_wait_and_the_best_cure() -> None:
     found = advice(optimizer("GPA106", match(0)))
-    assert found.verdict.startswith("Limited by latency: schedulers issue in 28 % of all samples, and")
-    assert "the commonest wait is long_scoreboard" in found.verdict
-    assert "GPA106 Name of GPA106 is expected to give 1.67x" in found.verdict
+    assert found.verdict == (
+        "Limited by latency: waiting for data from global, local or texture memory (44 % of the samples); "
+        "1.67x (1.59-1.76) is expected of GPA106 Name of GPA106"
+    )
     nothing_left = advice(optimizer("GPA901", match(0), Category.NOTE))
-    assert "no optimizer helps (0 rejected), each for the reason listed" in nothing_left.verdict
+    assert "no rule helps (0 rejected)" in nothing_left.verdict
 
 
 def test_what_a_comment_suppresses_is_neither_in_the_verdict_nor_in_groups() -> None:
@@ -285,7 +313,7 @@ def test_what_a_comment_suppresses_is_neither_in_the_verdict_nor_in_groups() -> 
     ]
     context = made.context(thousand(), measured=made.profile())
     before = advise_kernel(context, asked)
-    assert "GPA106 Name of GPA106 is expected" in before.verdict
+    assert "expected of GPA106 Name of GPA106" in before.verdict
     assert [group.suggestions for group in before.groups] == [("GPA106", "GPA201", "GPA202")]
 
     def suppressed(*codes: str) -> KernelAdvice:
@@ -299,10 +327,10 @@ def test_what_a_comment_suppresses_is_neither_in_the_verdict_nor_in_groups() -> 
     left = suppressed("GPA106")
     assert [one.code for one in left.suggestions] == [one.code for one in before.suggestions]
     assert "GPA106" not in left.verdict
-    assert "GPA202 Name of GPA202 is expected" in left.verdict
+    assert "expected of GPA202 Name of GPA202" in left.verdict
     assert left.groups == advise_kernel(context, asked[:2]).groups
     nothing_left = suppressed("GPA106", "GPA201", "GPA202")
-    assert nothing_left.verdict.endswith("no other optimizer helps (0 rejected, 3 suppressed in the source)")
+    assert nothing_left.verdict.endswith("no other rule helps (0 rejected, 3 suppressed in the source)")
     assert nothing_left.groups == ()
 
 

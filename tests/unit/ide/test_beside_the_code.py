@@ -54,9 +54,9 @@ def _lenses(
 
 
 def test_a_kernel_has_its_share_its_best_estimate_and_a_place() -> None:
-    assert _lenses(analysis()) == [(3, "GPA: 34 % of GPU time | best 1.12x-1.19x (GPA202, line 7)")]
+    assert _lenses(analysis()) == [(3, "GPA: 34 % of GPU time | 1.15x (1.12-1.19) (GPA202, line 7)")]
     assert _lenses(analysis(), text="// new\n" + SOURCE) == [
-        (4, "GPA: 34 % of GPU time | best 1.12x-1.19x (GPA202, line 8)")
+        (4, "GPA: 34 % of GPU time | 1.15x (1.12-1.19) (GPA202, line 8)")
     ]
 
 
@@ -64,7 +64,7 @@ def test_suggestions_that_share_samples_have_one_number_together() -> None:
     more = kernel().suggestions * 3
     value = kernel(suggestions=more, together=estimate(1.2, 1.31, 1.4), together_codes=("GPA102", "GPA202"))
     assert _lenses(analysis(value)) == [
-        (3, "GPA: 34 % of GPU time | best 1.12x-1.19x (GPA202, line 7) | 2 more"),
+        (3, "GPA: 34 % of GPU time | 1.15x (1.12-1.19) (GPA202, line 7) | 2 more"),
         (3, "together 1.31x (GPA102 + GPA202)"),
     ]
 

@@ -32,7 +32,7 @@ def test_a_suggestion_that_is_made_again_was_not_followed() -> None:
     assert entry.still_found
     assert summary((entry,)) is None
     assert entry_words(entry) == (
-        "GPA202 promised 1.12x-1.19x for gather<1> and is still found; "
+        "GPA202 promised 1.15x (1.12-1.19) for gather<1> and is still found; "
         "the kernel is at 1.16x of its old speed"
     )
 
@@ -56,7 +56,7 @@ def test_a_profile_without_times_says_so() -> None:
     (entry,) = ledger(OLD, _new(duration_ns=None))
     assert (
         entry_words(entry)
-        == "GPA202 promised 1.12x-1.19x for gather<1>; the profiles have no times to compare"
+        == "GPA202 promised 1.15x (1.12-1.19) for gather<1>; the profiles have no times to compare"
     )
 
 

@@ -51,7 +51,7 @@ def test_notes_and_predictions_are_details() -> None:
     details = status(analysis(problems=notes), [], NOW, (entry,)).details
     assert details[2:] == (
         "GPA901: no lines",
-        f"GPA202 promised 1.12x-1.19x for gather<1>; {came}",
+        f"GPA202 promised 1.15x (1.12-1.19) for gather<1>; {came}",
     )
 
 

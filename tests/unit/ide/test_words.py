@@ -8,7 +8,6 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.editor_values import estimate
 
 from gpadvisor.ide import words
 
@@ -19,14 +18,6 @@ from gpadvisor.ide import words
 )
 def test_percent(share: float, text: str) -> None:
     assert words.percent(share) == text
-
-
-def test_ranges() -> None:
-    assert words.span(estimate()) == "1.12x-1.19x"
-    assert words.span(estimate(1.1, 1.1, 1.1)) == "1.10x"
-    assert words.span(estimate(4.5, 12, math.inf)) == "4.50x-unbounded"
-    assert words.factor(12.34) == "12.3x"
-    assert words.factor(1234.5) == "1234x"
 
 
 def test_sentences_are_cut_between_words() -> None:

@@ -81,9 +81,10 @@ def strange_advice(draw: st.DrawFn) -> Advice:
 @settings(max_examples=40, deadline=None)
 @given(strange_advice())
 def test_every_format_is_written(advice: Advice) -> None:
-    text = render_text(advice)
-    assert all(char == "\n" or char.isprintable() or char.isspace() for char in text)
-    assert [line for line in text.split("\n") if cells(line) > 80] == []
+    for details in (False, True):
+        text = render_text(advice, details=details)
+        assert all(char == "\n" or char.isprintable() or char.isspace() for char in text)
+        assert [line for line in text.split("\n") if cells(line) > 80] == []
     render_markdown(advice).encode("utf-8")
     sarif = json.loads(render_sarif(advice), parse_constant=_refuse)
     assert len(sarif["runs"][0]["results"]) == 2

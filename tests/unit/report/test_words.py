@@ -58,26 +58,11 @@ def test_durations(nanoseconds: float | None, text: str) -> None:
     assert words.duration(nanoseconds) == text
 
 
-@pytest.mark.parametrize(
-    ("low", "high", "text"),
-    [
-        (1.12, 1.314, "1.12-1.31x"),
-        (0.976, 1.02, "0.98-1.02x"),
-        (1.001, 1.004, "1.00x"),
-        (8.2, 12.34, "8.20-12.3x"),
-        (1.5, float("inf"), "1.50-unbounded"),
-        (0.5, 2.5e57, "0.50-2.5e+57x"),
-    ],
-)
-def test_ranges(low: float, high: float, text: str) -> None:
-    assert words.span(values.estimate(low, low, high, None)) == text
-
-
 def test_the_paper_is_named_by_its_equation_and_left_out_where_it_has_none() -> None:
-    assert words.speedup(values.estimate(1.1, 1.2, 1.3, 1.35)).endswith("(expected 1.20x; GPA Eq. 2: 1.35x)")
-    assert words.speedup(values.estimate(1.1, 1.2, 1.3, None)).endswith("(expected 1.20x)")
+    assert words.speedup(values.estimate(1.1, 1.2, 1.3, 1.35)) == "1.20x (1.10-1.30), GPA Eq. 2: 1.35x"
+    assert words.speedup(values.estimate(1.1, 1.2, 1.3, None)) == "1.20x (1.10-1.30)"
     odd = values.estimate(1.1, 1.2, 1.3, 1.35, equation="no name for it")
-    assert words.speedup(odd).endswith("the paper: 1.35x)")
+    assert words.speedup(odd).endswith(", the paper: 1.35x")
 
 
 def test_links_of_rule_messages_become_words() -> None:
@@ -87,3 +72,11 @@ def test_links_of_rule_messages_become_words() -> None:
 
 def test_plurals() -> None:
     assert [words.plural(n, "launch") for n in (0, 1, 2_000)] == ["0 launches", "1 launch", "2,000 launches"]
+
+
+def test_a_text_is_cut_behind_a_sentence_that_fits() -> None:
+    text = "Move it up. It is held by a barrier. Nothing else is."
+    assert words.sentences(text, 80) == text
+    assert words.sentences(text, 40) == "Move it up. It is held by a barrier."
+    assert words.sentences(text, 8) == "Move ..."
+    assert words.sentences("About 1.5 times as many. Yes.", 26) == "About 1.5 times as many."

@@ -160,9 +160,9 @@ def test_advice_goes_on_without_them_and_such_an_answer_is_not_kept(
 
     with monkeypatch.context() as broken:
         broken.setattr(module, "run_tool", fail)
-        assert main(["advise", str(report)]) == 0
+        assert main(["advise", "--details", str(report)]) == 0
         without = capsys.readouterr().out
-    assert main(["advise", str(report)]) == 0
+    assert main(["advise", "--details", str(report)]) == 0
     with_facts = capsys.readouterr().out
     assert "source_not_read" in without
     assert "source_not_read" not in with_facts

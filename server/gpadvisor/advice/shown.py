@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is a suggestion, what a note, and what is only counted: decided here, for every output alike."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+from gpadvisor.advice.evaluate import Finding
+from gpadvisor.estimators.context import KernelContext
+from gpadvisor.model.advice import Category
+
+MIN_IMPORTANCE: Final = 0.01
+MIN_SAMPLES: Final = 20
+"""From fewer the share that they are is known to no better than a half of it: 1.96 / sqrt(20) = 0.44."""
+MIN_SPEEDUP: Final = 1.03
+
+
+class Standing(Enum):
+    """Where a finding is told."""
+
+    SUGGESTION = "suggestion"  # names a change, rests on enough, and is worth its while
+    NOTE = "note"  # nothing in the source would bring it about: in the details
+    HIDDEN = "hidden"  # counted only
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Thresholds:
+    """Below these a finding is counted and not shown."""
+
+    importance: float = MIN_IMPORTANCE  # share of all samples
+    samples: int = MIN_SAMPLES  # matched, or of the kernel where what is launched is at fault
+    speedup: float = MIN_SPEEDUP  # expected
+
+
+NO_THRESHOLDS: Final = Thresholds(importance=0.0, samples=0, speedup=0.0)
+
+
+def standing(context: KernelContext, finding: Finding, limits: Thresholds) -> Standing:
+    """Where a finding is told; without samples there is nothing to measure it by."""
+    total = 0 if context.blame is None else context.blame.total_samples
+    parallel = finding.optimizer.category is Category.PARALLEL
+    if total and finding.match.measured_bound is None:  # counters need no samples
+        share = 1.0 if parallel else finding.matched_samples / total
+        if share < limits.importance or share * total < limits.samples:
+            return Standing.HIDDEN
+    if finding.optimizer.category is Category.NOTE or not finding.match.actionable:
+        return Standing.NOTE
+    if not total or limits == NO_THRESHOLDS:
+        return Standing.SUGGESTION
+    worth = finding.estimate is not None and finding.estimate.expected >= limits.speedup
+    return Standing.SUGGESTION if worth else Standing.HIDDEN

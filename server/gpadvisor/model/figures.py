@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Speedups in figures, the same in every output: no more digits than the interval supports."""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+from gpadvisor.model.advice import Estimate
+
+_HUNDREDTHS: Final = 0.25
+"""Ends of a range closer than this differ in their second digit behind the point."""
+_TENTHS: Final = 20.0
+_LARGE: Final = 1e4
+UNBOUNDED: Final = "unbounded"
+
+
+def figure(value: float, places: int | None = None) -> str:
+    """A speedup's digits, three at most where no interval says how many mean something."""
+    if not math.isfinite(value):
+        return UNBOUNDED
+    if abs(value) >= _LARGE:
+        return f"{value:.2g}"
+    if places is None:
+        places = 2 if abs(value) < 10 else 1 if abs(value) < 100 else 0
+    return f"{value:.{places}f}"
+
+
+def factor(value: float, places: int | None = None) -> str:
+    """A speedup: ``1.31x``."""
+    digits = figure(value, places)
+    return digits if digits == UNBOUNDED else f"{digits}x"
+
+
+def places(estimate: Estimate) -> int:
+    """Digits behind the point that an estimate's interval supports."""
+    width = abs(estimate.high - estimate.low)
+    if not math.isfinite(width):
+        return 1
+    if width >= _TENTHS or estimate.expected >= 100:
+        return 0
+    # A gain that is shown at all is not shown as 1.0x.
+    return 2 if width < _HUNDREDTHS or figure(estimate.expected, 1) == "1.0" else 1
+
+
+def expected(estimate: Estimate) -> str:
+    """The number to plan with: ``8.2x``."""
+    return factor(estimate.expected, places(estimate))
+
+
+def span(estimate: Estimate) -> str:
+    """The range: ``4.5-8.4``, or one number where both ends print alike."""
+    digits = places(estimate)
+    low, high = figure(estimate.low, digits), figure(estimate.high, digits)
+    return high if low in {high, UNBOUNDED} else f"{low}-{high}"
+
+
+def gain(estimate: Estimate) -> str:
+    """The whole estimate: ``8.2x (4.5-8.4)``."""
+    return f"{expected(estimate)} ({span(estimate)})"

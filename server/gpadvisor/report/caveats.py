@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What to know before believing a report's numbers: each once, in a line, before anything else is told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final, TypeAlias
+
+from gpadvisor.model.advice import Advice, KernelAdvice
+from gpadvisor.model.problem import ProblemCode
+from gpadvisor.model.profile import Evidence
+from gpadvisor.report.names import short_name
+from gpadvisor.report.words import base_file, count, percent, plural
+
+Sentence: TypeAlias = Callable[[Advice, Sequence[KernelAdvice]], str]
+_NAME: Final = 32
+
+
+def caveats(advice: Advice) -> list[str]:
+    """The sentences, the gravest first."""
+    concerned: dict[ProblemCode, list[KernelAdvice]] = {problem.code: [] for problem in advice.problems}
+    for kernel in advice.kernels:
+        for code in dict.fromkeys(problem.code for problem in kernel.problems):
+            concerned.setdefault(code, []).append(kernel)
+        if kernel.samples.truncated:
+            known = concerned.setdefault(ProblemCode.TRUNCATED_SAMPLES, [])
+            known += [] if kernel in known else [kernel]
+    found = [
+        say(advice, concerned[code])
+        for code, say in _SENTENCES.items()
+        if code in concerned and not (code in _OF_SAMPLES and _modelled(advice))
+    ]
+    return [
+        *(["Modelled, not measured: --details has what was assumed."] if _modelled(advice) else []),
+        *found,
+    ]
+
+
+def _modelled(advice: Advice) -> bool:
+    return any(kernel.evidence is Evidence.MODELLED for kernel in advice.kernels)
+
+
+def _in(advice: Advice, kernels: Sequence[KernelAdvice]) -> str:
+    named = _of(advice, kernels).removeprefix(", ")
+    return f" ({named})" if named else ""
+
+
+def _of(advice: Advice, kernels: Sequence[KernelAdvice]) -> str:
+    """Which kernels are meant, where it is not all of them."""
+    if not kernels or len(kernels) == len(advice.kernels):
+        return ""
+    return f", {plural(len(kernels), 'kernel') if len(kernels) > 1 else short_name(kernels[0].name, _NAME)}"
+
+
+def _message(code: ProblemCode) -> Sentence:
+    """The sentence of the problem itself, of the input as a whole where it has one."""
+
+    def say(advice: Advice, kernels: Sequence[KernelAdvice]) -> str:
+        problems = [*advice.problems, *(problem for kernel in kernels for problem in kernel.problems)]
+        text = next(problem.message for problem in problems if problem.code is code)
+        return f"{text[:1].upper()}{text[1:].rstrip('.')}."
+
+    return say
+
+
+def _truncated(_advice: Advice, kernels: Sequence[KernelAdvice]) -> str:
+    shares = [
+        kernel.samples.total / kernel.samples.expected
+        for kernel in kernels
+        if kernel.samples.expected and kernel.samples.total < kernel.samples.expected
+    ]
+    part = f"the first {percent(min(shares), 0)}" if shares else "the first part"
+    return f"The sample buffer was full: the samples are of {part} of the run."
+
+
+def _few(advice: Advice, kernels: Sequence[KernelAdvice]) -> str:
+    totals = [kernel.samples.total for kernel in kernels]
+    if not totals:
+        return "Few samples: estimates are rough."
+    low, high = count(min(totals)), count(max(totals))
+    samples = low if low == high else f"{low} to {high}"
+    return f"Few samples{_in(advice, kernels)}: {samples}; estimates are rough."
+
+
+def _absent(advice: Advice, _kernels: Sequence[KernelAdvice]) -> str:
+    missing = [match.report_path for match in advice.sources if match.local_path is None]
+    first = base_file(missing[0]) if missing else "sources"
+    more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
+    return f"Source not here: {first}{more}; --source-root DIR names the folder."
+
+
+_SENTENCES: Final[dict[ProblemCode, Sentence]] = {
+    ProblemCode.DEBUG_BUILD: lambda advice, kernels: (
+        f"Debug build (-G{_of(advice, kernels)}): not what a release build does; compile with -lineinfo."
+    ),
+    ProblemCode.NO_DISASSEMBLY: lambda advice, kernels: (
+        f"Machine code not read{_in(advice, kernels)}: gpadvisor doctor says what is missing."
+    ),
+    ProblemCode.UNCOVERED_TIME: _message(ProblemCode.UNCOVERED_TIME),
+    ProblemCode.TRUNCATED_SAMPLES: _truncated,
+    ProblemCode.LOWER_EVIDENCE: _message(ProblemCode.LOWER_EVIDENCE),
+    ProblemCode.NO_SAMPLES: lambda advice, kernels: (
+        f"No samples{_in(advice, kernels)}: no gain can be told; --details says how to take them."
+    ),
+    ProblemCode.FEW_SAMPLES: _few,
+    ProblemCode.NO_LINE_INFO: lambda advice, kernels: (
+        f"No line table{_in(advice, kernels)}: compile with -lineinfo."
+    ),
+    ProblemCode.SOURCE_UNMATCHED: _absent,
+    ProblemCode.SOURCE_NOT_READ: _message(ProblemCode.SOURCE_NOT_READ),
+}
+_OF_SAMPLES: Final = frozenset({ProblemCode.FEW_SAMPLES})

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The suggestions of a report, numbered and each once, as the screen, Markdown and ``--why`` name them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from gpadvisor.model.advice import Advice, CodeRef, KernelAdvice, Suggestion
+from gpadvisor.model.ids import SourceLocation
+from gpadvisor.report.names import base_name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One suggestion; what several kernels share on one line is told of the heaviest."""
+
+    number: int  # from 1, over the whole report
+    kernel: KernelAdvice
+    suggestion: Suggestion
+    also: tuple[KernelAdvice, ...]  # other kernels that it holds for
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Family:
+    """Kernels of one name: instantiations of a template, and what was launched in several ways."""
+
+    kernels: tuple[KernelAdvice, ...]  # heaviest first
+    entries: tuple[Entry, ...]
+
+    @property
+    def head(self) -> KernelAdvice:
+        """The heaviest kernel."""
+        return self.kernels[0]
+
+    @property
+    def share(self) -> float | None:
+        """Of the GPU time in the report; None where it is not known."""
+        known = [share for kernel in self.kernels if (share := kernel.time_share) is not None]
+        return sum(known) if known and math.isfinite(sum(known)) else None
+
+    @property
+    def saved(self) -> float:
+        """The share of the GPU time that its best suggestion is expected to save."""
+        return max((saved(entry) for entry in self.entries), default=0.0)
+
+
+def saved(entry: Entry) -> float:
+    """The share of the report's GPU time that goes; of the kernel's where its part is not known."""
+    estimate, share = entry.suggestion.speedup, entry.kernel.time_share
+    if estimate is None or not estimate.expected > 0:
+        return 0.0
+    return (1.0 if share is None or not math.isfinite(share) else share) * (1 - 1 / estimate.expected)
+
+
+def families(advice: Advice) -> tuple[Family, ...]:
+    """Kernels by name, in the order of the report, with what no comment in the source sets aside."""
+    groups: dict[str, list[KernelAdvice]] = {}
+    for kernel in advice.kernels:
+        groups.setdefault(base_name(kernel.name), []).append(kernel)
+    found: dict[tuple[str, object], Entry] = {}
+    owners: dict[tuple[str, object], str] = {}
+    for name, kernels in groups.items():
+        for kernel in kernels:
+            for suggestion in kernel.suggestions:
+                if suggestion.suppressed is not None:
+                    continue
+                key = suggestion.code, primary(suggestion) or name
+                known = found.get(key)
+                if known is None:
+                    owners[key] = name
+                    found[key] = Entry(number=0, kernel=kernel, suggestion=suggestion, also=())
+                else:
+                    found[key] = replace(known, also=(*known.also, kernel))
+    number = 0
+    result = []
+    for name, kernels in groups.items():
+        own = sorted((found[key] for key in found if owners[key] == name), key=lambda entry: -saved(entry))
+        numbered = tuple(replace(entry, number=number + at) for at, entry in enumerate(own, start=1))
+        number += len(own)
+        result.append(Family(kernels=tuple(kernels), entries=numbered))
+    return tuple(result)
+
+
+def cause(suggestion: Suggestion) -> CodeRef | None:
+    """The instruction to look at: the def of the heaviest hotspot, else its use."""
+    ends = [code for spot in suggestion.hotspots for code in (spot.definition, spot.use) if code is not None]
+    return next((code for code in ends if code.location is not None), ends[0] if ends else None)
+
+
+def primary(suggestion: Suggestion) -> SourceLocation | None:
+    """Its line, else that of the scope."""
+    code = cause(suggestion)
+    return suggestion.scope.location if code is None or code.location is None else code.location
+
+
+def by_number(found: Sequence[Family], wanted: str) -> Entry | None:
+    """The entry with that number, or the first with that rule code."""
+    entries = [entry for family in found for entry in family.entries]
+    return next((entry for entry in entries if wanted in {str(entry.number), entry.suggestion.code}), None)

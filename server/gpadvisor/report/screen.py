@@ -1,0 +1,281 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The report on one screen: what takes the time, what limits it, and the few changes worth their while."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Sequence
+from typing import Final
+
+from gpadvisor import __version__
+from gpadvisor.model.advice import Advice, Category
+from gpadvisor.model.figures import expected, gain
+from gpadvisor.model.ids import SourceLocation
+from gpadvisor.report.caveats import caveats
+from gpadvisor.report.entries import Entry, Family, cause, families, primary
+from gpadvisor.report.names import base_name, core_name, short_name
+from gpadvisor.report.page import Page
+from gpadvisor.report.words import (
+    Keep,
+    base_file,
+    cells,
+    dimensions,
+    duration,
+    pad,
+    percent,
+    place,
+    plural,
+    sentences,
+    shorten,
+    wrap,
+)
+
+LINES: Final = 40
+"""What a terminal shows at once."""
+_BLOCKS: Final = 3  # of one kernel
+_KERNELS: Final = 3  # that have blocks
+_OTHERS: Final = 3  # lines of further kernels that blocks leave room for
+_CAVEATS: Final = 4
+_CURE_LINES: Final = 3
+_INDENT: Final = "    "
+_LABEL: Final = 7
+_NAME: Final = 44
+_PATH: Final = 44
+_ALL_OF_IT: Final = 0.995
+
+
+def screen_lines(page: Page, advice: Advice, *, everything: bool = False) -> list[str]:
+    """The screen.
+
+    Args:
+        page: What it is set on.
+        advice: What is told.
+        everything: Every suggestion of every kernel and the notes, however many lines they take.
+    """
+    found = families(advice)
+    start = [*_title(page, advice), "", *_headline(page, found)]
+    start += [page.style.caution(shorten(f"! {text}", page.width)) for text in caveats(advice)[:_CAVEATS]]
+    end = ["", *_closing(page, advice, found)]
+    room = None if everything else LINES - len(start) - len(end)
+    return [*start, *_kernels(page, found, room), *end]
+
+
+def _title(page: Page, advice: Advice) -> list[str]:
+    devices = list(dict.fromkeys(kernel.device.name or kernel.device.arch for kernel in advice.kernels))
+    times = [kernel.duration_ns for kernel in advice.kernels]
+    facts = [
+        plural(len(advice.kernels), "kernel"),
+        duration(times[0]) if len(times) == 1 and times[0] is not None else "",
+        devices[0] if len(devices) == 1 else "",
+    ]
+    head = f"GPAdvisor {__version__}"
+    room = page.width - cells(head) - 2
+    told = [fact for fact in facts if fact]
+    names = (advice.path, base_file(advice.path))
+    ways = [f"{name}: {', '.join(told[:most])}" for most in range(len(told), 0, -1) for name in names]
+    text = next((way for way in ways if cells(way) <= room), shorten(names[1], room, Keep.BOTH))
+    return [f"{page.style.heading(head)}  {text}"]
+
+
+def _headline(page: Page, found: Sequence[Family]) -> list[str]:
+    """What takes the time, and what limits that."""
+    if not found:
+        return [page.style.heading("No kernel was analysed.")]
+    first = found[0]
+    name, limited_by = _name(first), first.head.limited_by
+    if not limited_by:
+        text = f"{name}: {first.head.verdict.rstrip('.')}"
+    elif first.share is None or first.share > _ALL_OF_IT:
+        text = f"{name} is limited by {limited_by}"
+    else:
+        text = f"{name} takes {_share(first.share)} of the time, limited by {limited_by}"
+    if not any(family.entries for family in found):
+        text += ". No change worth its while was found"
+    return [page.style.heading(line) for line in wrap(f"{text.rstrip('.')}.", page.width)]
+
+
+def _kernels(page: Page, found: Sequence[Family], room: int | None) -> list[str]:
+    """Blocks of the kernels where most can be gained, and a line for each other one while there is room."""
+    ranked = sorted((family for family in found if family.entries), key=lambda family: -family.saved)
+    led = ranked if room is None else ranked[:_KERNELS]
+    heads = {id(family): _head(page, family, told=family is found[0]) for family in led}
+    others = [family for family in found if family not in led] if len(found) > 1 else []
+    kept = sum(map(len, heads.values())) + len(led) + (min(len(others), _OTHERS) + 1 if others else 0)
+    left = None if room is None else room - kept
+    blocks = _blocks(page, led, left)
+    lines: list[str] = []
+    for family in led:
+        lines += heads[id(family)]
+        lines += [line for entry in family.entries for line in blocks.get(entry.number, ())]
+        lines += _rest(page, [entry for entry in family.entries if entry.number not in blocks])
+    return lines + _others(page, others, None if room is None else room - len(lines))
+
+
+def _blocks(page: Page, led: Sequence[Family], room: int | None) -> dict[int, list[str]]:
+    """By number: the first suggestion of each kernel, then as many of the next ones as there is room for."""
+    most = _BLOCKS if room is not None else max((len(family.entries) for family in led), default=0)
+    found: dict[int, list[str]] = {}
+    for rank in range(most if page.top is None else min(most, page.top)):
+        for family in led:
+            for entry in family.entries[rank : rank + 1]:
+                block = _block(page, family, entry)
+                if room is None or rank == 0 or len(block) <= room:
+                    found[entry.number] = block
+                    room = None if room is None else room - len(block)
+    return found
+
+
+def _head(page: Page, family: Family, *, told: bool) -> list[str]:
+    """Its share of the time and what limits it, unless the headline has ``told`` that."""
+    if told:
+        return [""]
+    kernel, name = family.head, _name(family)
+    facts = [
+        "" if family.share is None else f"{_share(family.share)} of the time",
+        f"limited by {kernel.limited_by}" if kernel.limited_by else "",
+    ]
+    text = ", ".join(fact for fact in facts if fact)
+    first, *more = wrap(text, page.width, _INDENT, f"{name}: ")
+    return ["", page.style.heading(first[: len(name)]) + first[len(name) :], *more]
+
+
+def _share(share: float | None) -> str:
+    return percent(share, 1 if share is not None and share < 0.1 else 0)
+
+
+def _name(family: Family) -> str:
+    if len(family.kernels) > 1:
+        return f"{short_name(base_name(family.head.name), _NAME)} ({len(family.kernels)} versions)"
+    return short_name(core_name(family.head.name), _NAME)
+
+
+def _block(page: Page, family: Family, entry: Entry) -> list[str]:
+    """Gain and cure, cause, place, and what limits next."""
+    suggestion, style = entry.suggestion, page.style
+    estimate = suggestion.speedup
+    won = "" if estimate is None else f"{gain(estimate)}  "
+    lead = f"{entry.number:>2}  {won}"
+    room = _CURE_LINES * (page.width - len(_INDENT)) - cells(lead)
+    cure = sentences(suggestion.cure or suggestion.advice, room)
+    first, *more = wrap(cure, page.width, _INDENT, lead)
+    lines = [style.heading(lead[:4]) + style.gain(won) + first[len(lead) :], *more]
+    matched = f", {percent(suggestion.importance, 0)} of samples" if suggestion.matched_samples else ""
+    lines += _labelled(page, "cause", f"{suggestion.title}{matched} ({suggestion.code})")
+    lines += _place(page, family, entry)
+    return lines + _labelled(page, "then", _after(entry))
+
+
+def _labelled(page: Page, label: str, text: str) -> list[str]:
+    if not text:
+        return []
+    margin = _INDENT + " " * _LABEL
+    first, *more = wrap(text, page.width, margin, _INDENT + pad(label, _LABEL))
+    return [page.style.quiet(first[: len(margin)]) + first[len(margin) :], *more]
+
+
+def _place(page: Page, family: Family, entry: Entry) -> list[str]:
+    """``file:line`` with the words on it; without lines the instruction."""
+    suggestion, style = entry.suggestion, page.style
+    at, code = primary(suggestion), cause(suggestion)
+    room = page.width - len(_INDENT) - _LABEL
+    where = "" if at is None else _file_line(page, at, room)
+    words = page.quote(at)
+    if suggestion.category is Category.PARALLEL and entry.kernel.launch is not None:
+        launch = entry.kernel.launch
+        where = f"launch of {dimensions(launch.grid)} blocks of {dimensions(launch.block)} threads"
+        words = None
+    elif at is None and code is not None:
+        where, words = f"{code.pc:#06x}", code.text or code.opcode
+    if not where:
+        return []
+    many = len(family.kernels) > 1 or entry.also
+    of = [short_name(core_name(entry.kernel.name), _NAME // 2)] if many else []
+    of += [f"{len(entry.also)} more"] if entry.also else []
+    told = f"  in {' and '.join(of)}" if of else ""
+    label = style.quiet(_INDENT + pad("place", _LABEL))
+    head = label + style.code(where) + style.quiet(told)
+    if words is None:
+        return [head]
+    if cells(where) + cells(told) + 2 + cells(words) <= room:
+        return [f"{head}  {words}"]
+    return [head, " " * (len(_INDENT) + _LABEL) + shorten(words, room)]
+
+
+def _file_line(page: Page, at: SourceLocation, room: int) -> str:
+    """The path on this machine, which a click opens; of a file that is elsewhere its name."""
+    if page.local.get(at.file) is not None:
+        return page.place(at, room)
+    return place(SourceLocation(base_file(at.file), at.line), room)
+
+
+def _after(entry: Entry) -> str:
+    """What it means for the run, and what limits the kernel next."""
+    suggestion, share = entry.suggestion, entry.kernel.time_share
+    part = suggestion.program_speedup if share is not None and share < _ALL_OF_IT else None
+    words = [
+        "" if part is None else f"{gain(part)} of the whole run",
+        f"limited by {suggestion.next_limit}" if suggestion.next_limit else "",
+    ]
+    return "; ".join(word for word in words if word)
+
+
+def _rest(page: Page, entries: Sequence[Entry]) -> list[str]:
+    """The suggestions without a block, in a line."""
+    if not entries:
+        return []
+    parts = []
+    for entry in entries:
+        estimate, at = entry.suggestion.speedup, primary(entry.suggestion)
+        won = "" if estimate is None else f" {expected(estimate)}"
+        where = "" if at is None else f" {base_file(at.file)}:{at.line}"
+        parts.append(f"{entry.number}{won} {entry.suggestion.code}{where}")
+    return [page.style.quiet(shorten(f" also  {', '.join(parts)}", page.width))]
+
+
+def _others(page: Page, others: Sequence[Family], room: int | None) -> list[str]:
+    """Kernels without a block, one line each, the rest counted."""
+    if not others:
+        return []
+    fits = len(others) if room is None or len(others) < room else max(room - 2, 0)
+    lines = [""]
+    for family in others[:fits]:
+        share = _share(family.share)
+        best = next((entry for entry in family.entries if entry.suggestion.speedup is not None), None)
+        if best is not None and best.suggestion.speedup is not None:
+            told = f"{best.number} {gain(best.suggestion.speedup)} {best.suggestion.code}"
+        elif family.entries:
+            told = plural(len(family.entries), "finding")
+        else:
+            told = "nothing found"
+            limit = re.split(":| at ", family.head.limited_by)[0]
+            told += f", limited by {limit}" if limit else ""
+        lines.append(shorten(f"{share:>6}  {pad(_name(family), _NAME // 2)}  {told}", page.width))
+    more = len(others) - fits
+    return lines + ([page.style.quiet(f"{'':8}and {plural(more, 'more kernel')}")] if more else [])
+
+
+def _closing(page: Page, advice: Advice, found: Sequence[Family]) -> list[str]:
+    """How to see more."""
+    first = next((entry for family in found for entry in family.entries), None)
+    hidden = sum(kernel.hidden for kernel in advice.kernels)
+    notes = sum(len(kernel.notes) for kernel in advice.kernels)
+    ignored = sum(1 for kernel in advice.kernels for one in kernel.suggestions if one.suppressed is not None)
+    name = shlex.quote(advice.path) if len(advice.path) <= _PATH else "FILE"
+    more = [
+        "--details has every number" + (f" and {plural(notes, 'note')}" if notes else ""),
+        f"--all {plural(hidden, 'smaller finding')}" if hidden else "",
+    ]
+    ways = [
+        "" if first is None else f"gpadvisor why {name} 1 tells {_told(first)}",
+        ", ".join(way for way in more if way),
+        f"comments in the source set {ignored} aside" if ignored else "",
+    ]
+    text = f"More: {'; '.join(way for way in ways if way)}."
+    return [page.style.quiet(line) for line in wrap(text, page.width)]
+
+
+def _told(entry: Entry) -> str:
+    if entry.suggestion.speedup is None:
+        return "where the first finding is"
+    return "how the first estimate came about"

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Speedups with the digits that their interval supports."""
+
+from __future__ import annotations
+
+import pytest
+
+from gpadvisor.model.advice import Estimate
+from gpadvisor.model.figures import expected, factor, gain, span
+
+
+def estimate(low: float, value: float, high: float) -> Estimate:
+    return Estimate(low=low, expected=value, high=high, paper=None, equation="", reason="")
+
+
+@pytest.mark.parametrize(
+    ("low", "value", "high", "text"),
+    [
+        (1.19, 1.513, 1.94, "1.5x (1.2-1.9)"),
+        (4.54, 8.246, 8.37, "8.2x (4.5-8.4)"),
+        (1.12, 1.2, 1.314, "1.20x (1.12-1.31)"),
+        (0.976, 1.01, 1.02, "1.01x (0.98-1.02)"),
+        (0.9, 1.04, 1.4, "1.04x (0.90-1.40)"),  # not 1.0x: a gain that is shown is a gain
+        (1.001, 1.002, 1.004, "1.00x (1.00)"),
+        (12.0, 20.0, 61.0, "20x (12-61)"),
+        (110.0, 123.4, 126.0, "123x (110-126)"),
+        (0.5, 2.0, 2.5e57, "2x (0-2.5e+57)"),
+        (1.5, 2.0, float("inf"), "2.0x (1.5-unbounded)"),
+        (float("nan"), 2.0, 3.0, "2.0x (3.0)"),
+    ],
+)
+def test_no_digit_is_more_than_the_interval_supports(
+    low: float, value: float, high: float, text: str
+) -> None:
+    assert gain(estimate(low, value, high)) == text
+
+
+def test_parts_of_the_whole() -> None:
+    one = estimate(1.19, 1.513, 1.94)
+    assert (expected(one), span(one)) == ("1.5x", "1.2-1.9")
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(1.314, "1.31x"), (12.34, "12.3x"), (123.4, "123x"), (1e6, "1e+06x")]
+)
+def test_a_measured_value_has_three_digits(value: float, text: str) -> None:
+    assert factor(value) == text
+
+
+def test_no_number_is_none() -> None:
+    assert factor(float("inf")) == "unbounded"

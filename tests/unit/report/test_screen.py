@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The report on one screen: what stands where, what is folded, and that it stays short."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from tests import advice_values as values
+
+from gpadvisor.model.advice import KernelAdvice
+from gpadvisor.model.ids import Pc
+from gpadvisor.model.problem import Problem, ProblemCode
+from gpadvisor.report import render_text
+
+LINES = 40
+
+
+def kernels(number: int, suggestions: int = 4) -> list[KernelAdvice]:
+    """As many kernels, each with lines and suggestions of its own."""
+    made = []
+    for index in range(number):
+        at = values.at(10 * index + 1)
+        own = tuple(
+            replace(one, hotspots=(), scope=replace(one.scope, location=replace(at, line=at.line + line)))
+            for line, one in enumerate((*values.kernel().suggestions,)[:suggestions])
+        )
+        made.append(
+            values.kernel(name=f"kernel_{index}(float *)", suggestions=own, groups=(), time_share=1 / number)
+        )
+    return made
+
+
+def test_the_verdict_is_on_line_three_and_the_next_step_is_named() -> None:
+    lines = render_text(values.measured(), sources=values.SOURCES).splitlines()
+    assert lines[2].startswith("gather<1> takes 71 % of the time, limited by latency: waiting for data")
+    assert "gpadvisor why profiles/spmv.ncu-rep 1 tells how the first estimate" in lines[-2]
+
+
+def test_a_suggestion_has_gain_and_cure_then_cause_then_place() -> None:
+    text = render_text(values.measured(), sources=values.SOURCES)
+    block = text[text.index(" 1  ") : text.index(" 2  ")].splitlines()
+    assert block[0].startswith(" 1  1.2x (1.0-1.3)  Put #pragma unroll 4 before the loop")
+    rest = block[next(at for at, line in enumerate(block) if line.startswith("    cause")) :]
+    assert rest[0] == "    cause  long-latency load used inside the same loop, 55 % of samples (GPA201)"
+    assert rest[1] == "    place  load.cuh:4  return in[j];"
+    assert rest[2] == "    then   1.14x (0.99-1.22) of the whole run"
+
+
+@pytest.mark.parametrize("width", [80, 100])
+@pytest.mark.parametrize("number", [1, 2, 3, 5, 100])
+def test_it_is_one_screen_however_many_kernels_there_are(number: int, width: int) -> None:
+    text = render_text(values.advice(*kernels(number)), width=width, sources=values.SOURCES)
+    lines = text.splitlines()
+    assert len(lines) <= LINES
+    heads = [line for line in lines if "    cause" in line]
+    assert min(number, 3) <= len(heads) <= 9
+    if number > 3:
+        assert any("of the time" not in line and "kernel_3" in line for line in lines)
+    if number == 100:
+        assert "more kernels" in text
+
+
+def test_three_blocks_of_a_kernel_at_most_the_rest_in_a_line() -> None:
+    text = render_text(values.measured(), sources=values.SOURCES)
+    assert text.count("    cause") == 3
+    assert " also  4 1.04x GPA302 gather.cu:4" in text
+    assert render_text(values.measured(), everything=True).count("    cause") == 4
+
+
+def test_instantiations_of_a_template_are_one_and_what_they_share_is_told_once() -> None:
+    one = values.kernel(time_share=0.5, groups=())
+    other = values.kernel(name="void gather<2>(float *)", time_share=0.3, groups=())
+    text = render_text(values.advice(one, other))
+    assert "gather (2 versions) takes 80 % of the time" in text
+    assert text.count("Write 0.5f instead of 0.5") == 1
+    assert "in gather<1> and 1 more" in text
+
+
+def test_a_finding_in_a_header_is_told_once_for_all_kernels() -> None:
+    one = values.kernel(groups=(), suggestions=(values.LOOP_UNROLLING,), time_share=0.6)
+    other = replace(one, name="other()", time_share=0.4)
+    text = render_text(values.advice(one, other))
+    assert text.count("Put #pragma unroll 4") == 1
+    assert "load.cuh:4  in gather<1> and 1 more" in text
+
+
+def test_without_lines_findings_of_two_kernels_are_two() -> None:
+    spot = replace(values.STORE_HOTSPOT, definition=values.code(Pc(0x200), "STG", None))
+    scope = replace(values.KERNEL, location=None)
+    bare = replace(values.LOOP_UNROLLING, hotspots=(spot,), scope=scope)
+    one = values.kernel(groups=(), suggestions=(bare,), time_share=0.6)
+    text = render_text(values.advice(one, replace(one, name="other()", time_share=0.4)))
+    assert text.count("Put #pragma unroll 4") == 2
+    assert text.count("place  0x0200  STG") == 2
+
+
+def test_what_lowers_trust_is_said_first_in_a_line_each_and_once() -> None:
+    problems = tuple(
+        Problem(code, "words of the stage that found it")
+        for code in (
+            ProblemCode.NO_LINE_INFO,
+            ProblemCode.FEW_SAMPLES,
+            ProblemCode.TRUNCATED_SAMPLES,
+            ProblemCode.DEBUG_BUILD,
+        )
+    )
+    one, other, sound = kernels(3, suggestions=1)
+    first, second = (replace(kernel, problems=problems) for kernel in (one, other))
+    lines = render_text(values.advice(first, second, sound), width=100).splitlines()
+    told = [line for line in lines if line.startswith("! ")]
+    assert [line.split()[1] for line in told] == ["Debug", "The", "Few", "No"]
+    assert lines.index(told[0]) < lines.index(next(line for line in lines if line.startswith(" 1  ")))
+    debug = "! Debug build (-G, 2 kernels): not what a release build does; compile with -lineinfo."
+    assert told[0] == debug
+
+
+def test_when_there_is_nothing_to_say_it_is_short() -> None:
+    nothing = values.kernel(suggestions=(), notes=(), groups=(), hidden=0)
+    lines = render_text(values.advice(nothing, sources=())).splitlines()
+    assert len(lines) <= 7
+    assert "No change worth its while was found." in " ".join(lines)
+
+
+def test_no_term_of_the_paper_is_on_the_first_screen() -> None:
+    text = render_text(values.several(), sources=values.SOURCES)
+    for term in ("Eq.", "importance", "latency samples", "blamed", "unattributed", "scope"):
+        assert term not in text
