@@ -20,9 +20,8 @@ FOLDER = Path(__file__).resolve().parent
 README = FOLDER.parent / "README.md"
 
 TRANSCRIPT_REPORT = "rtx3090_gemm_naive.ncu-rep"
-_TRANSCRIPT_ARGUMENTS = ("advise", TRANSCRIPT_REPORT, "--kernel", "non_coalesced", "--top", "1")
+_TRANSCRIPT_ARGUMENTS = ("advise", TRANSCRIPT_REPORT)
 _TRANSCRIPT = re.compile(r"(?<=<!-- transcript -->\n).*?(?=<!-- end of transcript -->)", re.DOTALL)
-_HOTSPOTS_SHOWN = 2
 
 _INTRODUCTION = """\
 # Rules
@@ -54,7 +53,7 @@ def _summary(rule: Optimizer) -> str:
 
 
 def transcript(reports: Path) -> str:
-    """The command and what it prints, down to the first hotspots of the first suggestion."""
+    """The command and what it prints."""
     done = subprocess.run(
         [sys.executable, "-m", "gpadvisor", *_TRANSCRIPT_ARGUMENTS],
         capture_output=True,
@@ -63,8 +62,7 @@ def transcript(reports: Path) -> str:
         cwd=reports,
         env={**os.environ, "GPADVISOR_CACHE": "", "COLUMNS": "80", "NO_COLOR": "1"},
     )
-    shown, _, _ = done.stdout.partition(f"   {_HOTSPOTS_SHOWN + 1}) ")
-    return f"```\n$ gpadvisor {' '.join(_TRANSCRIPT_ARGUMENTS)}\n{shown}   ...\n```\n"
+    return f"```\n$ gpadvisor {' '.join(_TRANSCRIPT_ARGUMENTS)}\n{done.stdout}```\n"
 
 
 def readme_with(text: str) -> str:

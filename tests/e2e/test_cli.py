@@ -7,6 +7,7 @@ import csv
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -157,10 +158,29 @@ def test_a_gate_on_code_that_nobody_could_read_is_an_error(
     assert run(capsys, "advise", report, "--no-cache")[0] == 0
 
 
+def test_why_shows_the_estimate_that_the_screen_numbers(
+    capsys: pytest.CaptureFixture[str], report: Path
+) -> None:
+    code, screen, _ = run(capsys, "advise", report)
+    assert code == 0
+    assert len(screen.splitlines()) <= 40
+    code, text, _ = run(capsys, "why", report, "1")
+    assert code == 0
+    rule = re.search(r"\((GPA\d{3})\)", screen)
+    assert rule is not None
+    assert rule[1] in text.splitlines()[0]
+    assert "How the numbers came about" in text
+    assert run(capsys, "advise", report, "--why", "1")[1] == text
+    code, _, err = run(capsys, "why", report, "77")
+    assert code == 2
+    assert "has no suggestion 77" in err
+
+
 def test_a_gate_that_could_never_close_is_refused(capsys: pytest.CaptureFixture[str], report: Path) -> None:
     code, out, err = run(capsys, "advise", report, "--fail-on", "GPA999")
     assert (code, out) == (2, "")
-    assert "no rule is called 'GPA999'; 'gpadvisor rules' lists them all" in err
+    assert "no rule is called 'GPA999'; " in err
+    assert "'gpadvisor rules' lists them all" in err
 
 
 def test_snapshot_says_the_same_without_any_disassembler(

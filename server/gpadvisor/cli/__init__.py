@@ -27,11 +27,13 @@ from gpadvisor.cli import (
     profile,
     rules,
     simulate,
+    why,
 )
 from gpadvisor.errors import GpadvisorError
 
 COMMANDS: Final = (
     advise,
+    why,
     blame,
     compare,
     import_report,

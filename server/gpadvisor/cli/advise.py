@@ -16,16 +16,20 @@ from gpadvisor.workflow.launches import StatedLaunch
 from gpadvisor.workflow.request import Request
 
 _DESCRIPTION = """\
-Analyse an Nsight Compute report (.ncu-rep, .ncu-repz), a snapshot (.gpadvisor), the directory that
-the cupti collector left, a cubin or a .cu file and print what its kernels wait for, on which line
-the cause is, what to change, and an estimate of the speedup. No GPU and no Nsight Compute is
-needed. A cubin or a source has no samples: then only what the machine code shows is said, without
-estimates.
+Print on one screen what takes the time, what limits it, and the changes worth their while: each with
+the speedup that it is expected to give, what to change, the cause, and its line. No GPU and no Nsight
+Compute is needed.
+
+The input is an Nsight Compute report (.ncu-rep, .ncu-repz), a snapshot (.gpadvisor), the directory
+that the cupti collector left, a cubin or a .cu file. The last two have no samples: what the machine
+code shows is said, without estimates.
 """
 
 _EPILOG = """\
 examples:
   gpadvisor advise run.ncu-rep
+  gpadvisor why run.ncu-rep 1
+  gpadvisor advise run.ncu-rep --details | less
   gpadvisor advise run.ncu-rep --kernel gemm --format markdown > advice.md
   gpadvisor advise run.ncu-rep --source-map /home/build/app=. --fail-on 1.5
   gpadvisor advise kernel.cu --arch sm_90
@@ -41,11 +45,36 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("input", metavar="REPORT|SNAPSHOT|CUBIN|SOURCE", type=Path)
-    options.add_selection(parser)
-    parser.add_argument("--merge", action="store_true", help="add launches of equal configuration up")
+    add_input(parser)
+    parser.add_argument(
+        "--details", action="store_true", help="every number of every kernel, instead of one screen"
+    )
+    parser.add_argument("--why", metavar="N", help="one suggestion in full, as 'gpadvisor why' shows it")
     parser.add_argument(
         "--top", metavar="N", type=options.natural, help="suggestions shown per kernel (default 10)"
+    )
+    parser.add_argument("--format", choices=options.FORMATS, default="text", help="default: text")
+    parser.add_argument(
+        "--fail-on",
+        metavar="CODE|SPEEDUP",
+        type=_gate,
+        action="append",
+        default=[],
+        help="exit 1 if this rule fires (GPA102), or if a speedup of at least that much is expected (1.5)",
+    )
+    add_options(parser)
+    parser.set_defaults(run=run)
+
+
+def add_input(parser: argparse.ArgumentParser) -> None:
+    """Declare what is analysed."""
+    parser.add_argument("input", metavar="REPORT|SNAPSHOT|CUBIN|SOURCE", type=Path)
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Declare what is asked of it, the same for all commands that print advice."""
+    parser.add_argument(
+        "--all", action="store_true", help="findings below the thresholds too, and no limit of lines"
     )
     parser.add_argument(
         "--min-speedup",
@@ -53,11 +82,13 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         type=options.factor,
         help="hide suggestions expected to give less (default 1.03)",
     )
-    parser.add_argument("--details", action="store_true", help="every number, instead of one screen")
-    parser.add_argument("--all", action="store_true", help="show suggestions below the thresholds too")
-    parser.add_argument("--format", choices=options.FORMATS, default="text", help="default: text")
+    options.add_selection(parser)
+    parser.add_argument("--merge", action="store_true", help="add launches of equal configuration up")
     parser.add_argument(
-        "-o", "--output", metavar="FILE", type=Path, help="write to a file instead of standard output"
+        "--source-root",
+        metavar="DIR",
+        type=Path,
+        help="folder searched for the sources (default: the current one)",
     )
     parser.add_argument(
         "--source-map",
@@ -67,29 +98,17 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         default=[],
         help="replace a path prefix of the report by a local one; may be repeated",
     )
+    parser.add_argument("--color", choices=("auto", "always", "never"), default="auto", help="default: auto")
     parser.add_argument(
-        "--source-root",
-        metavar="DIR",
-        type=Path,
-        help="folder searched for the sources (default: the current one)",
+        "-o", "--output", metavar="FILE", type=Path, help="write to a file instead of standard output"
     )
+    parser.add_argument("--arch", metavar="SM", help="architecture a .cu file is compiled for, such as sm_90")
     parser.add_argument(
         "--model",
         action="store_true",
         help="simulate a cubin or a source whose launch is stated, see 'simulate'",
     )
     options.add_launch(parser)
-    parser.add_argument("--arch", metavar="SM", help="architecture a .cu file is compiled for, such as sm_90")
-    parser.add_argument(
-        "--fail-on",
-        metavar="CODE|SPEEDUP",
-        type=_gate,
-        action="append",
-        default=[],
-        help="exit 1 if this rule fires (GPA102), or if a speedup of at least that much is expected (1.5)",
-    )
-    parser.add_argument("--color", choices=("auto", "always", "never"), default="auto", help="default: auto")
-    parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -102,6 +121,7 @@ def run(arguments: argparse.Namespace) -> int:
         color=arguments.output is None and options.use_color(arguments.color),
         use_cache=not arguments.no_cache,
         details=arguments.details,
+        why=arguments.why,
     )
     progress = TerminalProgress()
     try:

@@ -10,6 +10,7 @@ from gpadvisor.report.sarif import RuleMetadata, render_sarif
 from gpadvisor.report.style import Style
 from gpadvisor.report.tables import Column, Overflow, format_table
 from gpadvisor.report.text import render_text
+from gpadvisor.report.why import render_why
 
 __all__ = [
     "ADVICE_SCHEMA",
@@ -23,5 +24,6 @@ __all__ = [
     "render_markdown",
     "render_sarif",
     "render_text",
+    "render_why",
     "short_name",
 ]

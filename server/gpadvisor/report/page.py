@@ -5,8 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Final
 
+from gpadvisor.model.advice import Advice
 from gpadvisor.model.ids import SourceLocation
 from gpadvisor.report.style import Style
 from gpadvisor.report.words import clean, pad, place, wrap
@@ -16,6 +18,9 @@ MAX_WIDTH: Final = 132
 """Longer lines are hard to follow, however wide the terminal is."""
 LABEL: Final = 12
 """Width of the labels left of a kernel's facts."""
+
+
+_NO_SOURCES: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,3 +71,21 @@ class Page:
     def heading(self, text: str) -> list[str]:
         """A section's title, set apart."""
         return ["", *(self.style.heading(line) for line in wrap(text, self.width))]
+
+
+def make_page(
+    advice: Advice,
+    *,
+    width: int,
+    color: bool,
+    top: int | None = None,
+    sources: Mapping[str, str] | None = None,
+) -> Page:
+    """The page for a terminal of that many columns, within what is readable."""
+    return Page(
+        width=min(max(width, MIN_WIDTH), MAX_WIDTH),
+        style=Style(color),
+        top=top,
+        sources=_NO_SOURCES if sources is None else sources,
+        local={match.report_path: match.local_path for match in advice.sources if match.local_path},
+    )

@@ -5,8 +5,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from types import MappingProxyType
-from typing import Final
 
 from gpadvisor import __version__
 from gpadvisor.model.advice import Advice, KernelAdvice, LaunchSummary, SourceMatch
@@ -14,14 +12,11 @@ from gpadvisor.model.figures import expected
 from gpadvisor.model.problem import Problem
 from gpadvisor.report.folding import folded, folded_problems, folded_words
 from gpadvisor.report.names import short_name
-from gpadvisor.report.page import MAX_WIDTH, MIN_WIDTH, Page
+from gpadvisor.report.page import Page, make_page
 from gpadvisor.report.screen import screen_lines
-from gpadvisor.report.style import Style
 from gpadvisor.report.tables import Column, Overflow, format_table
 from gpadvisor.report.text_kernel import kernel_lines
 from gpadvisor.report.words import cleaned, duration, percent, plural, wrap
-
-_NO_SOURCES: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 def render_text(
@@ -46,13 +41,7 @@ def render_text(
         everything: Without details: all suggestions, however many lines they take.
     """
     advice = cleaned(advice)
-    page = Page(
-        width=min(max(width, MIN_WIDTH), MAX_WIDTH),
-        style=Style(color),
-        top=top,
-        sources=_NO_SOURCES if sources is None else sources,
-        local={match.report_path: match.local_path for match in advice.sources if match.local_path},
-    )
+    page = make_page(advice, width=width, color=color, top=top, sources=sources)
     if not details:
         return _joined(screen_lines(page, advice, everything=everything))
     lines = [*_title(page, advice), *_overview(page, advice), *_launches(page, advice)]

@@ -72,7 +72,7 @@ def suggestion_lines(
     if earlier is not None:
         return [*lines, f"{_MARGIN}the hotspots are those of {earlier}"]
     for index, hotspot in enumerate(shown, start=1):
-        lines += _hotspot(page, kernel, hotspot, index)
+        lines += hotspot_lines(page, kernel, hotspot, index)
     more = len(suggestion.hotspots) - len(shown)
     if more:
         lines.append(page.style.quiet(f"{_MARGIN}and {plural(more, 'more hotspot')} (--format json has all)"))
@@ -143,7 +143,8 @@ def is_kernel(kernel: KernelAdvice, function: str) -> bool:
     return function in {kernel.name, kernel.mangled} or core_name(function) == core_name(kernel.name)
 
 
-def _hotspot(page: Page, kernel: KernelAdvice, hotspot: Hotspot, index: int) -> list[str]:
+def hotspot_lines(page: Page, kernel: KernelAdvice, hotspot: Hotspot, index: int) -> list[str]:
+    """One def-to-use pair: how much waits there, and both ends."""
     kind = hotspot.dependency_class
     facts = ["" if kind in _NO_CLASS else kind.value.replace("_", " ")]
     if hotspot.samples:

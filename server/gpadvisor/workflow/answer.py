@@ -32,6 +32,7 @@ class AnswerOptions:
     color: bool
     use_cache: bool
     details: bool = False  # text with every number instead of one screen
+    why: str | None = None  # text of one suggestion, by its number or code
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,6 +167,8 @@ def render(advice: Advice, shown: AnswerOptions, texts: Mapping[str, str], reque
         )
     if shown.format == "markdown":
         return report.render_markdown(advice, sources=texts)
+    if shown.why is not None:
+        return report.render_why(advice, shown.why, width=shown.width, color=shown.color, sources=texts)
     return report.render_text(
         advice,
         width=shown.width,
