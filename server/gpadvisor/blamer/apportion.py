@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 _SCALE: Final = 1 << 40
@@ -60,3 +60,24 @@ def apportion_stalls(samples: int, latency: int, shares: Sequence[float]) -> lis
     parts = apportion(latency, shares)
     rest = apportion(samples - latency, shares)
     return [(part + other, part) for part, other in zip(parts, rest, strict=True)]
+
+
+def apportion_carrying(
+    samples: int, latency: int, shares: Mapping[int, float], owed: dict[int, float]
+) -> list[tuple[int, int]]:
+    """The same for one of many waits with common sources: what rounding takes from a source, it gets later.
+
+    With few samples at each of many places, the largest remainder would always go to the heaviest source.
+
+    Args:
+        samples: of this wait.
+        latency: of these, the latency samples.
+        shares: by source.
+        owed: by source, the samples that it got too few so far; updated.
+    """
+    wanted = [share * samples + owed.get(source, 0.0) for source, share in shares.items()]
+    kept = [max(value, 0.0) for value in wanted]
+    total = sum(kept) or 1.0
+    parts = apportion(samples, [value / total for value in kept])
+    owed.update(zip(shares, (value - part for value, part in zip(wanted, parts, strict=True)), strict=True))
+    return list(zip(parts, apportion(latency, [part / max(samples, 1) for part in parts]), strict=True))

@@ -4,19 +4,21 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gpadvisor.blamer.apportion import apportion_stalls, ratios
+from gpadvisor.blamer.apportion import apportion_carrying, apportion_stalls, ratios
 from gpadvisor.blamer.coverage import Links, combined, coverage
 from gpadvisor.blamer.edges import Edges
 from gpadvisor.blamer.graph import FunctionGraph
 from gpadvisor.blamer.in_flight import drain_stall, fence_stall
 from gpadvisor.blamer.observe import Observed, cycles_per_sample, issues, observe
+from gpadvisor.blamer.occupied import occupied
 from gpadvisor.blamer.pruning import is_memory_source
+from gpadvisor.blamer.queues import THROTTLES, Queues
 from gpadvisor.blamer.rules import DEFAULT_RULES, BlameRules
 from gpadvisor.blamer.scoreboard_stalls import by_hardware
 from gpadvisor.blamer.slicing import SLICED, sliced
@@ -28,6 +30,7 @@ from gpadvisor.model.blame import (
     Blame,
     BlameTable,
     DependencyClass,
+    DependencyKind,
     Role,
 )
 from gpadvisor.model.instruction import OpcodeClass
@@ -75,7 +78,7 @@ class _Attribution:
     def __init__(
         self, program: Program, profile: KernelProfile, machine: MachineModel, rules: BlameRules
     ) -> None:
-        self._program, self._machine, self._rules = program, machine, rules
+        self._program, self._profile, self._machine, self._rules = program, profile, machine, rules
         self._reasons = profile.reasons
         self._observed = observe(program, profile)
         self._issues = issues(program, profile, self._observed)
@@ -86,14 +89,13 @@ class _Attribution:
         self._problems: list[Problem] = []
 
     def run(self) -> Blame:
-        dependency = np.array([one.stall_class.is_dependency for one in self._reasons], dtype=bool)
         observed = self._observed
-        asks = dependency[observed.reason] if len(dependency) else np.zeros(0, dtype=bool)
+        asks = self._of(lambda one: one.is_dependency)
         exits = self._behind_code(asks)
-        inside = asks & (observed.index != NO_INDEX)
+        inside = (asks | self._of(self._is_throttle)) & (observed.index != NO_INDEX)
         for at in np.unique(observed.function[observed.index != NO_INDEX]).tolist():
             self._function(self._program.functions[at], inside & (observed.function == at))
-        own = _plain_rows(observed, ~asks, Role.SELF, DependencyClass.SELF)
+        own = _plain_rows(observed, ~asks & ~inside, Role.SELF, DependencyClass.SELF)
         lost = _plain_rows(observed, asks & ~inside & ~exits, Role.UNATTRIBUTED, DependencyClass.NONE)
         return Blame(
             reasons=self._reasons,
@@ -103,8 +105,23 @@ class _Attribution:
             problems=tuple(self._problems),
         )
 
+    def _is_throttle(self, stall_class: StallClass) -> bool:
+        """Whether such stalls are shared out among what fills a queue; published rules leave them there."""
+        return self._rules.wait_mask and stall_class in THROTTLES
+
+    def _of(self, test: Callable[[StallClass], bool]) -> NDArray[np.bool_]:
+        """The observed rows whose stall class passes a test."""
+        chosen = np.array([test(one.stall_class) for one in self._reasons], dtype=bool)
+        return chosen[self._observed.reason] if len(chosen) else np.zeros(0, dtype=bool)
+
+    def _graph(self, function: Function, waiting: frozenset[int]) -> FunctionGraph:
+        issued = self._issues[function.id]
+        return FunctionGraph(
+            function, self._machine, issued, waiting, occupied(self._profile, function, issued.astype(float))
+        )
+
     def _function(self, function: Function, rows: NDArray[np.bool_]) -> None:
-        """Attribute the dependency stalls of one function."""
+        """Attribute the dependency and throttle stalls of one function."""
         observed = self._observed
         stalls: dict[int, _Stalls] = {}
         columns = (observed.index, observed.place, observed.reason, observed.samples, observed.latency)
@@ -114,11 +131,11 @@ class _Attribution:
             if index not in stalls:
                 stalls[index] = _Stalls(place)
             stalls[index].by_reason[reason] = samples, latency
-        graph = FunctionGraph(function, self._machine, self._issues[function.id], frozenset(stalls))
+        graph = self._graph(function, frozenset(stalls))
         work = _FunctionWork(graph, self._rules, self._reasons, stalls, self._cycles_per_sample)
         work.run(self._own_time(function))
         self._rows.extend(work.rows)
-        self._edges.add(graph, [result for _, result in work.results])
+        self._edges.add(graph, [*(result for _, result in work.results), *work.filled])
         sampled = observed.index[(observed.function == function.id) & (observed.index != NO_INDEX)]
         self._coverage.append(coverage(sampled.tolist(), work.links(), work.is_memory))
         if not graph.complete:
@@ -130,8 +147,8 @@ class _Attribution:
     def _own_time(self, function: Function) -> dict[int, int]:
         """Samples per instruction of reasons whose cause is the instruction itself."""
         observed = self._observed
-        dependency = np.array([one.stall_class.is_dependency for one in self._reasons], dtype=bool)
-        rows = np.flatnonzero((observed.function == function.id) & ~dependency[observed.reason])
+        own = self._of(lambda one: not one.is_dependency and not self._is_throttle(one))
+        rows = np.flatnonzero((observed.function == function.id) & own)
         spent: dict[int, int] = {}
         for index, samples in zip(
             observed.index[rows].tolist(), observed.samples[rows].tolist(), strict=True
@@ -142,15 +159,12 @@ class _Attribution:
     def _behind_code(self, asks: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Drain stalls sampled behind the last instruction of a function go to the stores before its EXIT."""
         observed = self._observed
-        drains = np.array([one.stall_class is StallClass.DRAIN for one in self._reasons], dtype=bool)
-        chosen = asks & (observed.last >= 0)
-        if len(drains):
-            chosen &= drains[observed.reason]
+        chosen = asks & (observed.last >= 0) & self._of(lambda one: one is StallClass.DRAIN)
         if not self._rules.wait_mask:
             chosen[:] = False
         for row in np.flatnonzero(chosen).tolist():
             function = self._program.functions[int(observed.last[row])]
-            graph = FunctionGraph(function, self._machine, self._issues[function.id], frozenset())
+            graph = self._graph(function, frozenset())
             reason = int(observed.reason[row])
             result = drain_stall(graph, len(function.instructions) - 1, reason)
             self._rows.extend(
@@ -177,12 +191,18 @@ class _FunctionWork:
         self._cycles_per_sample = cycles_per_sample
         self.rows: list[Row] = []
         self.results: list[tuple[int, UseResult]] = []
+        self.filled: list[UseResult] = []  # of throttle stalls, which are no dependencies
 
     def run(self, own: Mapping[int, int]) -> None:
         """First what needs no other answer, then synchronization, which asks where time went."""
+        self._throttles()
         late: list[tuple[int, int]] = []
         for use in sorted(self._stalls):
-            reasons = {index: self._reasons[index] for index in sorted(self._stalls[use].by_reason)}
+            reasons = {
+                index: self._reasons[index]
+                for index in sorted(self._stalls[use].by_reason)
+                if self._reasons[index].stall_class.is_dependency
+            }
             for result in self._results(use, reasons):
                 self._take(use, result)
             late.extend(
@@ -197,6 +217,31 @@ class _FunctionWork:
                 waited = self._stalls[use].by_reason[index][0] * self._cycles_per_sample
                 result = synchronization_stall(self._graph, use, index, spent, waited, warpgroup=warpgroup)
                 self._take(use, result)
+
+    def _throttles(self) -> None:
+        """Waits for full queues and busy pipes."""
+        waits: dict[StallClass, dict[int, int]] = {}
+        at: list[tuple[int, int, StallClass]] = []
+        for use in sorted(self._stalls):
+            for reason, (samples, _) in sorted(self._stalls[use].by_reason.items()):
+                stall_class = self._reasons[reason].stall_class
+                if stall_class in THROTTLES:
+                    known = waits.setdefault(stall_class, {})
+                    known[use] = known.get(use, 0) + samples
+                    at.append((use, reason, stall_class))
+        queues = Queues(self._graph, waits)
+        owed: dict[int, dict[int, float]] = {}
+        for use, reason, stall_class in at:
+            found, stalls = queues.found(use, stall_class), self._stalls[use]
+            edges = tuple(source.edge for source in found.sources)
+            shares = ratios(*_weights(self._graph, self._rules, found.sources))
+            by_source = dict(zip((edge.definition for edge in edges), shares, strict=True))
+            observed = stalls.by_reason[reason]
+            parts = (
+                apportion_carrying(*observed, by_source, owed.setdefault(reason, {})) if edges else [observed]
+            )
+            self.filled.append(UseResult(edges, {reason: found}))
+            self.rows.extend(_rows(self._graph, reason, use, stalls.place, found, parts))
 
     def _results(self, use: int, reasons: Mapping[int, StallReason]) -> Iterable[UseResult]:
         graph, rules = self._graph, self._rules
@@ -228,8 +273,11 @@ class _FunctionWork:
         return by_barrier(self._graph, use, reason, dependency)
 
     def _take(self, use: int, result: UseResult) -> None:
-        stalls = self._stalls[use]
         self.results.append((use, result))
+        self._add_rows(use, result)
+
+    def _add_rows(self, use: int, result: UseResult) -> None:
+        stalls = self._stalls[use]
         for reason, found in result.found.items():
             self.rows.extend(
                 shared_rows(
@@ -266,30 +314,40 @@ def shared_rows(
     stalls: tuple[int, int],
 ) -> list[Row]:
     """The rows of one reason at one use (GPA Eq. 1); they add up to its samples."""
-    function, (samples, latency) = graph.function.id, stalls
-    if not found.sources:
-        code = _CODE_OF[found.dependency_class]
-        return [(function, reason, found.role.value, code, place, NO_INDEX, use, NO_INDEX, samples, latency)]
-    if len(found.sources) == 1:
+    if len(found.sources) < 2:
         parts = [stalls]
     else:
-        parts = apportion_stalls(samples, latency, ratios(*_weights(graph, rules, found.sources)))
+        parts = apportion_stalls(*stalls, ratios(*_weights(graph, rules, found.sources)))
+    return _rows(graph, reason, use, place, found, parts)
+
+
+def _rows(
+    graph: FunctionGraph,
+    reason: int,
+    use: int,
+    place: int,
+    found: Found,
+    parts: Sequence[tuple[int, int]],
+) -> list[Row]:
+    """The rows of samples that are shared out; without sources the one part has the role that was found."""
+    function = graph.function.id
+    if not found.sources:
+        code = _CODE_OF[found.dependency_class]
+        return [(function, reason, found.role.value, code, place, NO_INDEX, use, NO_INDEX, *parts[0])]
     return [
-        (
-            function,
-            reason,
-            _BLAMED,
-            _CODE_OF[source.dependency_class],
-            place,
-            source.edge.definition,
-            use,
-            NO_INDEX if source.edge.distance is None else source.edge.distance,
-            part,
-            part_latency,
-        )
+        (function, reason, *_cause(source, place, use), part, part_latency)
         for source, (part, part_latency) in zip(found.sources, parts, strict=True)
         if part
     ]
+
+
+def _cause(source: Source, place: int, use: int) -> tuple[int, int, int, int, int, int]:
+    """Role, class, place, def, use and distance of a source; what fills its own queue keeps the wait."""
+    edge = source.edge
+    if edge.kind is DependencyKind.FILLS and edge.definition == use:
+        return Role.SELF.value, _CODE_OF[DependencyClass.SELF], place, NO_INDEX, use, NO_INDEX
+    distance = NO_INDEX if edge.distance is None else edge.distance
+    return _BLAMED, _CODE_OF[source.dependency_class], place, edge.definition, use, distance
 
 
 def _weights(

@@ -50,6 +50,7 @@ class FunctionGraph:
     machine: MachineModel
     issues: NDArray[np.int64]
     waiting: frozenset[int]  # sampled instructions with dependency stalls
+    occupied: NDArray[np.float64]  # passes that each instruction takes through its unit
     _latencies: dict[tuple[str, tuple[str, ...]], Latency | None] = field(default_factory=dict)
 
     @cached_property

@@ -8,11 +8,12 @@ before by address.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from dataclasses import replace
 from typing import Final
 
 from gpadvisor.blamer.graph import Edge, FunctionGraph, backwards
 from gpadvisor.blamer.sources import UNATTRIBUTED, Found, Source, UseResult
-from gpadvisor.model.blame import DependencyClass, DependencyKind, PruneRule, Role
+from gpadvisor.model.blame import DependencyClass, DependencyKind, PruneRule
 from gpadvisor.model.instruction import Instruction, MemorySpace, OpcodeClass
 
 _WRITES: Final = frozenset(
@@ -31,9 +32,7 @@ def fence_stall(graph: FunctionGraph, use: int, reason: int) -> UseResult:
         return UseResult((), {reason: UNATTRIBUTED})
     sources = [*_accesses(graph, fence, _WRITES)] or [*_accesses(graph, fence, {OpcodeClass.LOAD})]
     edges, left = _outstanding(graph, use, fence, sources)
-    if not left and fence == use:
-        return UseResult((), {reason: Found((), Role.SELF, DependencyClass.MEMORY_BARRIER)})
-    if not left:
+    if not left and fence != use:
         left = [Edge(fence, use, DependencyKind.IN_FLIGHT, ())]
         edges = [*edges, *left]
     return UseResult(tuple(edges), {reason: _found(graph, left, DependencyClass.MEMORY_BARRIER)})
@@ -45,14 +44,19 @@ def is_fence(instruction: Instruction) -> bool:
 
 
 def drain_stall(graph: FunctionGraph, use: int, reason: int) -> UseResult:
-    """Sources of a drain stall: the stores that an EXIT waits for."""
+    """Sources of a drain stall: the stores that an EXIT waits for, by what each sends to memory."""
     ending = exit_before(graph, use)
     if ending is None:
         return UseResult((), {reason: UNATTRIBUTED})
     sources = _accesses(graph, ending, _WRITES)
     off_chip = [one for one in sources if graph.instructions[one].info.space not in _ON_CHIP]
     edges, left = _outstanding(graph, use, ending, off_chip or sources)
-    return UseResult(tuple(edges), {reason: _found(graph, left, DependencyClass.STORE_IN_FLIGHT)})
+    found = _found(graph, left, DependencyClass.STORE_IN_FLIGHT)
+    by_traffic = (
+        replace(source, distance=1, weight=float(graph.occupied[source.edge.definition]))
+        for source in found.sources
+    )
+    return UseResult(tuple(edges), {reason: replace(found, sources=tuple(by_traffic))})
 
 
 def exit_before(graph: FunctionGraph, use: int) -> int | None:

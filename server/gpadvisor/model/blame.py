@@ -27,6 +27,7 @@ class DependencyKind(Kind):
     STALL_COUNT = "stall_count"  # the control code of the instruction before
     SYNCHRONIZATION = "synchronization"  # a barrier and what the slow side did before it
     IN_FLIGHT = "in_flight"  # accesses outstanding at a fence or at EXIT
+    FILLS = "fills"  # the def goes through the queue or pipe that the use finds full
 
 
 class DependencyClass(Kind):
@@ -45,6 +46,7 @@ class DependencyClass(Kind):
     STORE_IN_FLIGHT = "store_in_flight"  # drain
     ASYNC_COPY = "async_copy"
     TENSOR = "tensor"
+    QUEUE = "queue"  # a throttle: the def goes through the queue or pipe that the use finds full
     SELF = "self"  # role SELF: the reason itself is the class
     NONE = "none"  # role UNATTRIBUTED
 

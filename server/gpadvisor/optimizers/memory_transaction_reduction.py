@@ -64,7 +64,6 @@ from gpadvisor.blamer.queries import (
     by_class,
     by_instruction,
     by_place,
-    by_role,
     by_stall,
     causes,
     percent,
@@ -87,7 +86,8 @@ from gpadvisor.estimators.caps import (
 from gpadvisor.estimators.context import KernelContext, Optimizer
 from gpadvisor.estimators.stall_elimination import elimination_equation, stall_elimination
 from gpadvisor.model.advice import Adjustment, Category, Match, MeasuredBound, Rejection, Relief, Utilisation
-from gpadvisor.model.blame import Blame, DependencyClass, Role
+from gpadvisor.model.blame import Blame, DependencyClass
+from gpadvisor.model.instruction import Pipe
 from gpadvisor.model.profile import Evidence, KernelProfile
 from gpadvisor.model.stalls import StallClass
 
@@ -151,7 +151,8 @@ def _match(context: KernelContext) -> Match | Rejection:
 def _matched(context: KernelContext, blame: Blame, traffic: Traffic | None) -> _Matched:
     program = context.program
     local = by_instruction(blame, program, causes(blame), is_local)
-    throttle = by_stall(blame, _THROTTLE) & by_role(blame, Role.SELF) & ~local
+    double = by_instruction(blame, program, causes(blame), lambda one: one.info.pipe is Pipe.FP64)
+    throttle = by_stall(blame, _THROTTLE) & ~local & ~double  # slow double precision queues like accesses
     drain = by_class(blame, {DependencyClass.STORE_IN_FLIGHT}) & ~local
     nothing = np.zeros(len(blame.rows), dtype=bool)
     if traffic is None:

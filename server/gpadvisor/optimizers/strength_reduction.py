@@ -93,7 +93,14 @@ _NOTABLE_PART: Final = 10
 _NO_CHEAPER: Final = 0.8
 """Of stalls without a known cheaper form, the share expected to stay: no published case gives one."""
 _WAITS: Final = frozenset({StallClass.EXECUTION, StallClass.FIXED_LATENCY})
-_PIPE_FULL: Final = frozenset({StallClass.PIPE_THROTTLE, StallClass.SHARED_THROTTLE})
+_PIPE_FULL: Final = frozenset(
+    {
+        StallClass.PIPE_THROTTLE,
+        StallClass.SHARED_THROTTLE,  # the queue before the special-function unit
+        StallClass.MEMORY_THROTTLE,  # those before double precision where it is slow
+        StallClass.TEXTURE_THROTTLE,
+    }
+)
 _TITLES: Final = {
     "division": "integer division or remainder by a value the compiler does not know",
     "double": "single precision computed in double precision",
@@ -209,7 +216,7 @@ def _slow_rows(context: KernelContext, blame: Blame, patterned: Mask) -> Mask:
         blame, context.program, causes(blame), lambda instruction: is_slow_on(context.machine, instruction)
     )
     waited = by_role(blame, Role.BLAMED) & by_stall(blame, _WAITS)
-    full = by_role(blame, Role.SELF) & by_stall(blame, _PIPE_FULL)
+    full = by_stall(blame, _PIPE_FULL)
     return (slow | patterned) & (waited | full)
 
 

@@ -79,6 +79,8 @@ def cause_words(
         if definition.info.opclass in _BARRIERS:
             return f"{opcode(definition)} here waits for the slower warps"
         return f"{opcode(definition)} here is what the slower warps are at (barrier)"
+    if kind is DependencyClass.QUEUE:
+        return f"{opcode(definition)} here fills the queue or pipe that {opcode(use)} waits for"
     verb = _VERBS.get(definition.info.opclass, "computes it")
     linked = resource(definition, use, kind)
     apart = "" if distance is None else f", {plural(distance, 'instruction')} before {opcode(use)}"
@@ -95,6 +97,8 @@ def use_words(
     """Where the warps wait: ``FFMA waits here for LDG.E, 2 instructions later: 27 % of ... (...)``."""
     if kind is DependencyClass.SYNCHRONIZATION:
         return f"{_at_barrier(definition, use)}: {share}"
+    if kind is DependencyClass.QUEUE:
+        return f"{opcode(use)} waits here for its turn, behind {opcode(definition)}: {share}"
     linked = resource(definition, use, kind)
     return f"{opcode(use)} waits here for {opcode(definition)}{_apart(distances)}: {share}" + (
         f" ({linked})" if linked else ""

@@ -12,6 +12,7 @@ from tests.assembly import function_of, model, profile_of, program_of
 from tests.blame_rows import assert_conserved, rows
 
 from gpadvisor.blamer import DEFAULT_RULES, GPA2021, PAPER, BlameRules, blame
+from gpadvisor.blamer.queues import THROTTLES
 from gpadvisor.model.blame import Role
 from gpadvisor.model.profile import KernelProfile, PcSamples
 from gpadvisor.model.program import Program
@@ -79,7 +80,9 @@ def test_nothing_is_lost(rules: BlameRules, kernel: tuple[Program, KernelProfile
 
 
 @given(kernel=kernels())
-def test_a_dependency_stall_is_never_its_own_cause(kernel: tuple[Program, KernelProfile]) -> None:
+def test_a_dependency_stall_is_never_its_own_cause_and_no_other_is_without_one(
+    kernel: tuple[Program, KernelProfile],
+) -> None:
     program, profile = kernel
     result = blame(program, profile, model())
     own = result.rows.role == Role.SELF.value
@@ -87,6 +90,8 @@ def test_a_dependency_stall_is_never_its_own_cause(kernel: tuple[Program, Kernel
         mine = result.rows.reason == index
         if reason.stall_class.is_dependency:
             assert not (mine & own).any(), reason
+        elif reason.stall_class in THROTTLES:
+            assert not (mine & (result.rows.role == Role.UNATTRIBUTED.value)).any(), reason
         else:
             assert (own[mine]).all(), reason
 

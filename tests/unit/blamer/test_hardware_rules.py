@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 from tests.assembly import function_of, model, profile_of, program_of
 from tests.blame_rows import assert_conserved, blame_text, blamed, edge_of, rows
 
-from gpadvisor.blamer import blame
+from gpadvisor.blamer import GPA2021, PAPER, blame
 from gpadvisor.model.blame import DependencyKind, PruneRule
 from gpadvisor.model.program import FunctionKind
 
@@ -362,8 +364,6 @@ def test_the_wait_for_a_fence_is_sampled_at_the_errbar_behind_it() -> None:
     assert blamed(blame_text(text, {(2, "membar"): 10}), "membar") == {0: ("memory_barrier", 10)}
     alone = "MOV R0, R1\nMEMBAR.SC.GPU\nERRBAR\nEXIT"
     assert blamed(blame_text(alone, {(2, "membar"): 10}), "membar") == {1: ("memory_barrier", 10)}
-    (row,) = rows(blame_text(alone, {(1, "membar"): 10}))
-    assert (row.role, row.dependency) == ("self", "memory_barrier")
 
 
 DRAIN = "STG.E [R2.64], R0\n@P0 EXIT\nSTG.E [R4.64], R0\nEXIT\nself: BRA self\nNOP"
@@ -399,6 +399,74 @@ def test_drain_behind_the_section() -> None:
         ("drain", "blamed", 0, "after_exit"),
         ("wait", "unattributed", None, "after_exit"),
     }
+
+
+QUEUE = """
+    top: LDG.E R0, [R2.64] | W0
+    LDG.E.128 R4, [R6.64] | W1
+    DFMA R10, R12, R14, R16 | W2
+    IADD3 R8, R8, 0x1, RZ | ?012
+    @P0 BRA top
+    STG.E [R2.64], R0
+    EXIT
+    """
+EXECUTED = dict.fromkeys(range(5), 100) | {5: 10, 6: 10}
+
+
+def test_a_full_queue_is_due_to_what_goes_through_it_by_width() -> None:
+    result = blame_text(QUEUE, {(0, "lg_throttle"): (50, 40)}, counts=EXECUTED)
+    assert blamed(result, "lg_throttle") == {1: ("queue", 40)}  # four passes for each one of the other load
+    (own,) = [row for row in rows(result) if row.role == "self"]
+    assert (own.definition, own.use, own.samples, own.latency, own.dependency) == (None, 0, 10, 8, "self")
+    assert edge_of(result, 1, 0).kind is DependencyKind.FILLS
+
+
+def test_rounding_at_many_places_does_not_always_favour_the_heaviest() -> None:
+    text = "\n".join([f"LDG.E R{at}, [R60.64] | W0" for at in range(20)] + ["EXIT"])
+    result = blame_text(text, {(at, "lg_throttle"): 1 for at in range(20)})
+    by_cause = Counter(row.use if row.definition is None else row.definition for row in rows(result))
+    assert set(by_cause.values()) == {1}
+
+
+def test_a_queue_is_filled_in_the_loop_that_warps_wait_in() -> None:
+    inside = blame_text(QUEUE, {(0, "lg_throttle"): 50}, counts=EXECUTED)
+    assert 5 not in blamed(inside, "lg_throttle")
+    # The store waits where the loop's queue is full as well, and where nobody waits in the loop.
+    full = blame_text(QUEUE, {(0, "lg_throttle"): 500, (5, "lg_throttle"): 50}, counts=EXECUTED)
+    assert {row.definition for row in rows(full) if row.use == 5} == {0, 1, None}
+    alone = blame_text(QUEUE, {(5, "lg_throttle"): 50}, counts=EXECUTED)
+    assert [(row.role, row.use) for row in rows(alone)] == [("self", 5)]
+
+
+def test_a_loop_that_is_passed_once_is_no_place_of_its_own() -> None:
+    once = dict.fromkeys(range(7), 10)
+    result = blame_text("MOV R1, R2\n" + QUEUE, {(1, "lg_throttle"): 70}, counts={0: 10, **once, 7: 10})
+    assert 6 in blamed(result, "lg_throttle")
+
+
+@pytest.mark.parametrize("reason", ["lg_throttle", "mio_throttle", "tex_throttle"])
+def test_slow_double_precision_waits_for_double_precision(reason: str) -> None:
+    result = blame_text(QUEUE, {(2, reason): 50}, counts=EXECUTED, arch="sm_86")
+    assert [(row.role, row.use) for row in rows(result)] == [("self", 2)]
+
+
+def test_accesses_behind_queued_double_precision_wait_for_it() -> None:
+    samples = {(0, "lg_throttle"): 50, (2, "lg_throttle"): 50}
+    found = blamed(blame_text(QUEUE, samples, counts=EXECUTED, arch="sm_86"), "lg_throttle")
+    assert found[2][1] == 38  # 16 cycles of an SM beside 1 + 4 passes through L1
+
+
+def test_a_busy_pipe_is_due_to_its_own_instructions() -> None:
+    text = "FFMA R0, R1, R2, R3\nFFMA R4, R5, R6, R7\nIADD3 R8, R8, 0x1, RZ\nEXIT"
+    result = blame_text(text, {(0, "math_pipe_throttle"): 40, (3, "math_pipe_throttle"): 2})
+    assert blamed(result, "math_pipe_throttle") == {1: ("queue", 20)}
+    assert {(row.use, row.samples) for row in rows(result) if row.role == "self"} == {(0, 20), (3, 2)}
+
+
+def test_published_rules_leave_throttles_where_they_are() -> None:
+    for rules in (PAPER, GPA2021):
+        result = blame_text(QUEUE, {(0, "lg_throttle"): 50}, counts=EXECUTED, rules=rules)
+        assert [(row.role, row.use) for row in rows(result)] == [("self", 0)]
 
 
 def test_reasons_of_the_instruction_itself_stay() -> None:

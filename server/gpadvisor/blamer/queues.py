@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Throttle stalls: a full queue or a busy pipe is due to the instructions that fill it.
+
+Where a warp waits its turn says nothing of who is before it: warps come to the queue from everywhere near. So
+the wait is shared out among the instructions that go through the queue, by how long each keeps the unit
+behind it busy, and the instruction that waits gets its own part.
+
+Differs from GPA: it takes such stalls for the doing of the instruction that waits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Final
+
+from gpadvisor.blamer.graph import Edge, FunctionGraph
+from gpadvisor.blamer.occupied import is_device_access
+from gpadvisor.blamer.sources import Found, Source
+from gpadvisor.model.blame import DependencyClass, DependencyKind, Role
+from gpadvisor.model.ids import LoopId
+from gpadvisor.model.instruction import Instruction, MemorySpace, OpcodeClass, Pipe
+from gpadvisor.model.stalls import StallClass
+
+THROTTLES: Final = frozenset(
+    {
+        StallClass.MEMORY_THROTTLE,
+        StallClass.SHARED_THROTTLE,
+        StallClass.TEXTURE_THROTTLE,
+        StallClass.PIPE_THROTTLE,
+    }
+)
+_PIPES: Final = frozenset({Pipe.ALU, Pipe.FMA, Pipe.FP16, Pipe.FP64, Pipe.TENSOR, Pipe.UNIFORM, Pipe.XU})
+_SHARED: Final = frozenset({MemorySpace.SHARED, MemorySpace.DISTRIBUTED_SHARED})
+_MIO_CLASSES: Final = frozenset({OpcodeClass.SHUFFLE, OpcodeClass.SPECIAL_REGISTER, OpcodeClass.MBARRIER})
+_TRIPS: Final = 4
+"""A loop that is passed fewer times than this in a row is left before the queue has changed."""
+_FULL: Final = 0.05
+"""A queue is full in a loop where at least this share of the function's waits for it are."""
+_BACKED_UP: Final = 0.1
+"""Waits for the load/store queue, for each wait for the MIO queue, from which on it backs up into that."""
+_MAX_FILLERS: Final = 64
+
+Waits = Mapping[StallClass, Mapping[int, int]]
+"""By class, the samples of throttle stalls at each instruction."""
+
+
+class Queues:
+    """The queues and pipes of one function, and what fills them."""
+
+    def __init__(self, graph: FunctionGraph, waits: Waits) -> None:
+        """Take the graph of the function, and where its warps wait for which queue."""
+        self._graph, self._waits = graph, waits
+        self._known: dict[tuple[StallClass, Pipe | None, LoopId | None], list[int]] = {}
+
+    def found(self, use: int, stall_class: StallClass) -> Found:
+        """What fills the queue that an instruction waits for; nothing known leaves the wait to itself."""
+        fillers = self._near(use, self._fillers(use, stall_class))
+        if not fillers:
+            return Found((), Role.SELF, DependencyClass.SELF)
+        edges = [Edge(one, use, DependencyKind.FILLS, (), alive=True) for one, _ in fillers]
+        self._graph.measure(edges)
+        weights = (weight for _, weight in fillers)
+        return Found(
+            tuple(
+                Source(edge, DependencyClass.QUEUE, 1, weight)
+                for edge, weight in zip(edges, weights, strict=True)
+            )
+        )
+
+    def _fillers(self, use: int, stall_class: StallClass) -> Sequence[int]:
+        """The instructions that go through the queue of a use, where warps are at that time."""
+        loop, pipe = self._loop_of[use], self._graph.instructions[use].info.pipe
+        key = (
+            stall_class,
+            pipe if stall_class is StallClass.PIPE_THROTTLE or pipe is Pipe.FP64 else None,
+            loop,
+        )
+        if key not in self._known:
+            here = [
+                at
+                for at, one in enumerate(self._graph.instructions)
+                if self._goes_through(one, stall_class, pipe) and self._is_around(at, loop, stall_class)
+            ]
+            self._known[key] = [at for at in here if self._graph.issue_counts[at]] or here
+        return self._known[key]
+
+    def _goes_through(self, instruction: Instruction, stall_class: StallClass, pipe: Pipe) -> bool:
+        info = instruction.info
+        if stall_class is StallClass.PIPE_THROTTLE:
+            return info.pipe is pipe and pipe in _PIPES
+        if info.pipe is Pipe.FP64 or pipe is Pipe.FP64:
+            # Where double precision is slow it is queued like an access; its own waits say in which queue.
+            return info.pipe is Pipe.FP64 and stall_class in self._double
+        if stall_class is StallClass.TEXTURE_THROTTLE:
+            return info.pipe is Pipe.TEX
+        if stall_class is StallClass.MEMORY_THROTTLE:
+            return is_device_access(instruction)
+        if is_device_access(instruction):
+            return self._backed_up
+        constant = info.space is MemorySpace.CONSTANT and info.variable_latency
+        return info.space in _SHARED or info.opclass in _MIO_CLASSES or info.pipe is Pipe.XU or constant
+
+    def _is_around(self, index: int, loop: LoopId | None, stall_class: StallClass) -> bool:
+        """Whether an instruction is where warps are while others wait in a loop, or outside of all."""
+        own = self._loop_of[index]
+        if own == loop or own not in self._full[stall_class]:
+            return own == loop
+        return loop is None or loop in self._graph.function.enclosing_loops(index)
+
+    @cached_property
+    def _loop_of(self) -> Sequence[LoopId | None]:
+        """By instruction, the innermost loop around it that is passed many times in a row."""
+        function, issues = self._graph.function, self._graph.issue_counts
+        repeated = {loop.id for loop in function.loops if _trips(self._graph, loop.id, issues) >= _TRIPS}
+        around = [
+            next((loop for loop in function.enclosing_loops(block.start) if loop in repeated), None)
+            for block in function.blocks
+        ]
+        return [around[block] for block in self._graph.block_of]
+
+    @cached_property
+    def _full(self) -> Mapping[StallClass, frozenset[LoopId]]:
+        """By class, the loops with a notable part of the waits."""
+        found = {}
+        for stall_class, waits in self._waits.items():
+            by_loop: dict[LoopId, int] = {}
+            for index, samples in waits.items():
+                loop = self._loop_of[index]
+                if loop is not None:
+                    by_loop[loop] = by_loop.get(loop, 0) + samples
+            least = _FULL * sum(waits.values())
+            found[stall_class] = frozenset(loop for loop, samples in by_loop.items() if samples >= least)
+        return found
+
+    @cached_property
+    def _double(self) -> frozenset[StallClass]:
+        """The queues that double precision waits for."""
+        code = self._graph.instructions
+        return frozenset(
+            stall_class
+            for stall_class, waits in self._waits.items()
+            if any(code[index].info.pipe is Pipe.FP64 for index in waits)
+        )
+
+    @cached_property
+    def _backed_up(self) -> bool:
+        """Whether accesses that find the load/store queue full stand in the queue before it."""
+        behind = sum(self._waits.get(StallClass.MEMORY_THROTTLE, {}).values())
+        return behind > _BACKED_UP * sum(self._waits.get(StallClass.SHARED_THROTTLE, {}).values())
+
+    def _near(self, use: int, fillers: Sequence[int]) -> list[tuple[int, float]]:
+        """The heaviest fillers; of many light ones the nearest, which stand for all of them."""
+        occupied = self._graph.occupied
+        weights = {at: float(occupied[at]) for at in fillers}
+        if len(fillers) <= _MAX_FILLERS:
+            return list(weights.items())
+        total = sum(weights.values())
+        heavy = {at: weight for at, weight in weights.items() if weight * _MAX_FILLERS > total}
+        light = sorted((at for at in fillers if at not in heavy), key=lambda at: (abs(at - use), at))
+        near = sorted(light[: _MAX_FILLERS - len(heavy)])
+        kept = sum(weights[at] for at in near)
+        scale = (total - sum(heavy.values())) / kept if kept else 1.0
+        return sorted([*heavy.items(), *((at, scale * weights[at]) for at in near)])
+
+
+def _trips(graph: FunctionGraph, loop: LoopId, issues: Sequence[int]) -> float:
+    """How often a loop is passed in a row, at least, by how often the code before it runs."""
+    function = graph.function
+    header = function.loops[loop].header
+    before = function.idom[header]
+    entered = 0 if before is None else issues[function.blocks[before].end - 1]
+    return issues[function.blocks[header].start] / entered if entered else _TRIPS
