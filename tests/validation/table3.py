@@ -34,7 +34,7 @@ from gpadvisor.workflow.cache import Cache, file_digest, installation_digest
 from gpadvisor.workflow.code import open_code
 from gpadvisor.workflow.launches import StatedLaunch
 from gpadvisor.workflow.machines import machine_model
-from gpadvisor.workflow.modelling import model_kernel
+from gpadvisor.workflow.modelling import configuration, model_kernel
 from gpadvisor.workflow.programs import kernel_program
 from gpadvisor.workflow.request import Request
 from gpadvisor.workflow.settings import Settings
@@ -51,7 +51,7 @@ class Outcome:
     """What the advice promised for a row, and what the simulator makes of the change."""
 
     simulated: float | None  # cycles before over cycles after; None where something failed
-    rank: int | None  # of the rule among the suggestions with an estimate; None where it was not offered
+    rank: int | None  # of the rule among the suggestions with an estimate; None where it is not shown
     low: float = 1.0
     expected: float = 1.0
     high: float = 1.0
@@ -133,9 +133,9 @@ def simulated(path: Path, request: Request) -> Simulation:
     code = open_code(path, request, lambda _: None, Cache(None))
     ((kernel, section),) = code.kernels.items()
     table = machine_model(code.source.cubin.arch, request)
-    found = model_kernel(kernel_program(code.source, {section}), kernel, table, request, None)
-    assert found is not None
-    return found
+    config = configuration(kernel, request)
+    assert config is not None
+    return model_kernel(kernel_program(code.source, {section}), kernel, table, config, None)
 
 
 def outcome_of(row: Row, folder: Path) -> Outcome:
@@ -167,10 +167,10 @@ def _outcome(row: Row, kernel: KernelAdvice, speedup: float) -> Outcome:
     samples = kernel.samples.total
     for rank, one in enumerate(offered, 1):
         estimate = one.speedup
-        if one.code == row.code and estimate is not None and estimate.expected >= MIN_SPEEDUP:
+        if one.code == row.code and estimate is not None:
             return Outcome(
                 simulated=speedup,
-                rank=rank,
+                rank=rank if estimate.expected >= MIN_SPEEDUP else None,
                 low=estimate.low,
                 expected=estimate.expected,
                 high=estimate.high,
@@ -193,11 +193,12 @@ def table(rows: Sequence[tuple[Row, Outcome]]) -> list[str]:
         if one.simulated is None:
             lines.append(f"{row.name:15} {row.code:7} not run: {one.failure}")
             continue
-        if one.rank is None:
-            promised = f"   - {'not offered':>27}"
+        if one.rank is None and one.equation is None:
+            promised = f"   - {'not found':>27}"
         else:
+            rank = "less" if one.rank is None else f"{one.rank:4}"  # less than what is shown
             equation = "     -" if one.equation is None else f"{one.equation:6.2f}"
-            promised = f"{one.rank:4} {one.low:6.2f} {one.expected:6.2f} {one.high:6.2f} {equation}"
+            promised = f"{rank} {one.low:6.2f} {one.expected:6.2f} {one.high:6.2f} {equation}"
         outside = "" if one.inside else "  outside"
         reached = f"{one.simulated:8.2f}x {one.error:+7.1%}"
         lines.append(f"{row.name:15} {row.code:7} {promised} {reached}  {published}{outside}")
@@ -220,7 +221,7 @@ def figures(rows: Sequence[tuple[Row, Outcome]]) -> list[str]:
     published = statistics.fmean(abs(one.expected / row.achieved - 1) for row, one in ran)
     return [
         f"rows run                                   {count} of {len(rows)}",
-        f"offered                                    {sum(one.rank is not None for _, one in ran)}",
+        f"shown                                      {sum(one.rank is not None for _, one in ran)}",
         f"first or second (aim 85 %)                 {first} ({first / count:.0%})",
         f"inside the range (aim 85 %)                {inside} ({inside / count:.0%})",
         f"mean error against the simulated change    {own:.1%} (aim 6.6 %)",

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from gpadvisor.simulator.configuration import Argument, SimulationConfig, argument_words
+from gpadvisor.simulator.parameters import block_size_at
 from gpadvisor.simulator.profile import Simulation, Truth, simulate
 from gpadvisor.simulator.timing import SimulatedDevice, Timing, timing_of
 
@@ -15,6 +16,7 @@ __all__ = [
     "Timing",
     "Truth",
     "argument_words",
+    "block_size_at",
     "simulate",
     "timing_of",
 ]

@@ -50,6 +50,8 @@ class SimulationConfig:
     """Iterations of a loop whose end is not known."""
     loop_trips: Mapping[int, int] = field(default_factory=dict)
     """Iterations by source line, for loops whose end does not follow from the arguments."""
+    passed_barriers: frozenset[int] = frozenset()
+    """Barriers of the block, by Pc, that are passed as if they were not there: what waiting at them costs."""
     waves: int = 2
     """At most this many waves of blocks are simulated; further ones repeat the first."""
     max_cycles: int = 20_000_000

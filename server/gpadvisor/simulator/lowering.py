@@ -234,6 +234,8 @@ class _Lowering:
         code, control = self.code, instruction.control
         self._instructions[place] = instruction
         flow = _flow_of(instruction)
+        if flow is Flow.BARRIER and int(instruction.pc) in self._config.passed_barriers:
+            flow = Flow.PLAIN
         code.flow[place] = flow
         if instruction.target is not None:
             code.target[place] = instruction.target // INSTRUCTION_BYTES

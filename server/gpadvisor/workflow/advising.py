@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -85,6 +85,8 @@ def advise_file(
     compiled = path if input_kind(path) is InputKind.SOURCE else None
     sources = also_known(find_sources(lines.keys(), analysis.profile, compiled, request), analysis)
     evaluated = [evaluate(kernel.context, OPTIMIZERS) for kernel in analysis.kernels]
+    if request.model:
+        evaluated = _simulated_changes(path, analysis, evaluated, request, progress, cache)
     kernels = tuple(
         _advise(kernel, known, request) for kernel, known in zip(analysis.kernels, evaluated, strict=True)
     )
@@ -144,6 +146,32 @@ def advise_file(
         ),
         lasting=not unread,
     )
+
+
+def _simulated_changes(
+    path: Path,
+    analysis: Analysis,
+    evaluated: Sequence[Evaluated],
+    request: Request,
+    progress: Progress,
+    cache: Cache,
+) -> list[Evaluated]:
+    """What the optimizers answered, with the estimates that come from simulating their changes."""
+    from gpadvisor.workflow.what_if import with_what_ifs  # noqa: PLC0415 the simulator takes long
+
+    everything = replace(request, show_all=True)
+    return [
+        with_what_ifs(
+            path,
+            kernel,
+            known,
+            _advise(kernel, known, everything),
+            request=request,
+            progress=progress,
+            cache=cache,
+        )
+        for kernel, known in zip(analysis.kernels, evaluated, strict=True)
+    ]
 
 
 def _advise(kernel: AnalysedKernel, evaluated: Evaluated, request: Request) -> KernelAdvice:

@@ -33,6 +33,7 @@ from gpadvisor.workflow.programs import Disassembled, kernel_program, kernel_sec
 from gpadvisor.workflow.request import Progress, Request
 
 if TYPE_CHECKING:
+    from gpadvisor.simulator import SimulationConfig
     from gpadvisor.workflow.source_launches import SourceLaunch
 
 
@@ -44,6 +45,7 @@ class AnalysedKernel:
     demangled: str
     chosen: ChosenLaunch | None  # None for a bare cubin or source
     problems: tuple[Problem, ...]
+    modelled: SimulationConfig | None = None  # what was simulated, where the profile is modelled
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -216,16 +218,18 @@ def _kernel_of_code(
     launches: Mapping[str, SourceLaunch] = MappingProxyType({}),
 ) -> AnalysedKernel:
     """One kernel without a measured profile: modelled where that was asked for and is possible."""
-    modelled = None
+    modelled, config = None, None
     problems: tuple[Problem, ...] = ()
     if request.model:
-        from gpadvisor.workflow.modelling import model_kernel
+        from gpadvisor.workflow.modelling import configuration, model_kernel
         from gpadvisor.workflow.source_launches import launch_of
 
         written, digest = launch_of(name, launches), code.source.cubin.sha256
         problems = () if written is None else (Problem(ProblemCode.COMPILE_ASSUMPTION, written.note),)
         try:
-            modelled = model_kernel(program, name, model, request, digest, written=written, progress=progress)
+            config = configuration(name, request, written)
+            if config is not None:
+                modelled = model_kernel(program, name, model, config, digest, progress=progress)
         except UsageError as error:  # the other kernels of the file have launches of their own
             problems = (Problem(ProblemCode.FAILED_LAUNCH, str(error)),)
     profile = None if modelled is None else modelled.profile
@@ -243,6 +247,7 @@ def _kernel_of_code(
         demangled=demangle(name),
         chosen=None,
         problems=problems if profile is None else (*problems, *profile.problems),
+        modelled=config if modelled is not None else None,
     )
 
 

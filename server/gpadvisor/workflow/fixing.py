@@ -72,7 +72,7 @@ def find_fixes(
     root = _root_of(path, request, roots)
     if root is None:
         return ()
-    facts = _facts(path, text)
+    facts = edit_facts_of(path, text)
     known = launches or {}
     found: list[Fix] = []
     for finding in findings:
@@ -96,7 +96,9 @@ def find_disable(
     """The comment that silences rules on a line; None where none can stand or one does already."""
     if _root_of(path, request, roots) is None:
         return None
-    return disable_fix(str(path), text, line, codes, _facts(path, text), reason=reason, finding=finding)
+    return disable_fix(
+        str(path), text, line, codes, edit_facts_of(path, text), reason=reason, finding=finding
+    )
 
 
 def _root_of(path: Path, request: Request, roots: Sequence[Path]) -> Path | None:
@@ -107,7 +109,7 @@ def _root_of(path: Path, request: Request, roots: Sequence[Path]) -> Path | None
     return max(inside, key=lambda folder: len(folder.parts), default=None)
 
 
-def _facts(path: Path, text: str) -> EditFacts:
+def edit_facts_of(path: Path, text: str) -> EditFacts:
     """Where a text can be edited; nothing where the process that parses it fails."""
     if len(text) > _MAX_TEXT:
         return EditFacts()

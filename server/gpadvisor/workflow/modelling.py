@@ -87,22 +87,20 @@ def model_kernel(
     program: Program,
     kernel: str,
     machine: MachineModel,
-    request: Request,
+    config: SimulationConfig,
     binary: str | None,
     *,
-    written: SourceLaunch | None = None,
     progress: Progress | None = None,
     cancelled: Callable[[], bool] | None = None,
-) -> Simulation | None:
-    """The simulated launch of a kernel; None where its grid and block are not stated.
+) -> Simulation:
+    """The simulated launch of a kernel.
 
     Args:
         program: its code.
         kernel: mangled name.
         machine: table of the architecture.
-        request: with the stated launch.
+        config: the launch.
         binary: sha256 of the cubin.
-        written: the launch that the source has, for what is not stated.
         progress: told several times a second how far the run is.
         cancelled: asked as often; True stops the run.
 
@@ -110,9 +108,6 @@ def model_kernel(
         CancelledError: it was stopped.
         UsageError: the launch cannot run.
     """
-    config = configuration(kernel, request, written)
-    if config is None:
-        return None
     return simulate(
         program,
         kernel,
@@ -160,21 +155,16 @@ def simulate_file(
         program = kernel_program(code.source, {section})
         digest = code.source.cubin.sha256
         try:
+            config = configuration(kernel, request, launch_of(kernel, launches))
+            if config is None:
+                continue
             simulation = model_kernel(
-                program,
-                kernel,
-                machine,
-                request,
-                digest,
-                written=launch_of(kernel, launches),
-                progress=progress,
-                cancelled=cancelled,
+                program, kernel, machine, config, digest, progress=progress, cancelled=cancelled
             )
         except UsageError as error:  # the other kernels of the file have launches of their own
             failed.append(f"{demangle(kernel)}: {error}")
             continue
-        if simulation is not None:
-            simulations.append((kernel, simulation))
+        simulations.append((kernel, simulation))
     if not simulations:
         raise UsageError(failed[0] if failed else no_launch(path, open_launches(code.kernels, launches)))
     listing = dump_listing(code.source.listing)
