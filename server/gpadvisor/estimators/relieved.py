@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from gpadvisor.estimators.caps import L1, L1_DATA, L1_REQUESTS, PIPES, utilisations
@@ -24,18 +24,23 @@ _SAME_PERCENT: Final = 2.0
 
 def busiest(profile: KernelProfile, left: Left | None = None) -> tuple[float, Utilisation] | None:
     """The load of the busiest unit as a share of the present time, after a cure where one is given."""
+    units = utilisations(profile)
+    parts = [entry for entry in units if entry.name in _L1_PARTS]
+    fullest = max((entry.percent for entry in parts), default=0.0)
     found = [
-        (min(1.0, entry.percent / 100) * (1.0 if left is None else left.get(entry.name, 1.0)), entry)
-        for entry in _units(profile)
+        (min(1.0, entry.percent / 100) * _share(entry, parts, left or {}), entry)
+        for entry in units
+        if entry.name != L1 or entry.percent > fullest + _SAME_PERCENT
     ]
     return max(found, key=lambda pair: pair[0], default=None)
 
 
-def _units(profile: KernelProfile) -> list[Utilisation]:
-    """The measured units; L1 as a whole only where none of its parts that are known is as full."""
-    found = utilisations(profile)
-    part = max((entry.percent for entry in found if entry.name in _L1_PARTS), default=0.0)
-    return [entry for entry in found if entry.name != L1 or entry.percent > part + _SAME_PERCENT]
+def _share(entry: Utilisation, parts: Sequence[Utilisation], left: Left) -> float:
+    """What a cure leaves of a unit's load; L1 as a whole stays as busy as the busiest of its known parts."""
+    now = max((part.percent for part in parts), default=0.0)
+    if entry.name != L1 or not now:
+        return left.get(entry.name, 1.0)
+    return max(part.percent * left.get(part.name, 1.0) for part in parts) / now
 
 
 def relieved_bound(

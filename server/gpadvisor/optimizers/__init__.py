@@ -7,6 +7,7 @@ from typing import Final
 
 from gpadvisor.estimators.context import Optimizer
 from gpadvisor.optimizers import (
+    asynchronous_copy,
     atomic_aggregation,
     block_increase,
     code_reordering,
@@ -18,8 +19,10 @@ from gpadvisor.optimizers import (
     memory_transaction_reduction,
     register_reuse,
     strength_reduction,
+    tensor_cores,
     thread_divergence,
     thread_increase,
+    unit_at_limit,
     unmatched_stalls,
     warp_balance,
     wider_accesses,
@@ -39,7 +42,10 @@ OPTIMIZERS: Final[tuple[Optimizer, ...]] = (
     loop_unrolling.OPTIMIZER,
     code_reordering.OPTIMIZER,
     function_inlining.OPTIMIZER,
+    asynchronous_copy.OPTIMIZER,
     block_increase.OPTIMIZER,
     thread_increase.OPTIMIZER,
     unmatched_stalls.OPTIMIZER,
+    tensor_cores.OPTIMIZER,
+    unit_at_limit.OPTIMIZER,
 )
