@@ -5,6 +5,9 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -48,6 +51,70 @@ def _profile(
         text=True,
         check=False,
     )
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_ends_the_application_and_what_was_measured_is_there(
+    stand: Stand, tmp_path: Path, number: signal.Signals
+) -> None:
+    """The end of a batch job's time, a connection that is lost."""
+    running = subprocess.Popen(
+        [
+            *(sys.executable, "-m", "gpadvisor", "profile", "--collector", "cupti", "--"),
+            *(str(stand.host), "for_ever", str(stand.image), str(_LAUNCHES)),
+        ],
+        cwd=tmp_path,
+        env={**os.environ, **stand.environment, "FAKE_TRUTH": str(tmp_path / "truth")},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert running.stdout is not None
+    assert running.stdout.readline() == "ready\n"
+    running.send_signal(number)
+    _, said = running.communicate(timeout=120)
+    assert running.returncode == 128 + number, said
+    assert "profile.gpadvisor: " in said
+    assert load_profile(tmp_path / "profile.gpadvisor").kernels[0].total_samples > 0
+
+
+def _kept(folder: Path, said: str) -> Path:
+    (place,) = re.findall(r"what was measured is kept: gpadvisor import (.+)", said)
+    done = subprocess.run(
+        [sys.executable, "-m", "gpadvisor", "import", place, "-o", str(folder / "again.gpadvisor")],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert load_profile(folder / "again.gpadvisor").kernels[0].total_samples > 0
+    return Path(place)
+
+
+def test_a_pattern_that_no_kernel_has_costs_no_measurement(stand: Stand, tmp_path: Path) -> None:
+    done = _profile(stand, tmp_path, "--collector", "cupti", "--kernel", "gamma")
+    assert done.returncode == 3, done.stderr
+    assert "the application launched alpha, beta" in done.stderr
+    assert _kept(tmp_path, done.stderr) == tmp_path / "profile.gpadvisor.collection"
+
+
+def test_a_snapshot_that_cannot_be_written_costs_no_measurement(stand: Stand, tmp_path: Path) -> None:
+    """The folder that it was to go to is removed meanwhile."""
+    (tmp_path / "gone").mkdir()
+    command = f"{stand.host} plain {stand.image} {_LAUNCHES} && rmdir {tmp_path / 'gone'}"
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "gpadvisor", "profile", "--collector", "cupti"),
+            *("-o", str(tmp_path / "gone/run.gpadvisor"), "--", "sh", "-c", command),
+        ],
+        cwd=tmp_path,
+        env={**os.environ, **stand.environment, "FAKE_TRUTH": str(tmp_path / "truth")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode != 0
+    shutil.rmtree(_kept(tmp_path, done.stderr).parent)
 
 
 @pytest.mark.parametrize("arguments", [(), ("--mode", "serialized"), ("--collector", "cupti")])

@@ -89,7 +89,8 @@ def _listening(folder: Path) -> Host | None:
         f"Port {port}\nListenAddress 127.0.0.1\nHostKey {folder}/host_key\n"
         f"AuthorizedKeysFile {folder}/authorized_keys\nPidFile none\nStrictModes no\nUsePAM no\n"
         "PasswordAuthentication no\nAllowTcpForwarding yes\nPermitRootLogin prohibit-password\n"
-        f"SetEnv PATH={folder}/bin:/usr/bin:/bin HOME={folder}/home TMPDIR={folder}/home\n"
+        f"SetEnv PATH={folder}/bin:/usr/bin:/bin HOME={folder}/home TMPDIR={folder}/home "
+        f"BASH_ENV={folder}/rc\n"
     )
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen(
@@ -260,6 +261,29 @@ def test_a_connection_lost_in_the_middle_says_where_the_data_is(
     assert f"127.0.0.1:{folder}" in said
     assert "nothing there was removed" in said
     assert not (here / "profile.gpadvisor").exists()
+
+
+def test_what_a_start_up_file_prints_is_no_answer(host: Host, tmp_path: Path, report: Path) -> None:
+    stand_in_ncu(host.bin / "ncu", report=report)
+    _application(host)
+    (host.folder / "rc").write_text("echo Welcome to gpu-box\n")
+    done = _profile(host, tmp_path / "here", "--no-advice")
+    assert done.returncode == 0, done.stderr
+    assert load_profile(tmp_path / "here/profile.gpadvisor").kernels
+    assert _leftovers(host) == []
+
+
+def test_a_transfer_that_breaks_costs_no_measurement(host: Host, tmp_path: Path, report: Path) -> None:
+    """The host answers again afterwards."""
+    stand_in_ncu(host.bin / "ncu", report=report)
+    _application(host)
+    (host.bin / "cat").write_text("#!/bin/sh\nhead -c 100\nexit 1\n")
+    (host.bin / "cat").chmod(0o755)
+    done = _profile(host, tmp_path / "here", "--no-advice")
+    assert done.returncode == 4
+    (left,) = host.home.glob("gpadvisor-*")
+    assert f"127.0.0.1:{left}" in done.stderr
+    assert (left / "report.ncu-rep").read_bytes() == report.read_bytes()
 
 
 @pytest.mark.parametrize("name", ["-oProxyCommand=touch pwned", "a b", ""])

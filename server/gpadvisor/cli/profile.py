@@ -4,7 +4,11 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import signal
 import sys
+import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 from gpadvisor.cli import options
@@ -123,13 +127,19 @@ def run(arguments: argparse.Namespace) -> int:
     progress = TerminalProgress()
 
     def say(sentence: str) -> None:
-        progress.clear()
-        sys.stderr.write(f"gpadvisor: {sentence}\n")
+        with contextlib.suppress(OSError):  # a terminal that is gone must not cost what was measured
+            progress.clear()
+            sys.stderr.write(f"gpadvisor: {sentence}\n")
+            sys.stderr.flush()
 
     settings = find_settings(Path.cwd()).settings
+    end = _End()
     try:
         if arguments.host is None:
-            result = profile_application(request, settings, say=say, progress=progress)
+            with end.asked():
+                result = profile_application(
+                    request, settings, say=say, progress=progress, cancelled=end.came
+                )
             notes, snapshot = result.notes, result.snapshot
             done = (
                 f"{result.launches} launches of {result.kernels} kernels, {result.samples:,} samples "
@@ -150,11 +160,49 @@ def run(arguments: argparse.Namespace) -> int:
             notes, snapshot = remote.notes, remote.snapshot
             done = f"{remote.fetched_bytes:,} bytes brought back, collected by {remote.by}"
     finally:
-        progress.clear()
+        with contextlib.suppress(OSError):
+            progress.clear()
     for note in notes:
         say(note)
     say(f"{snapshot}: {done}")
+    if end.number:
+        return 128 + end.number
     return 0 if arguments.no_advice else _advise(snapshot)
+
+
+class _End:
+    """SIGTERM and SIGHUP, as of a batch system or a lost connection, while the application runs.
+
+    The first one asks the application to end, and the snapshot is written; the next one ends this process.
+    """
+
+    def __init__(self) -> None:
+        self.number = 0
+
+    def came(self) -> bool:
+        """Whether a signal has come."""
+        return self.number != 0
+
+    @contextlib.contextmanager
+    def asked(self) -> Iterator[None]:
+        """Take the signals that would end this process; those that are ignored stay so."""
+        names = ("SIGTERM", "SIGHUP") if threading.current_thread() is threading.main_thread() else ()
+        numbers = [getattr(signal, name) for name in names if hasattr(signal, name)]
+        before = {number: signal.getsignal(number) for number in numbers}
+        taken = [number for number in numbers if before[number] is not signal.SIG_IGN]
+
+        def take(number: int, _frame: object) -> None:
+            self.number = number
+            for other in taken:
+                signal.signal(other, before[other])
+
+        for number in taken:
+            signal.signal(number, take)
+        try:
+            yield
+        finally:
+            for number in taken:
+                signal.signal(number, before[number])
 
 
 def _advise(snapshot: Path) -> int:

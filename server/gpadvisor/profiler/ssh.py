@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import secrets
 import shlex
 import shutil
 import subprocess
@@ -34,6 +35,7 @@ class Remote:
 
     host: str
     command: tuple[str, ...]  # ssh with its options, without the host
+    mark: bytes  # a line before every answer: what a shell's start-up file prints stands before it
 
     def ask(self, script: str) -> str:
         """What a shell script prints there; it runs in the host's POSIX shell.
@@ -44,7 +46,7 @@ class Remote:
         """
         try:
             done = subprocess.run(
-                [*self.command, "--", self.host, f"sh -c {shlex.quote(script)}"],
+                [*self.command, "--", self.host, f"sh -c {shlex.quote(self._marked(script))}"],
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
                 timeout=_QUESTION_SECONDS,
@@ -54,7 +56,13 @@ class Remote:
             raise ToolTimeoutError(f"{self.host} did not answer within {_QUESTION_SECONDS:g} s") from error
         if done.returncode != 0:
             raise ToolFailedError(self.failure(done.returncode, done.stderr.decode("utf-8", "replace")))
-        return done.stdout[:_MAX_ANSWER_BYTES].decode("utf-8", "replace")
+        _, mark, answer = done.stdout.partition(self.mark)
+        if not mark:
+            raise ToolFailedError(f"{self.host} runs no POSIX shell as sh; what it answered is no answer")
+        return answer[:_MAX_ANSWER_BYTES].decode("utf-8", "replace")
+
+    def _marked(self, script: str) -> str:
+        return f"echo {self.mark.decode().strip()}\n{script}"
 
     def run(
         self,
@@ -82,7 +90,10 @@ class Remote:
         Raises:
             ToolFailedError: the connection was lost, or the file cannot be read there.
         """
-        size = int(self.ask(f"wc -c < {shlex.quote(path)}"))
+        answer = self.ask(f"wc -c < {shlex.quote(path)}").strip()
+        if not answer.isdecimal():
+            raise ToolFailedError(f"{self.host} does not say how large {path} is: {answer[:200]!r}")
+        size = int(answer)
         partial = target.with_name(target.name + ".partial")
         try:
             status, message = self._copy(path, partial, progress)
@@ -97,7 +108,8 @@ class Remote:
         return size
 
     def _copy(self, path: str, target: Path, progress: Callable[[int], None] | None) -> tuple[int, str]:
-        command = [*self.command, "--", self.host, f"cat < {shlex.quote(path)}"]
+        script = self._marked(f"cat < {shlex.quote(path)}")
+        command = [*self.command, "--", self.host, f"sh -c {shlex.quote(script)}"]
         done = 0
         with (
             target.open("wb") as file,
@@ -107,6 +119,9 @@ class Remote:
         ):
             if process.stdout is None or process.stderr is None:  # they are pipes: asked for above
                 raise ToolFailedError("ssh has no output")
+            for line in process.stdout:
+                if line.endswith(self.mark):
+                    break
             while chunk := process.stdout.read(_CHUNK_BYTES):
                 file.write(chunk)
                 done += len(chunk)
@@ -156,7 +171,7 @@ def connect(host: str, options: Sequence[str] = ()) -> Iterator[Remote]:
             *([] if sys.stdin is not None and sys.stdin.isatty() else ["BatchMode=yes"]),
         ):
             command += ["-o", option]
-        remote = Remote(host, tuple(command))
+        remote = Remote(host, tuple(command), f"gpadvisor-{secrets.token_hex(8)}\n".encode())
         remote.ask("true")
         try:
             yield remote

@@ -6,7 +6,6 @@ from __future__ import annotations
 import os
 import re
 import signal
-import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
@@ -21,6 +20,7 @@ from gpadvisor.profiler.doctor import Ladder
 from gpadvisor.report.names import base_name
 from gpadvisor.store.collection import Picks, is_collection, write_picks
 from gpadvisor.workflow.collecting import Profiled, ProfileRequest, Say, profiled, snapshot_of
+from gpadvisor.workflow.keeping import kept_until_written
 from gpadvisor.workflow.settings import Settings
 
 _NAMES: Final = 5
@@ -57,10 +57,10 @@ def collect_with_cupti(
         timeout_seconds=request.timeout_seconds,
         cupti_library=Path(own) if own else None,
     )
-    with tempfile.TemporaryDirectory(prefix="gpadvisor-") as folder:
+    with kept_until_written(request, say) as folder:
         found = collect(
             request.application,
-            Path(folder) / "collection",
+            folder / "collection",
             options,
             progress=lambda beat: progress(_words(beat)),
             cancelled=cancelled,

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,6 +14,7 @@ from gpadvisor.profiler.ncu.collect import CounterPermissionError, NcuCollection
 from gpadvisor.profiler.ncu.command_line import expectation
 from gpadvisor.profiler.ncu.options import NcuOptions
 from gpadvisor.workflow.collecting import Profiled, ProfileRequest, Say, profiled, snapshot_of
+from gpadvisor.workflow.keeping import kept_until_written
 from gpadvisor.workflow.settings import Settings
 
 _Found = TypeVar("_Found")
@@ -40,10 +40,8 @@ def collect_with_ncu(
     options = replace(ncu_options(request), source_folders=(Path.cwd(),))
     if counts_only:
         options = _without_counters(options)
-    with tempfile.TemporaryDirectory(prefix="gpadvisor-") as name:
-        step = climb(
-            str(ncu), options, lambda one: _run(request, one, ncu, Path(name), progress, cancelled), say
-        )
+    with kept_until_written(request, say) as folder:
+        step = climb(str(ncu), options, lambda one: _run(request, one, ncu, folder, progress, cancelled), say)
         found = step.found
         profile, written = snapshot_of(found.report, request, settings, step.step, step.reason, progress)
     return profiled(

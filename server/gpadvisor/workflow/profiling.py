@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -39,12 +40,16 @@ def profile_application(
         raise UsageError("--mode is of CUPTI, and Nsight Compute runs one kernel at a time; leave one out")
     if not request.output.resolve().parent.is_dir():
         raise UsageError(f"{request.output.parent} is no folder; give -o a path in one that exists")
+    if request.output.is_dir() or not os.access(request.output.resolve().parent, os.W_OK):
+        raise UsageError(f"{request.output} cannot be written; give -o another path")
+    if request.keep is not None and request.keep.exists():
+        raise UsageError(f"{request.keep} exists already; give --keep-report another path")
     if _choose(request) is Collector.NCU:
         return collect_with_ncu(request, settings, say=say, progress=progress, cancelled=cancelled)
     result = collect_with_cupti(request, settings, say=say, progress=progress, cancelled=cancelled)
     if result.step is Ladder.PC_SAMPLES or request.collector is Collector.CUPTI:
         return result
-    if not _is_there(find_ncu):
+    if not _is_there(find_ncu) or (cancelled is not None and cancelled()):
         return result
     say(f"{result.reason}. The application runs once more, for executed counts, which need no permission")
     request = replace(request, collector=Collector.NCU)

@@ -7,11 +7,13 @@ Compute runs, and its report is imported here.
 
 from __future__ import annotations
 
+import contextlib
+import secrets
 import shlex
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Final
 
 from gpadvisor import __version__
@@ -29,9 +31,11 @@ from gpadvisor.workflow.settings import Settings
 
 _MODES: Final = {True: "serialized", False: "continuous"}
 
+# The name of the folder there is made here, and nothing else is ever removed.
+_PREFIX: Final = "gpadvisor-"
 _PROBE: Final = """\
 umask 077
-echo "folder $(mktemp -d "${TMPDIR:-/tmp}/gpadvisor-XXXXXXXX")"
+cd "${TMPDIR:-/tmp}" && mkdir @NAME@ && cd @NAME@ && echo "folder $(pwd -P)"
 found=$(command -v gpadvisor) && echo "gpadvisor $found $("$found" --version 2>/dev/null)"
 for ncu in "$(command -v ncu)" /usr/local/cuda/bin/ncu /usr/local/cuda-*/bin/ncu \\
     /opt/nvidia/nsight-compute/*/ncu; do
@@ -82,27 +86,29 @@ def profile_on_host(
     progress(f"connecting to {host}")
     with connect(host, ssh_options) as remote:
         found = _probe(remote)
-        keep = False
         try:
             if found.gpadvisor is not None and found.gpadvisor[1] == __version__:
-                return _by_gpadvisor(remote, found, request, directory, progress, cancelled)
-            _say_what_is_sent(host, found, say)
-            return _by_ncu(remote, found, request, settings, directory, say, progress, cancelled)
-        except ToolFailedError as error:
-            keep = _unreachable(remote)
-            if keep:
-                raise ToolFailedError(
-                    f"{error}; what was collected lies in {host}:{found.folder} and nothing there was removed"
-                ) from error
-            raise
-        finally:
-            if not keep:
+                done = _by_gpadvisor(remote, found, request, directory, progress, cancelled)
+            else:
+                _say_what_is_sent(host, found, say)
+                done = _by_ncu(remote, found, request, settings, directory, say, progress, cancelled)
+        except BaseException:
+            if _holds_something(remote, found.folder):
+                say(
+                    f"what was collected lies in {host}:{found.folder} and nothing there was removed; "
+                    f"fetch it with scp -r {host}:{found.folder} ."
+                )
+            else:
                 _remove(remote, found.folder)
+            raise
+        _remove(remote, found.folder)
+        return done
 
 
 def _probe(remote: Remote) -> _Found:
+    name = f"{_PREFIX}{secrets.token_hex(8)}"
     folder, gpadvisor, ncu = "", None, []
-    for line in remote.ask(_PROBE).splitlines():
+    for line in remote.ask(_PROBE.replace("@NAME@", name)).splitlines():
         kind, _, rest = line.partition(" ")
         if kind == "folder":
             folder = rest
@@ -111,9 +117,18 @@ def _probe(remote: Remote) -> _Found:
             gpadvisor = (path, version.rpartition(" ")[2])
         elif kind == "ncu" and rest not in ncu:
             ncu.append(rest)
-    if not folder.startswith("/"):
-        raise ToolFailedError(f"{remote.host} has no room for temporary files: mktemp -d failed there")
+    if PurePosixPath(folder).name != name or not folder.startswith("/"):
+        raise ToolFailedError(f"{remote.host} has no room for temporary files: no folder could be made there")
     return _Found(folder=folder, gpadvisor=gpadvisor, ncu=tuple(ncu))
+
+
+def _holds_something(remote: Remote, folder: str) -> bool:
+    """Whether a measurement lies there, or may: a host that does not answer is asked for nothing."""
+    try:
+        files = remote.ask(f"ls -A {shlex.quote(folder)}").split()
+    except (ToolError, KeyboardInterrupt):
+        return True
+    return any(not name.endswith(".log") for name in files)
 
 
 def _say_what_is_sent(host: str, found: _Found, say: Say) -> None:
@@ -266,16 +281,8 @@ def _exists(remote: Remote, path: str) -> bool:
     return remote.ask(f"if [ -s {shlex.quote(path)} ]; then echo yes; fi").strip() == "yes"
 
 
-def _unreachable(remote: Remote) -> bool:
-    try:
-        remote.ask("true")
-    except ToolError:
-        return True
-    return False
-
-
 def _remove(remote: Remote, folder: str) -> None:
-    try:
-        remote.ask(f"rm -rf {shlex.quote(folder)}")
-    except ToolError:  # it lies in the host's folder for temporary files
+    if not PurePosixPath(folder).name.startswith(_PREFIX):
         return
+    with contextlib.suppress(ToolError):  # it lies in the host's folder for temporary files
+        remote.ask(f"rm -rf -- {shlex.quote(folder)}")
