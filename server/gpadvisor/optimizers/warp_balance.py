@@ -37,8 +37,9 @@ for (int s = 16; s > 0; s /= 2) v += __shfl_down_sync(~0u, v, s);
 
 ## When this advice is wrong
 
-If all warps wait for memory just before the barrier, the stall is that latency and balancing does
-nothing: look at Code Reordering and Loop Unrolling. Never remove a barrier that separates a write of
+If all warps wait alike for a load just before the barrier, the stall is that latency and balancing does
+nothing: such samples are left out. Where the loads differ from warp to warp, look at Code Reordering and
+Loop Unrolling as well. Never remove a barrier that separates a write of
 shared memory from a read by another warp.
 
 ## How the gain is estimated
@@ -55,9 +56,11 @@ from typing import Final
 import numpy as np
 
 from gpadvisor.blamer.barriers import Needless, is_barrier, needless_barriers, tree_barriers
+from gpadvisor.blamer.common_loads import common_loads, last_barrier
 from gpadvisor.blamer.measured import executed_warps
 from gpadvisor.blamer.patterns import is_memory
 from gpadvisor.blamer.queries import (
+    Mask,
     Rows,
     by_role,
     by_stall,
@@ -69,6 +72,7 @@ from gpadvisor.blamer.queries import (
     percent,
     regions,
     samples,
+    share,
     static_match,
 )
 from gpadvisor.estimators.context import KernelContext, Optimizer
@@ -106,9 +110,12 @@ def _match(context: KernelContext) -> Match | Rejection:
         )
     blame = context.blame
     waits = by_stall(blame, {StallClass.SYNCHRONIZATION}) & by_role(blame, Role.BLAMED, Role.SELF)
-    rows = np.flatnonzero(waits)
+    alike = np.zeros(len(waits), dtype=bool)
+    if context.profile is not None and not redundant:
+        alike = waits & common_loads(blame, context.program, context.profile)
+    rows = np.flatnonzero(waits & ~alike)
     if not samples(blame, rows):
-        return Rejection(code=_CODE, reason=f"no sample waits at a barrier ({_count_text(functions)})")
+        return Rejection(code=_CODE, reason=_no_imbalance(context, blame, alike, functions))
     uneven = _uneven(context, functions)
     return Match(
         title="warps wait for slower ones at a barrier",
@@ -124,6 +131,19 @@ def _match(context: KernelContext) -> Match | Rejection:
         regions=regions(blame, context.program, context.kernel, rows),
         adjustments=_adjustments(context, blame, rows, redundant=bool(redundant)),
         static_sites=redundant,
+    )
+
+
+def _no_imbalance(context: KernelContext, blame: Blame, alike: Mask, functions: tuple[Function, ...]) -> str:
+    """Why there is nothing to balance."""
+    if not samples(blame, alike):
+        return f"no sample waits at a barrier ({_count_text(functions)})"
+    row = heaviest(blame, np.flatnonzero(alike))
+    function = context.program.functions[int(blame.rows.function[row])]
+    load = int(blame.rows.def_index[row])
+    return (
+        f"no imbalance: the warps at the barrier ({percent(share(blame, alike))} of samples) wait alike for "
+        f"{function.instructions[load].opcode} at {line_text(function, load)}"
     )
 
 
@@ -265,8 +285,7 @@ def _slow_side(context: KernelContext, blame: Blame, rows: Rows) -> str:
         return ""
     function, index = slow
     waiting = int(blame.rows.use_index[heaviest(blame, rows)])
-    # A warp is sampled at the barrier or at the instruction behind it.
-    barrier = next((one for one in (waiting, waiting - 1) if one >= 0 and is_barrier(function, one)), None)
+    barrier = None if waiting == NO_INDEX else last_barrier(function, waiting)
     at = "" if barrier is None else f" at {line_text(function, barrier)}"
     return (
         f"The slow side is held up by {function.instructions[index].opcode} at {line_text(function, index)} "
@@ -318,17 +337,17 @@ def _barrier_advice(
     redundant: tuple[StaticSite, ...],
     trees: tuple[StaticSite, ...],
 ) -> str:
-    waited = {(int(blame.rows.function[row]), int(blame.rows.use_index[row])) for row in rows.tolist()}
     if redundant:
         return _redundant_advice(context, redundant)
     if context.profile is not None and context.profile.launch.threads_per_block <= _WARP:
         return _ONE_WARP
-    # A warp is sampled at the barrier or at the instruction behind it.
-    held = tuple(
-        site
-        for site in trees
-        if waited.intersection({(site.function, site.index), (site.function, site.index + 1)})
-    )
+    at = {(int(blame.rows.function[row]), int(blame.rows.use_index[row])) for row in rows.tolist()}
+    waited = {
+        (function, last_barrier(context.program.functions[function], index))
+        for function, index in at
+        if index != NO_INDEX
+    }
+    held = tuple(site for site in trees if (site.function, site.index) in waited)
     if held:
         return _tree_advice(context, held)
     newer = int("".join(filter(str.isdigit, context.machine.arch)) or 0) >= 80
