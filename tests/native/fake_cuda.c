@@ -4,14 +4,24 @@
  * FAKE_TRUTH names a file for what was delivered. FAKE_CUPTI lists misbehaviour, separated by commas:
  *   subscribe=N enable=N configure=N attribute=N reasons=N data=N activity=N  that call fails with result N
  *   stuck         disabling never comes back
- *   late_exclusive  reading samples fails while kernel activity is on
+ *   late_exclusive  reading samples fails in continuous mode while CONCURRENT_KERNEL activity is on
  *   fatal=N       the N-th launch is followed by CUPTI's fatal error
  *   full=N        the N-th read of a context finds the hardware buffer full
  *   exclusive     sampling and kernel activity do not go together
  *   dropped=N     N samples are dropped in each read
  *   slow=N        each read takes N microseconds
  *   gate=N        reading waits until N launches are through; if they are held up by it, the process aborts
- *   version=N     what cuptiGetVersion says */
+ *   non_user=N    N samples of each read lie in kernels of the driver's own
+ *   pcs=N         instructions of each kernel that are sampled
+ *   unread        the GPU's buffer is not consumed before sampling is disabled
+ *   copies        each read has names of its own
+ *   version=N     what cuptiGetVersion says
+ *
+ * What the headers and the manual forbid aborts, or loses samples as they say:
+ *   cuptiActivityFlushAll in a callback that is none of an API call
+ *   cuptiPCSamplingEnable in a callback of a launch, whose stream may be captured
+ *   more PCs at once than the scratch buffer takes: 5500 in its default of 1 MB
+ *   more PCs than the buffer of the configuration has room for when sampling is disabled */
 #define _GNU_SOURCE
 #include "fake_cuda.h"
 
@@ -36,9 +46,11 @@
 #define EXPORT __attribute__((visibility("default")))
 #define MAX_FUNCTIONS 16
 #define MAX_COUNTS 4096
+#define STALLS 4u
+#define PC_BYTES 190u /* of the scratch buffer: "1 MB [...] approximately 5500 PCs with all stall reasons" */
 
 struct CUfunc_st {
-    char *name;
+    char *name, *given;
     uint32_t index;
     struct CUmod_st *module;
 };
@@ -54,7 +66,7 @@ struct CUmod_st {
 };
 struct count {
     struct CUfunc_st *function;
-    uint32_t pc, correlation, samples[4];
+    uint32_t pc, correlation, samples[STALLS];
 };
 struct CUctx_st {
     uint32_t id;
@@ -62,7 +74,8 @@ struct CUctx_st {
     bool sampling, alive;
     CUpti_PCSamplingCollectionMode mode;
     uint32_t period;
-    size_t buffer;
+    size_t buffer, scratch, asked;
+    uint32_t wanted[8];
     CUpti_PCSamplingData *configured; /* CUPTI's to write: rows go there first where there is an occasion */
     bool unloaded;
     struct count *counts;
@@ -76,9 +89,15 @@ static const char *const reason_names[] = {
     "smsp__pcsamp_warps_issue_stalled_long_scoreboard_not_issued",
     "smsp__pcsamp_warps_issue_stalled_selected",
     "smsp__pcsamp_warps_issue_stalled_a_reason_of_tomorrow",
+    /* "total and dropped sample counts are collected by default" */
+    "smsp__pcsamp_sample_count",
+    "smsp__pcsamp_samples_data_dropped",
 };
-static const uint32_t reason_indexes[] = {7, 8, 20, 31};
-#define REASONS 4u
+#define REASONS 6u
+/* Kinds of GPU number them differently. */
+static const uint32_t reason_indexes[][REASONS] = {{7, 8, 20, 31, 40, 41}, {31, 20, 8, 7, 41, 40}};
+static const uint32_t *indexes_of(const struct CUctx_st *context) { return reason_indexes[context->device % 2]; }
+static bool is_latency(size_t reason) { return reason == 1; }
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct fake_truth nowhere, *truth = &nowhere;
@@ -93,6 +112,7 @@ static CUpti_BuffersCallbackCompleteFunc completed;
 static uint8_t *activity_buffer;
 static size_t activity_used, activity_room;
 static __thread CUcontext current;
+static __thread int in_launch, in_other; /* depth of callbacks of API calls, and of others */
 static __thread bool ended; /* a fatal error was told in this thread, which may not call CUPTI any more */
 
 static long wish(const char *name, long otherwise) {
@@ -117,7 +137,11 @@ static uint64_t now_ns(void) {
 
 static void call_back(CUpti_CallbackDomain domain, CUpti_CallbackId id, const void *data) {
     CUpti_CallbackFunc function = atomic_load(&subscriber);
-    if (function && atomic_load(&enabled[domain][id])) function(NULL, domain, id, data);
+    if (!function || !atomic_load(&enabled[domain][id])) return;
+    bool api = domain == CUPTI_CB_DOMAIN_DRIVER_API || domain == CUPTI_CB_DOMAIN_RUNTIME_API;
+    *(api ? &in_launch : &in_other) += 1;
+    function(NULL, domain, id, data);
+    *(api ? &in_launch : &in_other) -= 1;
 }
 
 /* Rows that were counted, as many as there is room for; the caller holds the lock. */
@@ -132,15 +156,23 @@ static uint64_t move_rows(struct CUctx_st *context, CUpti_PCSamplingData *data) 
         to->cubinCrc = from->function->module->crc;
         to->pcOffset = 16u * from->pc;
         to->functionIndex = from->function->index;
-        to->functionName = from->function->name;
+        /* Shared by the rows of a function until sampling is disabled, or of those that stand together; the reader's
+         * to free, which a leak checker notices. */
+        bool same = i && context->counts[i - 1].function == from->function;
+        if (!from->function->given || (wish("copies", 0) && !same)) from->function->given = strdup(from->function->name);
+        to->functionName = from->function->given;
         to->correlationId = from->correlation;
         to->stallReasonCount = 0;
-        for (size_t r = 0; r < REASONS; r++)
-            if (from->samples[r]) {
-                to->stallReason[to->stallReasonCount++] =
-                    (CUpti_PCSamplingStallReason){reason_indexes[r], from->samples[r]};
-                given += from->samples[r];
-            }
+        uint32_t all = 0;
+        for (size_t r = 0; r < STALLS; r++) {
+            all += is_latency(r) ? 0 : from->samples[r];
+            for (size_t asked = 0; asked < context->asked; asked++)
+                if (context->wanted[asked] == indexes_of(context)[r] && from->samples[r])
+                    to->stallReason[to->stallReasonCount++] =
+                        (CUpti_PCSamplingStallReason){indexes_of(context)[r], from->samples[r]};
+        }
+        to->stallReason[to->stallReasonCount++] = (CUpti_PCSamplingStallReason){indexes_of(context)[STALLS], all};
+        given += all;
     }
     memmove(context->counts, context->counts + count, (context->used - count) * sizeof *context->counts);
     context->used -= count;
@@ -168,7 +200,8 @@ static uint64_t take_aside(struct CUctx_st *context, CUpti_PCSamplingData *data)
         memcpy(reasons, from->stallReason, from->stallReasonCount * sizeof *reasons);
         *to = *from;
         to->stallReason = reasons;
-        for (size_t r = 0; r < from->stallReasonCount && i < count; r++) given += reasons[r].samples;
+        for (size_t r = 0; r < from->stallReasonCount && i < count; r++)
+            if (reasons[r].pcSamplingStallReasonIndex == indexes_of(context)[STALLS]) given += reasons[r].samples;
     }
     kept->totalNumPcs -= count;
     for (size_t i = 0; i < count; i++) kept->pPcData[kept->totalNumPcs + i].stallReasonCount = REASONS;
@@ -318,7 +351,7 @@ EXPORT CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const
         if (strcmp(module->functions[i].name, name) == 0) *function = &module->functions[i], result = CUDA_SUCCESS;
     if (result != CUDA_SUCCESS && module->count < MAX_FUNCTIONS) {
         struct CUfunc_st *fresh = &module->functions[module->count];
-        *fresh = (struct CUfunc_st){strdup(name), module->count++, module};
+        *fresh = (struct CUfunc_st){.name = strdup(name), .index = module->count++, .module = module};
         *function = fresh;
         result = CUDA_SUCCESS;
     }
@@ -365,13 +398,18 @@ static void make_activity(struct CUfunc_st *function, const unsigned grid[3], co
 static void make_samples(struct CUfunc_st *function, CUcontext context, uint32_t correlation) {
     pthread_mutex_lock(&lock);
     bool serialized = context->mode == CUPTI_PC_SAMPLING_COLLECTION_MODE_KERNEL_SERIALIZED;
-    for (uint32_t pc = 0; context->sampling && pc < FAKE_PCS; pc++) {
+    uint32_t pcs = (uint32_t)wish("pcs", FAKE_PCS);
+    size_t counted = serialized ? 0 : context->used;
+    for (uint32_t pc = 0; context->sampling && pc < pcs; pc++) {
         struct count *found = NULL;
-        for (size_t i = 0; i < context->used; i++)
-            if (context->counts[i].function == function && context->counts[i].pc == pc &&
-                (!serialized || context->counts[i].correlation == correlation))
-                found = &context->counts[i];
+        for (size_t i = 0; i < counted && !found; i++)
+            if (context->counts[i].function == function && context->counts[i].pc == pc) found = &context->counts[i];
+        const uint32_t more[STALLS] = {FAKE_LONG(function->index, pc), FAKE_LONG_LATENCY(function->index, pc),
+                                       FAKE_SELECTED(pc), pc == 4 ? 1u : 0u};
+        for (size_t i = 0; i < STALLS; i++)
+            if (!is_latency(i)) add(&truth->samples_made, more[i]);
         if (!found) {
+            if (context->used >= context->scratch / PC_BYTES) continue; /* lost without a word */
             if (context->used == context->room) {
                 context->room = context->room ? 2 * context->room : 64;
                 context->counts = realloc(context->counts, context->room * sizeof *context->counts);
@@ -379,12 +417,7 @@ static void make_samples(struct CUfunc_st *function, CUcontext context, uint32_t
             found = &context->counts[context->used++];
             *found = (struct count){.function = function, .pc = pc, .correlation = serialized ? correlation : 0};
         }
-        const uint32_t more[] = {FAKE_LONG(function->index, pc), FAKE_LONG_LATENCY(function->index, pc),
-                                 FAKE_SELECTED(pc), pc == 4 ? 1u : 0u};
-        for (size_t i = 0; i < REASONS; i++) {
-            found->samples[i] += more[i];
-            add(&truth->samples_made, more[i]);
-        }
+        for (size_t i = 0; i < STALLS; i++) found->samples[i] += more[i];
     }
     pthread_mutex_unlock(&lock);
 }
@@ -564,7 +597,7 @@ EXPORT CUptiResult CUPTIAPI cuptiActivityFlushAll(uint32_t flag) {
     uint8_t *buffer;
     size_t used, room;
     (void)flag;
-    if (ended) abort();
+    if (ended || in_other) abort();
     pthread_mutex_lock(&lock);
     buffer = activity_buffer, used = activity_used, room = activity_room;
     activity_buffer = NULL;
@@ -579,6 +612,7 @@ EXPORT CUptiResult CUPTIAPI cuptiGetCubinCrc(CUpti_GetCubinCrcParams *params) {
 EXPORT CUptiResult CUPTIAPI cuptiPCSamplingEnable(CUpti_PCSamplingEnableParams *params) {
     long result = wish("enable", 0);
     if (result) return (CUptiResult)result;
+    if (in_launch) abort();
     if (wish("exclusive", 0) && atomic_load(&activity)) return CUPTI_ERROR_NOT_COMPATIBLE;
     pthread_mutex_lock(&lock);
     for (struct CUctx_st *other = contexts; other; other = other->next)
@@ -586,6 +620,9 @@ EXPORT CUptiResult CUPTIAPI cuptiPCSamplingEnable(CUpti_PCSamplingEnableParams *
     params->ctx->mode = CUPTI_PC_SAMPLING_COLLECTION_MODE_CONTINUOUS;
     params->ctx->period = 12;
     params->ctx->buffer = (size_t)512 << 20;
+    params->ctx->scratch = (size_t)1 << 20;
+    params->ctx->asked = STALLS;
+    memcpy(params->ctx->wanted, indexes_of(params->ctx), STALLS * sizeof(uint32_t));
     params->ctx->sampling = true;
     pthread_mutex_unlock(&lock);
     return CUPTI_SUCCESS;
@@ -604,6 +641,8 @@ EXPORT CUptiResult CUPTIAPI cuptiPCSamplingDisable(CUpti_PCSamplingDisableParams
         context->aside = 0;
     }
     context->sampling = false;
+    for (struct CUmod_st *module = modules; module; module = module->next)
+        for (uint32_t i = 0; i < module->count && module->context == context; i++) module->functions[i].given = NULL;
     pthread_mutex_unlock(&lock);
     return CUPTI_SUCCESS;
 }
@@ -619,7 +658,8 @@ EXPORT CUptiResult CUPTIAPI cuptiPCSamplingGetData(CUpti_PCSamplingGetDataParams
     }
     if (!context->alive || ended) abort(); /* the library must not touch a context that is gone */
     if (data == context->configured) abort(); /* that one is CUPTI's to write */
-    if (wish("late_exclusive", 0) && atomic_load(&activity)) return CUPTI_ERROR_UNKNOWN;
+    if (wish("late_exclusive", 0) && atomic_load(&activity) == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL)
+        return CUPTI_ERROR_UNKNOWN;
     if (result) return (CUptiResult)result;
     pthread_mutex_lock(&lock);
     add(&truth->samples, context->unconfirmed);
@@ -630,9 +670,11 @@ EXPORT CUptiResult CUPTIAPI cuptiPCSamplingGetData(CUpti_PCSamplingGetDataParams
         result = CUPTI_ERROR_OUT_OF_MEMORY;
     } else {
         uint64_t given = take_aside(context, data);
-        given += move_rows(context, data);
-        data->remainingNumPcs = context->configured->totalNumPcs + context->used;
+        if (!wish("unread", 0)) given += move_rows(context, data);
+        data->remainingNumPcs = context->configured->totalNumPcs + (wish("unread", 0) ? 0 : context->used);
         data->droppedSamples = (uint64_t)wish("dropped", 0);
+        data->nonUsrKernelsTotalSamples = (uint64_t)wish("non_user", 0);
+        data->totalSamples += data->droppedSamples + data->nonUsrKernelsTotalSamples;
         data->hardwareBufferFull = 0;
         add(&truth->dropped, data->droppedSamples);
         context->unconfirmed += given;
@@ -646,7 +688,7 @@ EXPORT CUptiResult CUPTIAPI cuptiPCSamplingGetNumStallReasons(CUpti_PCSamplingGe
 }
 EXPORT CUptiResult CUPTIAPI cuptiPCSamplingGetStallReasons(CUpti_PCSamplingGetStallReasonsParams *params) {
     for (size_t i = 0; i < params->numStallReasons && i < REASONS; i++) {
-        params->stallReasonIndex[i] = reason_indexes[i];
+        params->stallReasonIndex[i] = indexes_of(params->ctx)[i];
         snprintf(params->stallReasons[i], CUPTI_STALL_REASON_STRING_SIZE, "%s", reason_names[i]);
     }
     return CUPTI_SUCCESS;
@@ -669,7 +711,13 @@ EXPORT CUptiResult CUPTIAPI cuptiPCSamplingSetConfigurationAttribute(CUpti_PCSam
                 context->mode = info->attributeData.collectionModeData.collectionMode;
                 break;
             case CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_STALL_REASON:
-                if (info->attributeData.stallReasonData.stallReasonCount != REASONS) abort();
+                context->asked = info->attributeData.stallReasonData.stallReasonCount;
+                if (context->asked > REASONS) return CUPTI_ERROR_INVALID_PARAMETER;
+                memcpy(context->wanted, info->attributeData.stallReasonData.pStallReasonIndex,
+                       context->asked * sizeof *context->wanted);
+                break;
+            case CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_SCRATCH_BUFFER_SIZE:
+                context->scratch = info->attributeData.scratchBufferSizeData.scratchBufferSize;
                 break;
             case CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_SAMPLING_DATA_BUFFER:
                 context->configured = info->attributeData.samplingDataBufferData.samplingDataBuffer;
@@ -684,9 +732,9 @@ EXPORT CUptiResult CUPTIAPI cuptiPCSamplingGetConfigurationAttribute(CUpti_PCSam
     for (size_t i = 0; i < params->numAttributes; i++) {
         CUpti_PCSamplingConfigurationInfo *info = &params->pPCSamplingConfigurationInfo[i];
         if (info->attributeType == CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_SAMPLING_PERIOD)
-            info->attributeData.samplingPeriodData.samplingPeriod = params->ctx->period;
+            info->attributeData.samplingPeriodData.samplingPeriod = 12; /* "queries [...] default configuration" */
         else
-            info->attributeData.hardwareBufferSizeData.hardwareBufferSize = params->ctx->buffer;
+            info->attributeData.hardwareBufferSizeData.hardwareBufferSize = (size_t)512 << 20;
     }
     return CUPTI_SUCCESS;
 }

@@ -21,6 +21,7 @@ from tests.injection import NATIVE, Stand
 from gpadvisor.errors import ProfileError, ToolFailedError, ToolNotFoundError, UsageError
 from gpadvisor.model.problem import ProblemCode
 from gpadvisor.profiler.cupti import Collection, CollectOptions, Ending, Heartbeat, SamplingMode, collect
+from gpadvisor.profiler.cupti.options import KernelTimes
 from gpadvisor.store import load_profile, write_snapshot
 
 
@@ -83,7 +84,7 @@ def test_options_reach_cupti(run: Callable[..., Collection]) -> None:
         period=9,
         hardware_buffer_bytes=64 << 20,
         call_stacks=False,
-        kernel_times=False,
+        times=KernelTimes.NONE,
     )
     kernel = load_profile(collection.path).kernels[0]
     assert (kernel.sampling.interval_cycles, kernel.sampling.buffer_bytes) == (512, 64 << 20)

@@ -25,8 +25,7 @@ def _launches(profile: Profile) -> int:
 
 
 def _samples(profile: Profile) -> int:
-    """As CUPTI counts them: the latency samples once more."""
-    return sum(kernel.total_samples + kernel.latency_samples for kernel in profile.kernels)
+    return sum(kernel.total_samples for kernel in profile.kernels)
 
 
 def _codes(profile: Profile) -> set[ProblemCode]:
@@ -283,7 +282,77 @@ def test_another_profiler_is_named(stand: Stand, tmp_path: Path) -> None:
     assert any("another profiler is attached" in problem.message for problem in profile.problems)
 
 
-@pytest.mark.parametrize("wish", ["exclusive", "late_exclusive"])
+def test_cupti_s_own_counts_are_no_stalls(stand: Stand, tmp_path: Path) -> None:
+    """It delivers them among the reasons, asked for or not."""
+    _, truth = stand.run(tmp_path / "out", "threads", 10)
+    profile = load_profile(tmp_path / "out")
+    assert not {reason.name for kernel in profile.kernels for reason in kernel.reasons} & {
+        "smsp__pcsamp_sample_count",
+        "smsp__pcsamp_samples_data_dropped",
+    }
+    assert _samples(profile) == truth.samples_made
+
+
+def test_kinds_of_gpu_number_their_reasons_differently(stand: Stand, tmp_path: Path) -> None:
+    """Two devices in one process, whose numbers for the same reasons are swapped."""
+    stand.run(tmp_path / "out", "threads", 10)
+    shares = {}
+    for kernel in load_profile(tmp_path / "out").kernels:
+        if not kernel.total_samples:
+            continue
+        names = [reason.name for reason in kernel.reasons]
+        by_reason = dict.fromkeys(names, 0)
+        for reason, total in zip(kernel.samples.reason, kernel.samples.total, strict=True):
+            by_reason[names[int(reason)]] += int(total)
+        found = tuple(round(by_reason[name] / kernel.total_samples, 6) for name in sorted(by_reason))
+        shares.setdefault(kernel.launch.kernel, set()).add(found)
+        total, latency = LAUNCH_SAMPLES[kernel.launch.kernel]
+        assert kernel.total_samples * latency == kernel.latency_samples * total
+    assert [len(found) for found in shares.values()] == [1, 1]
+
+
+def test_what_cupti_counted_and_did_not_deliver_is_said(stand: Stand, tmp_path: Path) -> None:
+    stand.run(tmp_path / "out", "plain", 10, FAKE_CUPTI="non_user=7,dropped=3")
+    assert ProblemCode.INCONSISTENT_REPORT not in _codes(load_profile(tmp_path / "out"))
+    # A buffer of the configuration without room for what is left at the end.
+    done, truth = stand.run(tmp_path / "lost", "plain", 1, FAKE_CUPTI="unread,pcs=70000")
+    assert (done.returncode, truth.samples < truth.samples_made) == (0, True)
+
+
+@pytest.mark.parametrize("wish", ["pcs=20000", "unread,pcs=20000"])
+def test_large_kernels_have_room(stand: Stand, tmp_path: Path, wish: str) -> None:
+    """In CUPTI's scratch buffer, and in the buffer for what comes only when sampling is disabled."""
+    done, truth = stand.run(tmp_path / "out", "plain", 1, FAKE_CUPTI=wish)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert _samples(load_profile(tmp_path / "out")) == truth.samples == truth.samples_made
+
+
+def test_the_period_that_was_set_is_recorded(stand: Stand, tmp_path: Path) -> None:
+    """Reading a configuration gives CUPTI's defaults, by its header."""
+    stand.run(tmp_path / "out", "plain", 1, GPADVISOR_COLLECT_PERIOD="9", GPADVISOR_COLLECT_BUFFER="33554432")
+    sampling = _kernel(load_profile(tmp_path / "out"), "alpha").sampling
+    assert (sampling.interval_cycles, sampling.buffer_bytes) == (512, 32 << 20)
+
+
+def test_times_beside_continuous_samples(stand: Stand, tmp_path: Path) -> None:
+    """Not by CONCURRENT_KERNEL, beside which some releases give no samples."""
+    _, truth = stand.run(tmp_path / "out", "plain", 10, FAKE_CUPTI="late_exclusive")
+    profile = load_profile(tmp_path / "out")
+    assert _samples(profile) == truth.samples_made
+    assert None not in {kernel.launch.duration_ns for kernel in profile.kernels}
+
+
+def test_an_error_of_reading_is_not_taken_for_one_of_times(stand: Stand, tmp_path: Path) -> None:
+    done, _ = stand.run(
+        tmp_path / "out", "slowly", 10, FAKE_CUPTI="late_exclusive", GPADVISOR_COLLECT_TIMES="concurrent"
+    )
+    assert done.returncode == 0
+    profile = load_profile(tmp_path / "out")
+    assert any("could not be read to the end" in problem.message for problem in profile.problems)
+    assert None not in {kernel.launch.duration_ns for kernel in profile.kernels}
+
+
+@pytest.mark.parametrize("wish", ["exclusive"])
 def test_samples_are_worth_more_than_times(stand: Stand, tmp_path: Path, wish: str) -> None:
     _, truth = stand.run(tmp_path / "out", "plain", 10, FAKE_CUPTI=wish)
     profile = load_profile(tmp_path / "out")

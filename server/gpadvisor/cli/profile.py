@@ -48,8 +48,8 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser.add_argument(
         "--mode",
         choices=("continuous", "serialized"),
-        help="of CUPTI, which this asks for: kernels overlap as they would, or run one at a time so that "
-        "samples belong to launches (default: continuous; serialized where launches are picked)",
+        help="of CUPTI, which this asks for: samples of all that runs, or of one kernel at a time, so that "
+        "they belong to launches (default: continuous; serialized where launches are picked)",
     )
     parser.add_argument(
         "--kernel",
@@ -74,6 +74,19 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         metavar="N",
         type=int,
         help="one sample per SM every 2**N cycles, 5 to 31 (default: the collector chooses)",
+    )
+    parser.add_argument(
+        "--times",
+        choices=("serial", "concurrent", "none"),
+        default="serial",
+        help="of CUPTI: serial runs kernels one at a time to time them; concurrent lets them overlap, beside "
+        "which not every release gives samples (default: serial)",
+    )
+    parser.add_argument(
+        "--buffer",
+        metavar="MIB",
+        type=int,
+        help="of CUPTI: GPU memory for samples (default: CUPTI's own 512 MiB in each sampled context)",
     )
     parser.add_argument(
         "--samples-only",
@@ -120,6 +133,8 @@ def run(arguments: argparse.Namespace) -> int:
         launch_skip=arguments.launch_skip,
         launch_count=arguments.launch_count,
         period=arguments.period,
+        times=arguments.times,
+        buffer_mib=arguments.buffer,
         samples_only=arguments.samples_only,
         timeout_seconds=arguments.timeout,
         keep=arguments.keep_report,

@@ -28,6 +28,10 @@ _FORM_STRP: Final = 0x0E
 _FORM_LINE_STRP: Final = 0x1F
 _CONTENT_PATH: Final = 1
 _CONTENT_DIRECTORY: Final = 2
+_NAME_MAX: Final = 4096
+"""Bytes of a file's name: no system opens a longer path."""
+_SYMBOL_MAX: Final = 1 << 16
+"""Bytes of a function's name; templates make long ones."""
 
 
 class DamagedLinesError(ValueError):
@@ -61,9 +65,15 @@ class Files:
     directories: list[str]
     names: list[tuple[str, int]]  # name, directory index
     first: int  # number of the first entry: 1 up to DWARF 4, 0 in DWARF 5
+    paths: dict[int, str | None] = field(default_factory=dict)  # those that were asked for
 
     def path(self, number: int) -> str | None:
         """The path of a file number."""
+        if number not in self.paths:
+            self.paths[number] = self._path(number)
+        return self.paths[number]
+
+    def _path(self, number: int) -> str | None:
         index = number - self.first
         if not 0 <= index < len(self.names):
             return None
@@ -128,6 +138,8 @@ class Reader:
         end = self.data.find(b"\0", self.at, self.end)
         if end < 0:
             raise DamagedLinesError("a name in the line table has no end")
+        if end - self.at > _NAME_MAX:
+            raise DamagedLinesError(f"a name in the line table is longer than {_NAME_MAX} bytes")
         text = self.data[self.at : end].decode("utf-8", "replace")
         self.at = end + 1
         return text
@@ -144,15 +156,49 @@ class Header(NamedTuple):
     files: Files
 
 
+class Tables:
+    """The tables of names that units share; each name is made once, however often it is named."""
+
+    def __init__(self, line_strings: bytes, strings: bytes) -> None:
+        """Take ``.debug_line_str`` and ``.debug_str``."""
+        self._tables = (line_strings, strings)
+        self._known: dict[tuple[int, int], str] = {}
+        # Names may begin anywhere inside of another: of a sound table few do.
+        self._room = 4 * (len(line_strings) + len(strings)) + (1 << 16)
+
+    def name(self, table: int, offset: int) -> str:
+        """The name at an offset of one of them; empty outside of it."""
+        key = table, offset
+        if key not in self._known:
+            text = string_at(self._tables[table], offset, _NAME_MAX) or ""
+            self._room -= len(text)
+            if self._room < 0:
+                raise DamagedLinesError("the names in the line table overlap")
+            self._known[key] = text
+        return self._known[key]
+
+
 def sequences(
-    program: bytes, line_strings: bytes, strings: bytes, relocations: Mapping[int, tuple[int, int]]
+    program: bytes,
+    line_strings: bytes,
+    strings: bytes,
+    relocations: Mapping[int, tuple[int, int]],
+    *,
+    max_rows: int,
 ) -> tuple[list[Sequence], str | None]:
-    """All sequences of a ``.debug_line`` section, and what is wrong with it, if anything."""
+    """All sequences of a ``.debug_line`` section, and what is wrong with it, if anything.
+
+    What it costs is bounded: a few bytes of a table can ask for any number of rows and names.
+    """
     found: list[Sequence] = []
+    tables = Tables(line_strings, strings)
+    rows = 0
     at = 0
     while at + 4 <= len(program):
+        before = len(found)
         try:
-            at = _unit(program, at, (line_strings, strings), relocations, found)
+            at = _unit(program, at, tables, relocations, found, max_rows - rows)
+            rows += sum(len(sequence.rows) for sequence in found[before:])
         except DamagedLinesError as error:
             return found, str(error)
     return found, None
@@ -161,9 +207,10 @@ def sequences(
 def _unit(
     program: bytes,
     at: int,
-    tables: tuple[bytes, bytes],
+    tables: Tables,
     relocations: Mapping[int, tuple[int, int]],
     found: list[Sequence],
+    max_rows: int,
 ) -> int:
     """Read one unit; the offset behind it."""
     reader = Reader(program, at, len(program))
@@ -178,11 +225,11 @@ def _unit(
         return end
     reader.end = end
     header = _header(reader, offset_size, tables)
-    _Machine(reader, header, relocations, found).run()
+    _Machine(reader, header, relocations, found, max_rows).run()
     return end
 
 
-def _header(reader: Reader, offset_size: int, tables: tuple[bytes, bytes]) -> Header:
+def _header(reader: Reader, offset_size: int, tables: Tables) -> Header:
     """The header of one unit, DWARF 2 to 5."""
     version = reader.unsigned(2)
     if not 2 <= version <= 5:
@@ -223,13 +270,13 @@ def _file_tail(reader: Reader) -> int:
     return directory
 
 
-def _files_5(reader: Reader, offset_size: int, tables: tuple[bytes, bytes]) -> Files:
+def _files_5(reader: Reader, offset_size: int, tables: Tables) -> Files:
     """Directory and file tables of DWARF 5, which describe their own format."""
     directories = [path for path, _ in _entries_5(reader, offset_size, tables)]
     return Files(directories, _entries_5(reader, offset_size, tables), first=0)
 
 
-def _entries_5(reader: Reader, offset_size: int, tables: tuple[bytes, bytes]) -> list[tuple[str, int]]:
+def _entries_5(reader: Reader, offset_size: int, tables: Tables) -> list[tuple[str, int]]:
     """Path and directory index of each entry of one table."""
     layout = [(reader.uleb(), reader.uleb()) for _ in range(reader.unsigned(1))]
     count = reader.uleb()
@@ -248,7 +295,7 @@ def _entries_5(reader: Reader, offset_size: int, tables: tuple[bytes, bytes]) ->
     return entries
 
 
-def _form(reader: Reader, form: int, offset_size: int, tables: tuple[bytes, bytes]) -> str | int:
+def _form(reader: Reader, form: int, offset_size: int, tables: Tables) -> str | int:
     """The value of one attribute form that DWARF 5 allows in these tables."""
     size = _FORM_SIZES.get(form)
     if size is not None:
@@ -258,19 +305,19 @@ def _form(reader: Reader, form: int, offset_size: int, tables: tuple[bytes, byte
     if form == _FORM_UDATA:
         return reader.uleb()
     if form in (_FORM_LINE_STRP, _FORM_STRP):
-        return string_at(tables[form == _FORM_STRP], reader.unsigned(offset_size)) or ""
+        return tables.name(int(form == _FORM_STRP), reader.unsigned(offset_size))
     if form == _FORM_BLOCK:
         reader.unsigned(reader.uleb())
         return 0
     raise DamagedLinesError(f"the file table uses the unknown form {form:#x}")
 
 
-def string_at(table: bytes, offset: int) -> str | None:
-    """The zero-ended string at an offset, or None outside the table."""
+def string_at(table: bytes, offset: int, limit: int = _SYMBOL_MAX) -> str | None:
+    """The zero-ended string at an offset, cut at a length, or None outside the table."""
     if offset >= len(table):
         return None
-    end = table.find(b"\0", offset)
-    return table[offset : end if end >= 0 else len(table)].decode("utf-8", "replace")
+    end = table.find(b"\0", offset, offset + limit)
+    return table[offset : end if end >= 0 else offset + limit].decode("utf-8", "replace")
 
 
 class _Machine:
@@ -282,11 +329,13 @@ class _Machine:
         header: Header,
         relocations: Mapping[int, tuple[int, int]],
         found: list[Sequence],
+        max_rows: int,
     ) -> None:
         self._reader = reader
         self._header = header
         self._relocations = relocations
         self._found = found
+        self._max_rows = max_rows
         self._begin()
 
     def _begin(self) -> None:
@@ -323,6 +372,9 @@ class _Machine:
 
     def _copy(self) -> None:
         """Add a row."""
+        self._max_rows -= 1
+        if self._max_rows < 0:
+            raise DamagedLinesError("the line table has far more rows than there are instructions")
         self._sequence.rows.append(Row(self._address, self._file, self._line, self._context, self._function))
 
     def _standard(self, opcode: int) -> None:

@@ -20,6 +20,10 @@ from gpadvisor.model.program import InlineFrame, LineEntry
 _DEPTH_MAX: Final = 256
 # A sound table covers an instruction once; overlaps in a damaged one must not cost their product.
 _COVER_MAX: Final = 16
+# Of one cubin, for each of its instructions: real ones have less than four rows, and some ten frames.
+_ROWS_MAX: Final = 16
+_FRAMES_MAX: Final = 64
+_SPARE_ROWS: Final = 1 << 12
 
 
 def section_lines(cubin: Cubin, section: CodeSection) -> tuple[LineEntry | None, ...]:
@@ -30,13 +34,13 @@ def section_lines(cubin: Cubin, section: CodeSection) -> tuple[LineEntry | None,
     if not table.program or not count:
         return tuple(entries)
     budget = _COVER_MAX * count
-    for sequence in _decoded(table)[0]:
+    for sequence in _decoded(table, _row_limit(cubin))[0]:
         base = _base(cubin, section, sequence)
         if base is None or budget < 0:
             continue
         owner = _owners(sequence, base, count)
         budget -= count
-        chains = _Chains(sequence, table.strings)
+        chains = _Chains(sequence, table.strings, _FRAMES_MAX * count)
         starts = np.flatnonzero(np.diff(owner, prepend=-2))
         ends = np.append(starts[1:], count)
         for row, start, end in zip(owner[starts].tolist(), starts.tolist(), ends.tolist(), strict=True):
@@ -46,14 +50,18 @@ def section_lines(cubin: Cubin, section: CodeSection) -> tuple[LineEntry | None,
 
 
 @functools.lru_cache(maxsize=4)
-def _decoded(table: LineTable) -> tuple[Series[Sequence], str | None]:
+def _decoded(table: LineTable, max_rows: int) -> tuple[Series[Sequence], str | None]:
     """All sequences of a line table and its damage, decoded once for all sections of a cubin."""
-    return sequences(table.program, table.line_strings, table.strings, table.relocations)
+    return sequences(table.program, table.line_strings, table.strings, table.relocations, max_rows=max_rows)
+
+
+def _row_limit(cubin: Cubin) -> int:
+    return _SPARE_ROWS + _ROWS_MAX * sum(section.instruction_count for section in cubin.sections)
 
 
 def line_table_damage(cubin: Cubin) -> str | None:
     """What is wrong with the line table, or None; what stands before the damage is used all the same."""
-    return _decoded(cubin.line_table)[1]
+    return _decoded(cubin.line_table, _row_limit(cubin))[1]
 
 
 def _base(cubin: Cubin, section: CodeSection, sequence: Sequence) -> int | None:
@@ -84,10 +92,11 @@ def _owners(sequence: Sequence, base: int, count: int) -> NDArray[np.int64]:
 class _Chains:
     """Line entries of one sequence, each made once."""
 
-    def __init__(self, sequence: Sequence, strings: bytes) -> None:
+    def __init__(self, sequence: Sequence, strings: bytes, max_frames: int) -> None:
         self._rows = sequence.rows
         self._files = sequence.files
         self._strings = strings
+        self._frames_left = max_frames
         self._entries: dict[tuple[int, int, int, int], LineEntry | None] = {}
         self._locations: dict[tuple[int, int], SourceLocation | None] = {}
         self._names: dict[int, str | None] = {}
@@ -104,7 +113,7 @@ class _Chains:
         location = self._location(row)
         frames: list[InlineFrame] = []
         # A call site is an earlier row, so a chain ends; in a damaged table it just stops.
-        while 0 < row.context <= index and len(frames) < _DEPTH_MAX:
+        while 0 < row.context <= index and len(frames) < min(_DEPTH_MAX, self._frames_left):
             index = row.context - 1
             caller = self._rows[index]
             site = self._location(caller)
@@ -114,6 +123,7 @@ class _Chains:
             elif site is not None:
                 frames.append(InlineFrame(self._name(row.function), site))
             row = caller
+        self._frames_left -= len(frames)
         return None if location is None else LineEntry(location, tuple(frames))
 
     def _location(self, row: Row) -> SourceLocation | None:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from gpadvisor.estimators.caps import loads, measured_bound, utilisations
+from gpadvisor.estimators.caps import loads, utilisations
 from gpadvisor.estimators.context import KernelContext, Optimizer
 from gpadvisor.estimators.latency_hiding import latency_hiding
 from gpadvisor.estimators.matched import matched_latency, matched_rows, matched_samples
@@ -19,7 +19,6 @@ __all__ = [
     "matched_latency",
     "matched_rows",
     "matched_samples",
-    "measured_bound",
     "parallel",
     "parallel_equation",
     "stall_elimination",

@@ -16,7 +16,7 @@ import numpy as np
 
 from gpadvisor.estimators.context import KernelContext
 from gpadvisor.estimators.elapsed import active_share, mean_active_share
-from gpadvisor.model.advice import MeasuredBound, Relief, Utilisation
+from gpadvisor.model.advice import Relief, Utilisation
 from gpadvisor.model.instruction import Pipe
 from gpadvisor.model.profile import KernelProfile
 
@@ -249,19 +249,24 @@ def cap_speedup(measured: Sequence[Utilisation], relieves: Sequence[Relief], *, 
         best: the cap of the high end: the share left then, and a unit that gets to its very peak. Otherwise
             it gets as far as units do in practice, or as far as one of this kernel's is already.
     """
-    after = _busiest_after(measured, relieves, best=best)
-    now = _busiest_after(measured, (), best=False)
+    after = busiest_after(measured, relieves, best=best)
+    now = busiest_after(measured, ())
     if after is None or now is None or after.load <= 0:
         return None
     peak = 1.0 if best else max(PRACTICAL_PEAK, now.load)
-    text = f"{after.unit.name} is at {after.unit.percent:.0f} % of its peak ({after.unit.metric})"
+    text = unit_text(after.unit)
     if after.left < 1:
         text += f", of which {100 * after.left:.0f} % would be left"
     return Cap(max(1.0, peak / after.load), text)
 
 
+def unit_text(unit: Utilisation) -> str:
+    """A unit and how full it is, with the metric that says so."""
+    return f"{unit.name} is at {unit.percent:.0f} % of its peak ({unit.metric})"
+
+
 @dataclass(frozen=True, slots=True)
-class _Busiest:
+class Busiest:
     """The unit that would limit a kernel, as a share of the present run time."""
 
     load: float
@@ -269,15 +274,16 @@ class _Busiest:
     left: float
 
 
-def _busiest_after(
-    measured: Sequence[Utilisation], relieves: Sequence[Relief], *, best: bool
-) -> _Busiest | None:
-    worst: _Busiest | None = None
+def busiest_after(
+    measured: Sequence[Utilisation], relieves: Sequence[Relief], *, best: bool = False
+) -> Busiest | None:
+    """The unit with the largest load after a cure; None where none was measured."""
+    worst: Busiest | None = None
     for entry in _limits(measured):
         left = _left(entry, measured, relieves, best=best)
         load = min(1.0, entry.percent / 100) * left
         if worst is None or load > worst.load:
-            worst = _Busiest(load, entry, left)
+            worst = Busiest(load, entry, left)
     return worst
 
 
@@ -311,17 +317,64 @@ cure (``tests/validation/pairs.py``): 3, and 3, 3, 3 and 4 with one repository l
 """
 
 
-def together(measured: Sequence[Utilisation], relieves: Sequence[Relief]) -> float:
-    """The time that all stages take together after a cure, as a share of the present run time.
+def together(measured: Sequence[Utilisation], relieves: Sequence[Relief], *, best: bool = False) -> float:
+    """The time that all units need together after a cure, as a share of the present run time.
 
-    The busiest stage alone is the least; stages that are nearly as busy do not overlap perfectly.
+    The busiest stage alone is the least, and what is taken at the high end of a range (``best``); stages that
+    are nearly as busy do not overlap perfectly.
     """
     stages: dict[int, float] = {}
     for entry in _limits(measured):
         stage = next((index for index, names in enumerate(_STAGES) if entry.name in names), len(_STAGES))
-        left = _left(entry, measured, relieves, best=False)
+        left = _left(entry, measured, relieves, best=best)
         stages[stage] = max(stages.get(stage, 0.0), min(1.0, entry.percent / 100) * left)
-    return float(np.linalg.norm(list(stages.values()), OVERLAP)) if stages else 0.0
+    return float(np.linalg.norm(list(stages.values()), np.inf if best else OVERLAP)) if stages else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class TimeLeft:
+    """The parts of the run time after a cure, as shares of the present one."""
+
+    busy_now: float  # U: the busiest unit works for this share of the time
+    busy: float  # U': what the work of all units takes then
+    waiting: float  # W: what is left of the time by the samples alone, 1 / S of the paper's equations
+
+    @property
+    def apart(self) -> float:
+        """Time if no wait that is left falls into the units' work: U' + (1 - U) W."""
+        return max(self.busy + (1 - self.busy_now) * self.waiting, _LEAST_TIME)
+
+    @property
+    def overlapped(self) -> float:
+        """Time if the waits that are left and the units' work overlap: the longer of them."""
+        return max(self.busy, min(self.waiting, self.apart))
+
+    @property
+    def expected(self) -> float:
+        """The geometric mean of both."""
+        return float(np.sqrt(self.apart * self.overlapped))
+
+
+_LEAST_TIME: Final = 1e-6
+"""Of the run time: so that a cure of everything has an answer."""
+
+
+def time_left(
+    measured: Sequence[Utilisation], relieves: Sequence[Relief], waiting: float, *, best: bool = False
+) -> TimeLeft:
+    """What a cure leaves of the run time: the work of the units, and the waits that are left.
+
+    Differs from GPA: its Eqs. 2 and 4 are the case of idle units (U = U' = 0). That of a full one (U = 1) is
+    the roofline, where only less work for the unit helps.
+
+    Args:
+        measured: what ``active_loads`` gave.
+        relieves: loads that the cure lowers.
+        waiting: share of the samples that is left, 1 / S of the paper's equations.
+        best: the high end of a range.
+    """
+    now = together(measured, (), best=True)
+    return TimeLeft(busy_now=now, busy=min(now, together(measured, relieves, best=best)), waiting=waiting)
 
 
 def remaining(resource: str, relieves: Sequence[Relief], *, best: bool) -> float:
@@ -336,34 +389,3 @@ def remaining(resource: str, relieves: Sequence[Relief], *, best: bool) -> float
         if relief.resource in names or resource in _PARTS.get(relief.resource, ())
     ]
     return min(left, default=1.0)
-
-
-def measured_bound(profile: KernelProfile, relieves: Sequence[Relief], what: str) -> MeasuredBound | None:
-    """What relieving the busiest unit gives by itself; None where that unit does not limit the kernel.
-
-    The expected time goes down with the load until the next unit is as busy as this one is now; at the high
-    end that unit gets to its peak.
-
-    Args:
-        profile: with the metrics.
-        relieves: loads that the cure lowers.
-        what: the waste in words and numbers, "sectors fall from 1109 M to 168 M".
-    """
-    measured = while_active(profile, utilisations(profile))
-    now = _busiest_after(measured, (), best=False)
-    after = _busiest_after(measured, relieves, best=False)
-    top = cap_speedup(measured, relieves, best=True)
-    if now is None or after is None or top is None or after.load <= 0:
-        return None
-    if now.load * 100 < BUSY_PERCENT or after.load >= now.load:
-        return None
-    expected = max(1.0, now.load / together(measured, relieves))
-    limit = f"{now.unit.name} is at {now.unit.percent:.0f} % of its peak ({now.unit.metric})"
-    best = _busiest_after(measured, relieves, best=True)
-    same = best is not None and best.unit is now.unit  # it is still the limit, and top says so
-    return MeasuredBound(
-        low=1.0,
-        expected=expected,
-        high=max(expected, top.speedup),
-        reason=f"{what}; {top.reason}" if same else f"{what}; {limit}, then {top.reason}",
-    )

@@ -42,16 +42,15 @@ sorted.
 
 ## How the gain is estimated
 
-The paper's value is GPA Eq. 2 with the throttle stalls. Where sectors were counted and the unit they load
-is the busiest one, the expected value is how far that unit's load falls until the next one limits, which
-can be more than the throttle stalls alone; else the matched stalls count by the share of transactions
-that is waste. Without counters, half to all of the matched stalls: in the paper's Table III the one
-kernel of this kind gained 0.6.
+The paper's value is GPA Eq. 2 with the throttle stalls. Where sectors were counted, the units that they load
+are relieved by the share that is waste, and the time that units work falls until the next one limits, which
+can be more than the throttle stalls alone; the matched stalls go by the same share. Without counters, half
+to all of the matched stalls: in the paper's Table III the one kernel of this kind gained 0.6.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -80,12 +79,11 @@ from gpadvisor.estimators.caps import (
     L1_TO_L2,
     L2,
     MEMORY_RESOURCES,
-    measured_bound,
     utilisations,
 )
 from gpadvisor.estimators.context import KernelContext, Optimizer
-from gpadvisor.estimators.stall_elimination import elimination_equation, stall_elimination
-from gpadvisor.model.advice import Adjustment, Category, Match, MeasuredBound, Rejection, Relief, Utilisation
+from gpadvisor.estimators.stall_elimination import stall_elimination
+from gpadvisor.model.advice import Adjustment, Category, Match, Rejection, Relief, Utilisation
 from gpadvisor.model.blame import Blame, DependencyClass
 from gpadvisor.model.instruction import Pipe
 from gpadvisor.model.profile import Evidence, KernelProfile
@@ -137,14 +135,12 @@ def _match(context: KernelContext) -> Match | Rejection:
             reason=f"nothing to coalesce: {_millions(traffic.sectors)} sectors, the fewest for the bytes "
             f"accessed; the limit is {_limit(full)}, so only fewer {_load(full)} help",
         )
-    bound, reliefs = _from_counters(blame, profile, traffic, matched)
     return Match(
         title=_title(blame, matched, wasteful=wasteful),
         advice=_advice(context, blame, matched, traffic),
         regions=regions(blame, context.program, context.kernel, np.flatnonzero(matched.all)),
-        adjustments=() if bound is not None else _adjustments(blame, matched, traffic),
-        measured_bound=bound,
-        relieves=reliefs,
+        adjustments=_adjustments(matched, traffic),
+        relieves=() if traffic is None else _reliefs(profile, traffic),
     )
 
 
@@ -205,31 +201,6 @@ def _load(unit: Utilisation) -> str:
 
 def _millions(count: float) -> str:
     return f"{count / 1e6:,.1f} M" if count >= 1e5 else f"{count:,.0f}"
-
-
-def _from_counters(
-    blame: Blame, profile: KernelProfile, traffic: Traffic | None, matched: _Matched
-) -> tuple[MeasuredBound | None, tuple[Relief, ...]]:
-    """What the counted waste says the cure gives, and which units it relieves."""
-    if traffic is None:
-        return None, ()
-    reliefs = _reliefs(profile, traffic)
-    if not reliefs:
-        return None, ()
-    parts = []
-    if traffic.sectors > _IDEAL * traffic.ideal_sectors:
-        parts.append(f"sectors fall from {_millions(traffic.sectors)} to {_millions(traffic.ideal_sectors)}")
-    if traffic.wavefronts_shared > _IDEAL * traffic.ideal_wavefronts_shared:
-        parts.append(
-            f"shared wavefronts fall from {_millions(traffic.wavefronts_shared)} to "
-            f"{_millions(traffic.ideal_wavefronts_shared)}"
-        )
-    bound = measured_bound(profile, reliefs, " and ".join(parts))
-    if bound is None:
-        return None, reliefs
-    # At the low end only the matched stalls go and everything else stays as it is (Eq. 2).
-    low = elimination_equation(blame.total_samples, samples(blame, matched.all))
-    return replace(bound, low=min(low, bound.expected)), reliefs
 
 
 def _reliefs(profile: KernelProfile, traffic: Traffic) -> tuple[Relief, ...]:
@@ -308,7 +279,7 @@ def _cure(context: KernelContext, traffic: Traffic) -> str:
     return "let neighbouring threads access neighbouring addresses, or go through shared memory"
 
 
-def _adjustments(blame: Blame, matched: _Matched, traffic: Traffic | None) -> tuple[Adjustment, ...]:
+def _adjustments(matched: _Matched, traffic: Traffic | None) -> tuple[Adjustment, ...]:
     if traffic is None or traffic.sectors <= _IDEAL * traffic.ideal_sectors:
         waste = None if traffic is None or not matched.conflicts.any() else traffic.conflict_waste
     else:
@@ -324,7 +295,6 @@ def _adjustments(blame: Blame, matched: _Matched, traffic: Traffic | None) -> tu
                 "stalls (one kernel, ExaTENSOR)",
             ),
         )
-    del blame
     return (
         Adjustment(
             low=0.5 * waste,

@@ -41,6 +41,8 @@ class ProfileRequest:
     launch_skip: int = 0
     launch_count: int | None = None
     period: int | None = None  # one sample per SM every 2**period cycles
+    times: str = "serial"  # CUPTI: kernel times, "serial", "concurrent" or "none"
+    buffer_mib: int | None = None  # CUPTI: GPU memory for samples; None: its own choice
     samples_only: bool = False
     timeout_seconds: float | None = None
     keep: Path | None = None  # where the collector's own files are kept

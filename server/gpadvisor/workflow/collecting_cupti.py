@@ -15,7 +15,7 @@ from gpadvisor.errors import ProfileMismatchError, ToolFailedError, UsageError
 from gpadvisor.profiler.application import Ending
 from gpadvisor.profiler.cupti import Collection, CollectOptions, SamplingMode, collect, find_cupti
 from gpadvisor.profiler.cupti.discovery import driver_version
-from gpadvisor.profiler.cupti.options import Heartbeat
+from gpadvisor.profiler.cupti.options import Heartbeat, KernelTimes
 from gpadvisor.profiler.doctor import Ladder
 from gpadvisor.report.names import base_name
 from gpadvisor.store.collection import Picks, is_collection, write_picks
@@ -26,9 +26,12 @@ from gpadvisor.workflow.settings import Settings
 _NAMES: Final = 5
 _NOTHING: Final = "nothing was collected"
 _MODES: Final[Mapping[SamplingMode, str]] = {
-    SamplingMode.CONTINUOUS: "kernels run as they would, once each",
+    SamplingMode.CONTINUOUS: "kernels run once each, one after another for their times",
     SamplingMode.SERIALIZED: "kernels run one at a time, once each, so that samples belong to launches",
 }
+_OVERLAPPING: Final = "kernels run as they would, once each"
+_BUFFER_MIB: Final = 512
+"""CUPTI's own choice."""
 
 
 def collect_with_cupti(
@@ -49,11 +52,16 @@ def collect_with_cupti(
     wanted, mode = _pattern(request), _mode(request)
     release = find_cupti().major
     others = "" if request.kernel is None else "; the other kernels are timed, too"
-    say(f"CUPTI of CUDA {release}: {_MODES[mode]}{others}")
+    overlap = mode is SamplingMode.CONTINUOUS and request.times != "serial"
+    how = _OVERLAPPING if overlap else _MODES[mode]
+    memory = f"{request.buffer_mib or _BUFFER_MIB} MiB of GPU memory for samples"
+    say(f"CUPTI of CUDA {release}: {how}; {memory}{others}")
     own = os.environ.get("GPADVISOR_CUPTI")
     options = CollectOptions(
         mode=mode,
         period=request.period,
+        times=KernelTimes(request.times),
+        hardware_buffer_bytes=None if request.buffer_mib is None else request.buffer_mib << 20,
         timeout_seconds=request.timeout_seconds,
         cupti_library=Path(own) if own else None,
     )

@@ -266,6 +266,8 @@ def _options(request: ProfileRequest) -> list[str]:
         ("--launch-skip", request.launch_skip or None),
         ("--launch-count", request.launch_count),
         ("--period", request.period),
+        ("--times", None if request.times == "serial" else request.times),
+        ("--buffer", request.buffer_mib),
         ("--timeout", request.timeout_seconds),
     ):
         if value is not None:

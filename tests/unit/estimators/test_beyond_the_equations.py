@@ -9,7 +9,6 @@ import pytest
 from tests.optimizer_values import Row, context_of, listing
 
 from gpadvisor.estimators.caps import DRAM, L2
-from gpadvisor.estimators.ranges import MODELLED_GAIN, MODELLED_LOSS
 from gpadvisor.model.advice import Estimate, Match
 from gpadvisor.model.blame import DependencyClass
 from gpadvisor.model.profile import Evidence
@@ -49,14 +48,9 @@ def test_waits_for_a_turn_go_with_the_instructions_that_took_it() -> None:
     assert "waited for their turn" not in calm.reason
 
 
-def test_a_modelled_range_is_wider_and_its_middle_is_the_same() -> None:
+def test_a_modelled_range_is_that_of_the_same_samples_measured() -> None:
     rows = (*ISSUED, *WAITS)
-    measured, modelled = _estimate(rows), _estimate(rows, Evidence.MODELLED)
-    assert modelled.expected == measured.expected
-    assert modelled.paper == measured.paper
-    assert modelled.low == pytest.approx(measured.low * MODELLED_LOSS)
-    assert modelled.high - 1 == pytest.approx((measured.high - 1) * MODELLED_GAIN)
-    assert "pairs with known outcome" in modelled.reason
+    assert _estimate(rows, Evidence.MODELLED) == _estimate(rows)
 
 
 def test_local_traffic_relieves_what_lies_behind_l1() -> None:

@@ -4,13 +4,15 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests import hand_made as made
 
 from gpadvisor.estimators.caps import (
     cap_speedup,
     loads,
-    measured_bound,
     remaining,
+    time_left,
     together,
     utilisations,
     while_active,
@@ -189,28 +191,39 @@ def test_stages_that_are_equally_busy_do_not_overlap_perfectly() -> None:
 def test_sectors_of_the_naive_gemm() -> None:
     """1,109 M sectors against an ideal of 168 M, where 8.2x was achieved."""
     left = 168 / 1109
-    bound = measured_bound(
-        made.profile(NAIVE_GEMM),
-        [Relief(resource="L1 data", remaining=left, remaining_best=0.0)],
-        "sectors fall",
-    )
-    assert bound is not None
-    assert bound.expected == pytest.approx(
-        0.9854 / ((0.9854 * left) ** 3 + 0.0365**3 + 0.002**3) ** (1 / 3), rel=1e-3
-    )
-    assert bound.high == pytest.approx(1 / 0.1194)
-    assert bound.low <= bound.expected <= 8.2 <= bound.high
-    assert "then L1 requests is at 12 %" in bound.reason
+    measured = utilisations(made.profile(NAIVE_GEMM))
+    relief = [Relief(resource="L1 data", remaining=left, remaining_best=0.0)]
+    found = time_left(measured, relief, 1 / 4.56)
+    assert found.busy_now == pytest.approx(0.9854)
+    assert found.busy == pytest.approx(((0.9854 * left) ** 3 + 0.0365**3 + 0.002**3) ** (1 / 3), rel=1e-3)
+    assert 6 < 1 / found.apart <= 1 / found.overlapped < 8.2
+    assert 1 / time_left(measured, relief, 1 / 4.56, best=True).busy == pytest.approx(1 / 0.1194)
 
 
-def test_no_bound_where_the_relieved_unit_does_not_limit() -> None:
-    relief = [Relief(resource="L2", remaining=0.1, remaining_best=0.1)]
-    assert measured_bound(made.profile(NAIVE_GEMM), relief, "w") is None
-    idle = {f"l1tex__data_pipe_lsu_wavefronts{PCT}": 40.0}
-    assert (
-        measured_bound(
-            made.profile(idle), [Relief(resource="L1 data", remaining=0.1, remaining_best=0.1)], "w"
-        )
-        is None
-    )
-    assert measured_bound(made.profile(), relief, "w") is None
+def test_idle_units_leave_the_papers_value() -> None:
+    for waiting in (0.25, 1.0, 1.2):
+        found = time_left((), (), waiting)
+        assert (found.apart, found.overlapped, found.expected) == pytest.approx((waiting,) * 3)
+
+
+def test_a_full_unit_that_keeps_its_load_leaves_nothing_to_gain() -> None:
+    full = utilisations(made.profile({f"dram__throughput{PCT}": 100.0}))
+    assert time_left(full, (), 0.3).expected == pytest.approx(1.0)
+
+
+@given(
+    now=st.floats(0.01, 100),
+    other=st.floats(0.01, 100),
+    left=st.floats(0, 1),
+    waiting=st.floats(0.001, 2),
+    best=st.booleans(),
+)
+def test_the_expected_time_lies_between_no_overlap_and_all(
+    now: float, other: float, left: float, waiting: float, best: bool
+) -> None:
+    measured = utilisations(made.profile({f"dram__throughput{PCT}": now, f"lts__throughput{PCT}": other}))
+    relief = [Relief(resource="DRAM", remaining=left, remaining_best=left)]
+    found = time_left(measured, relief, waiting, best=best)
+    assert found.busy <= found.busy_now <= 1
+    assert found.overlapped <= found.expected * (1 + 1e-9) <= found.apart * (1 + 1e-9) ** 2
+    assert found.overlapped >= found.busy

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 
 import pytest
@@ -60,10 +61,23 @@ def test_the_expected_value_comes_out_of_the_numbers_beside_it(samples: int) -> 
     )
     part = Adjustment(low=0.0, expected=0.37, high=1.0, reason="it may")
     estimate = stall_elimination(made.context(blamed), match(made.region([0]), adjustments=(part,)))
-    found = re.search(r"so expected = (\d+) / \(\d+ - ([\d.]+)\) = ([\d.]+)", estimate.reason)
+    found = re.search(r"by the samples: (\d+) / \(\d+ - ([\d.]+)\) = ([\d.]+)", estimate.reason)
     assert found is not None
     total, removed, said = (float(text) for text in found.groups())
-    assert f"{total / (total - removed):.3f}" == f"{said:.3f}" == f"{estimate.expected:.3f}"
+    assert f"{total / (total - removed):.3f}" == f"{said:.3f}"
+    found = re.search(
+        r"([\d.]+) \+ \(1 - ([\d.]+)\) x ([\d.]+) = ([\d.]+) .* not overlap, ([\d.]+) if they do; "
+        r"expected is 1 / sqrt\(([\d.]+) x ([\d.]+)\) = ([\d.]+)",
+        estimate.reason,
+    )
+    assert found is not None
+    after, now, left, apart, overlapped, *factors_said, result = (float(text) for text in found.groups())
+    assert left == pytest.approx((total - removed) / total, abs=1e-3)
+    assert apart == pytest.approx(after + (1 - now) * left, abs=2e-3)
+    assert overlapped == pytest.approx(max(after, min(left, apart)), abs=1e-3)
+    assert factors_said == [apart, overlapped]
+    assert result == pytest.approx(1 / math.sqrt(apart * overlapped), abs=2e-3)
+    assert result == pytest.approx(estimate.expected, abs=1e-3)
 
 
 def test_eq_2_has_an_answer_where_everything_matches() -> None:
@@ -193,9 +207,10 @@ def test_an_adjustment_moves_the_range_and_says_why() -> None:
     half = Adjustment(low=0.0, expected=0.5, high=1.0, reason="a barrier stands between load and use")
     estimate = stall_elimination(made.context(thousand()), match(made.region([0]), adjustments=(half,)))
     assert estimate.paper == 1.25
-    assert estimate.low == 1.0
-    assert estimate.expected == pytest.approx(1000 / 900)
-    assert estimate.high > 1.25  # the chance in a thousand samples
+    assert 1.0 < estimate.low < estimate.expected  # half way to no gain
+    # Schedulers issue in 60 % of the samples: 0.6 + 0.4 x 0.9 without overlap, 0.9 with it.
+    assert estimate.expected == pytest.approx(1 / math.sqrt(0.96 * 0.9))
+    assert estimate.expected < estimate.high < 1.25
     assert "a barrier stands between load and use" in estimate.reason
 
 
@@ -230,9 +245,9 @@ def test_few_samples_widen_the_range() -> None:
     narrow = stall_elimination(made.context(many), match(made.region([0])))
     wide = stall_elimination(made.context(few), match(made.region([0])))
     assert wide.paper == narrow.paper == 1.25
-    assert wide.high - wide.low > 10 * (narrow.high - narrow.low)
+    assert wide.low <= narrow.low < narrow.expected < narrow.high < wide.high
     assert "95 % Wilson interval" in wide.reason
-    assert narrow.reason == "as the equation says"
+    assert "Wilson" not in narrow.reason
 
 
 def test_wilson_by_hand() -> None:
@@ -247,8 +262,8 @@ def test_a_full_unit_caps_what_leaves_its_load_alone() -> None:
     context = made.context(thousand(matched=400, latency=300), measured=made.profile(FULL_L1))
     estimate = stall_elimination(context, match(made.region([0])))
     assert estimate.paper == pytest.approx(1000 / 600)
-    assert estimate.high == pytest.approx(1 / 0.9854)
-    assert estimate.expected == 1.0  # as full as it gets
+    assert estimate.high <= 1 / 0.9854
+    assert estimate.expected == pytest.approx(1.0, abs=0.011)  # as full as it gets
     assert "L1 data is at 99 % of its peak" in estimate.reason
 
 
@@ -259,11 +274,12 @@ def test_a_cure_that_relieves_the_full_unit_is_capped_by_the_next_one() -> None:
     )
     context = made.context(stalled, measured=made.profile(FULL_L1))
     estimate = stall_elimination(context, match(made.region([0]), relieves=(relief,)))
-    assert estimate.expected == pytest.approx(1000 / 600)
+    assert estimate.expected == pytest.approx(1 / (0.9854 * 0.5 + 0.0146 * 0.6), rel=0.03)
+    assert estimate.expected < estimate.high < 1 / (0.9854 * 0.25)
     small = Relief(resource="L1 data", remaining=0.8, remaining_best=0.5)
     cut = stall_elimination(context, match(made.region([0]), relieves=(small,)))
-    assert cut.expected == pytest.approx(0.9854 / (0.9854 * 0.8))
-    assert "expected at most 1.25x, at best 2.03x" in cut.reason
+    assert cut.expected == pytest.approx(1 / (0.9854 * 0.8 + 0.0146 * 0.6), rel=0.01)
+    assert "then units work 79 % of the present time" in cut.reason
 
 
 def test_measured_waste_lifts_the_estimate_above_the_equation() -> None:
@@ -283,11 +299,13 @@ def test_measured_waste_lifts_the_estimate_above_the_equation() -> None:
 def test_matched_instructions_take_their_issue_slots_with_them() -> None:
     busy = made.blame(made.Row(samples=300, latency=100), made.selected(500), made.selected(200, use=2))
     stalls = stall_elimination(made.context(busy), match(made.region([0])))
-    assert stalls.high == pytest.approx(1000 / 900)
+    assert 1.05 < stalls.high <= 1000 / 900
     with_issue = stall_elimination(made.context(busy), match(made.region([0, 1])))
     assert with_issue.paper == pytest.approx(5.0)
-    assert with_issue.expected == pytest.approx(0.95 / (0.9 * (1 - 500 / 700)))
-    assert "of which 29 % would be left" in with_issue.reason
+    left = 0.9 * (1 - 500 / 700)
+    apart = left + 0.1 * 0.2
+    assert with_issue.expected == pytest.approx(1 / math.sqrt(apart * max(left, 0.2)))
+    assert "then units work 26 % of the present time" in with_issue.reason
 
 
 def test_a_full_sample_buffer_is_said() -> None:

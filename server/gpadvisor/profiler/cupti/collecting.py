@@ -14,7 +14,7 @@ from gpadvisor.profiler.application import Ending, run_application
 from gpadvisor.profiler.cupti.build import build_library, cache_folder
 from gpadvisor.profiler.cupti.discovery import TIED_SINCE, Cupti, find_cupti
 from gpadvisor.profiler.cupti.host_lines import name_host_frames
-from gpadvisor.profiler.cupti.options import Collection, CollectOptions, Heartbeat, SamplingMode
+from gpadvisor.profiler.cupti.options import Collection, CollectOptions, Heartbeat, KernelTimes, SamplingMode
 from gpadvisor.store.collection import live_counters, summarize_collection
 
 _BEAT_SECONDS: Final = 0.5
@@ -115,6 +115,9 @@ def collection_environment(
     return {**environment, _INJECTION: str(library), **collection_variables(output, options, cupti)}
 
 
+_TIMES: Final = {KernelTimes.NONE: "0", KernelTimes.SERIAL: "1", KernelTimes.CONCURRENT: "concurrent"}
+
+
 def collection_variables(output: Path, options: CollectOptions, cupti: Cupti) -> dict[str, str]:
     """What the library reads of the environment when it begins.
 
@@ -132,7 +135,7 @@ def collection_variables(output: Path, options: CollectOptions, cupti: Cupti) ->
         "GPADVISOR_COLLECT_PERIOD": str(options.period or 0),
         "GPADVISOR_COLLECT_BUFFER": str(options.hardware_buffer_bytes or 0),
         "GPADVISOR_COLLECT_STACKS": "1" if options.call_stacks else "0",
-        "GPADVISOR_COLLECT_TIMES": "1" if options.kernel_times else "0",
+        "GPADVISOR_COLLECT_TIMES": _TIMES[options.times],
     }
     library = options.cupti_library or cupti.library
     return variables if library is None else {**variables, "GPADVISOR_CUPTI": str(library)}

@@ -23,6 +23,14 @@ class SamplingMode(Enum):
     SERIALIZED = "serialized"  # one kernel at a time; samples belong to a launch
 
 
+class KernelTimes(Enum):
+    """Where start, end and resources of each kernel come from."""
+
+    SERIAL = "serial"  # activity KERNEL: kernels run one at a time
+    CONCURRENT = "concurrent"  # CONCURRENT_KERNEL, which not every release gives beside continuous sampling
+    NONE = "none"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CollectOptions:
     """How to collect; every default is CUPTI's own or the least intrusive one."""
@@ -31,7 +39,7 @@ class CollectOptions:
     period: int | None = None  # one sample per SM sub-partition every 2**period cycles; None: CUPTI chooses
     hardware_buffer_bytes: int | None = None  # per context, on the device; None: CUPTI's 512 MB
     call_stacks: bool = True  # host frames of each launch
-    kernel_times: bool = True  # activity records: start, end and resources of each kernel
+    times: KernelTimes = KernelTimes.SERIAL
     timeout_seconds: float | None = None  # of the application; None: it may run as long as it likes
     grace_seconds: float = 10.0  # from SIGINT to SIGTERM, and half of it from there to SIGKILL
     directory: Path | None = None  # where the application runs

@@ -51,6 +51,7 @@ class ContextRow(NamedTuple):
     period: int  # exponent
     buffer_bytes: int
     sampling: int  # CUptiResult of enabling
+    times: int  # kind of activity that kernel times come from; 0: none, or a collection of before
 
 
 class ModuleRow(NamedTuple):
@@ -133,7 +134,7 @@ class Process:
     notes: list[Note] = field(default_factory=list)
     devices: dict[int, DeviceRow] = field(default_factory=dict)
     contexts: dict[int, ContextRow] = field(default_factory=dict)
-    reasons: dict[int, str] = field(default_factory=dict)  # by CUPTI's index: the same in all contexts
+    reasons: dict[int, dict[int, str]] = field(default_factory=dict)  # by context and CUPTI's index there
     modules: list[ModuleRow] = field(default_factory=list)
     names: dict[int, str] = field(default_factory=dict)
     launches: list[LaunchRow] = field(default_factory=list)
@@ -202,16 +203,17 @@ def _device(process: Process, payload: memoryview) -> None:
 
 
 def _context(process: Process, payload: memoryview) -> None:
-    context, *row, _ = layout.CONTEXT.unpack_from(payload)
+    context, *row = layout.CONTEXT.unpack_from(payload)
     process.contexts[context] = ContextRow(*row)
 
 
 def _reasons(process: Process, payload: memoryview) -> None:
-    _, count = layout.REASONS.unpack_from(payload)
+    context, count = layout.REASONS.unpack_from(payload)
+    named = process.reasons.setdefault(context, {})
     at = layout.REASONS.size
     for _ in range(count):
         index, size = layout.REASONS.unpack_from(payload, at)
-        process.reasons[index] = _text(payload, at + layout.REASONS.size, size)
+        named[index] = _text(payload, at + layout.REASONS.size, size)
         at += layout.REASONS.size + size
 
 

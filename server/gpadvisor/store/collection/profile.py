@@ -39,7 +39,16 @@ from gpadvisor.store.collection.executions import SERIALIZED, Group, Grouping, G
 from gpadvisor.store.collection.notes import sentences, why_no_samples
 from gpadvisor.store.collection.picks import Picker, Picks, read_picks
 from gpadvisor.store.collection.process import Process, SampleTotals, read_process
-from gpadvisor.store.collection.samples import Place, Placed, Rows, own_reasons, place_samples, sampled_places
+from gpadvisor.store.collection.samples import (
+    CUPTI_COUNT,
+    Place,
+    Placed,
+    Rows,
+    own_reasons,
+    place_samples,
+    sampled_places,
+    undelivered,
+)
 from gpadvisor.store.collection.stacks import HostLines, call_stack, module_of
 
 _RERUN: Final = "collect again"
@@ -205,9 +214,11 @@ class _Builder:
                 continue
             if found is None:
                 name = place.function or "a function without a name"
-                homeless[name] = homeless.get(name, 0) + int(part["samples"].sum())
+                homeless[name] = homeless.get(name, 0) + int(
+                    part["samples"][self._samples(place, part)].sum()
+                )
             else:
-                rows[found.key].add(place.function, part)
+                rows[found.key].add(place, part)
         if homeless:
             names = ", ".join(demangle(name) for name in list(homeless)[:_OUTER_NAMES])
             self.problems.append(
@@ -218,6 +229,13 @@ class _Builder:
                     " serialized mode tells them apart",
                 )
             )
+
+    def _samples(self, place: Place, rows: NDArray[np.void]) -> NDArray[np.bool_]:
+        """Which rows count samples, and not those of them in which nothing was issued."""
+        own = own_reasons(self.process)[1].get(place.context, {})
+        counts = [index for index, (_, waiting) in own.items() if waiting]
+        counts += [index for index, (number, _) in own.items() if number == CUPTI_COUNT]
+        return np.isin(rows["reason"], counts, invert=True)
 
     def _owner(self, place: Place, grouping: Grouping) -> Group | None:
         if self.process.mode == SERIALIZED:
@@ -413,6 +431,15 @@ def _configuration_problems(found: Group, share: float) -> tuple[Problem, ...]:
 def _collection_problems(processes: Sequence[Process], kernels: Sequence[KernelProfile]) -> list[Problem]:
     said = [Problem(ProblemCode.COLLECTION_LIMITED, text) for text in sentences(processes)]
     said += _unfinished(processes)
+    missing = [number for process in processes for number in undelivered(process).values()]
+    if missing:
+        said.append(
+            Problem(
+                ProblemCode.INCONSISTENT_REPORT,
+                f"CUPTI counted {sum(map(abs, missing))} samples differently than it delivered them, in"
+                f" {len(missing)} contexts: shares of the kernels there are uncertain by as many",
+            )
+        )
     outside = sum(totals.non_user for process in processes for totals in process.totals.values())
     if outside:
         said.append(

@@ -2,14 +2,15 @@
 """PC samples of a process: from CUPTI's rows to the groups they belong to, and to columns.
 
 ``_not_issued`` reasons are GPA's latency samples: the scheduler issued nothing in that cycle (GPA section
-II-A).
+II-A). CUPTI's own counts (`smsp__pcsamp_sample_count`, `..._samples_data_dropped`), which it delivers among
+the reasons, are none.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,11 @@ from gpadvisor.store.collection.process import Process
 from gpadvisor.store.ncu.sampling import NOT_ISSUED, PREFIXES
 
 MAX_REASONS: Final = 255
+CUPTI_COUNTS: Final = frozenset(("smsp__pcsamp_sample_count", "smsp__pcsamp_samples_data_dropped"))
+CUPTI_COUNT: Final = -2
+"""In place of a reason's number."""
+Meaning: TypeAlias = Mapping[int, Mapping[int, tuple[int, bool]]]
+"""By context and CUPTI's index: the number of the reason, and whether nothing was issued."""
 _MAX_SAMPLES: Final = 1 << 53
 
 
@@ -38,11 +44,13 @@ class Rows:
     """Rows of one group: function, offset in it, CUPTI's reason, count."""
 
     function: list[str] = field(default_factory=list)
+    context: list[int] = field(default_factory=list)
     parts: list[NDArray[np.void]] = field(default_factory=list)
 
-    def add(self, function: str, rows: NDArray[np.void]) -> None:
-        """Take rows of one function."""
-        self.function.append(function)
+    def add(self, place: Place, rows: NDArray[np.void]) -> None:
+        """Take rows of one function in one context."""
+        self.function.append(place.function)
+        self.context.append(place.context)
         self.parts.append(rows)
 
     def __bool__(self) -> bool:
@@ -68,18 +76,43 @@ def sampled_places(process: Process) -> Iterator[tuple[Place, NDArray[np.void]]]
             begin = end
 
 
-def own_reasons(process: Process) -> tuple[tuple[StallReason, ...], Mapping[int, tuple[int, bool]]]:
-    """The stall reasons of a process, and for each of CUPTI's indexes which it is and if no issue."""
+def own_reasons(process: Process) -> tuple[tuple[StallReason, ...], Meaning]:
+    """The stall reasons of a process, and what each of CUPTI's indexes is, which differ by kind of GPU."""
     names: dict[str, int] = {}
-    meaning: dict[int, tuple[int, bool]] = {}
-    for index, full in sorted(process.reasons.items()):
-        short = next((full.removeprefix(prefix) for prefix in PREFIXES if full.startswith(prefix)), full)
-        waiting = short.endswith(NOT_ISSUED)
-        name = short.removesuffix(NOT_ISSUED)
-        if name not in names and len(names) == MAX_REASONS:
-            continue
-        meaning[index] = names.setdefault(name, len(names)), waiting
+    meaning: dict[int, dict[int, tuple[int, bool]]] = {}
+    for context, reasons in process.reasons.items():
+        known = meaning.setdefault(context, {})
+        for index, full in sorted(reasons.items()):
+            if full in CUPTI_COUNTS:
+                known[index] = CUPTI_COUNT, False
+                continue
+            short = next((full.removeprefix(prefix) for prefix in PREFIXES if full.startswith(prefix)), full)
+            waiting = short.endswith(NOT_ISSUED)
+            name = short.removesuffix(NOT_ISSUED)
+            if name in names or len(names) < MAX_REASONS:
+                known[index] = names.setdefault(name, len(names)), waiting
     return tuple(stall_reason(name) for name in names), meaning
+
+
+def undelivered(process: Process) -> Mapping[int, int]:
+    """By context, how many samples CUPTI counted and did not deliver; negative: delivered and not counted.
+
+    ``totalSamples`` "includes samples for user modules, samples for non-user kernels and dropped samples"
+    (cupti_pcsampling.h).
+    """
+    _, meaning = own_reasons(process)
+    delivered = dict.fromkeys(process.totals, 0)
+    for context, rows in process.samples:
+        indexes, inverse = np.unique(rows["reason"], return_inverse=True)
+        own = meaning.get(context, {})
+        counts = [index for index, (number, waiting) in own.items() if number >= 0 and not waiting]
+        kept = np.isin(indexes, counts)[inverse.ravel()]
+        delivered[context] += int(rows["samples"][kept].sum(dtype=np.uint64))
+    return {
+        context: missing
+        for context, totals in process.totals.items()
+        if (missing := totals.total - totals.dropped - totals.non_user - delivered[context])
+    }
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -92,25 +125,24 @@ class Placed:
     beyond: int  # latency samples without a sample
 
 
-def place_samples(
-    kernel: str, rows: Rows, cubin: Cubin | None, meaning: Mapping[int, tuple[int, bool]]
-) -> Placed:
+def place_samples(kernel: str, rows: Rows, cubin: Cubin | None, meaning: Meaning) -> Placed:
     """Columns of one group, the kernel's own section first."""
     sections: dict[str, int] = {kernel: 0}
     homes = _homes(cubin)
     columns: list[NDArray[np.uint64]] = []
     lost = 0
-    for function, part in zip(rows.function, rows.parts, strict=True):
+    for function, context, part in zip(rows.function, rows.context, rows.parts, strict=True):
+        own = meaning.get(context, {})
         home = homes.get(function, (function, 0)) if homes else (function, 0)
         if homes and home[0] not in homes:
             lost += int(part["samples"].astype(np.uint64).sum())
             continue
         section = sections.setdefault(home[0], len(sections))
         found = np.array(
-            [meaning.get(index, (-1, False)) for index in part["reason"].tolist()], np.int64
+            [own.get(index, (-1, False)) for index in part["reason"].tolist()], np.int64
         ).reshape(-1, 2)
         good = found[:, 0] >= 0
-        lost += int(part["samples"][~good].astype(np.uint64).sum())
+        lost += int(part["samples"][found[:, 0] == -1].astype(np.uint64).sum())
         count = part["samples"][good].astype(np.uint64)
         waiting = found[good, 1] == 1
         columns.append(

@@ -60,10 +60,12 @@ static void CUPTIAPI buffer_full(CUcontext context, uint32_t stream, uint8_t *bu
 
 bool gpa_activity_start(void) {
     CUptiResult result = gpa_cupti.cuptiActivityRegisterCallbacks(buffer_wanted, buffer_full);
-    CUpti_ActivityKind kind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;
+    /* Continuous sampling does not go with CONCURRENT_KERNEL, by the authors of Triton's Proton, and releases differ
+     * in what they say to it. KERNEL runs one kernel at a time, as serialized sampling does anyway. */
+    CUpti_ActivityKind kinds[] = {CUPTI_ACTIVITY_KIND_KERNEL, CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL};
+    CUpti_ActivityKind kind = kinds[gpa_options.concurrent];
     if (result == CUPTI_SUCCESS) result = gpa_cupti.cuptiActivityEnable(kind);
-    /* The other kind runs one kernel at a time, which serialized sampling does anyway. */
-    if (result != CUPTI_SUCCESS && gpa_options.mode == GPA_SERIALIZED) {
+    if (result != CUPTI_SUCCESS && gpa_options.concurrent) {
         kind = CUPTI_ACTIVITY_KIND_KERNEL;
         result = gpa_cupti.cuptiActivityEnable(kind);
     }
@@ -80,6 +82,8 @@ bool gpa_activity_stop(void) {
     if (kind) gpa_cupti.cuptiActivityDisable((CUpti_ActivityKind)kind);
     return kind != 0;
 }
+
+uint32_t gpa_activity_kind(void) { return atomic_load(&enabled); }
 
 void gpa_activity_forsake(void) { atomic_store(&enabled, 0); }
 

@@ -11,7 +11,7 @@ struct gpa_options {
     uint32_t mode;         /* 1 continuous, 2 serialized */
     uint32_t period;       /* exponent; 0: CUPTI's choice */
     uint64_t buffer_bytes; /* on the device; 0: CUPTI's choice */
-    bool stacks, times;
+    bool stacks, times, concurrent; /* times of kernels that overlap, where CUPTI gives them */
 };
 
 #define GPA_CONTINUOUS 1u
@@ -36,15 +36,19 @@ bool gpa_activity_start(void);
 bool gpa_activity_stop(void); /* whether there was anything to stop */
 void gpa_activity_flush(bool forced);
 void gpa_activity_forsake(void); /* CUPTI has ended itself */
+uint32_t gpa_activity_kind(void); /* what times come from; 0: there are none */
 
 /* sampling.c */
 void gpa_sampling_context(CUcontext context, uint32_t id);   /* a context that may be new */
+void gpa_sampling_await(CUcontext context);   /* one seen in a launch callback: begun by the service thread */
+void gpa_sampling_begin_awaited(void);
 void gpa_sampling_destroying(CUcontext context);
 void gpa_sampling_drain_context(CUcontext context);          /* never waits */
 void gpa_sampling_module_unloading(CUcontext context);
 void gpa_sampling_module_loaded(CUcontext context);
 void gpa_sampling_drain_all(void);
 void gpa_sampling_finish(void);
+void gpa_sampling_free_names(void); /* after everything else: CUPTI is not to use them any more */
 void gpa_sampling_forsake(void); /* CUPTI has ended itself */
 void gpa_sampling_after_fork(void);
 void gpa_sampling_again(void); /* another collection: every device is described anew */

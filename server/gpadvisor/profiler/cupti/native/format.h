@@ -113,7 +113,7 @@ struct gpa_context {
     uint32_t period;       /* exponent; 0 where unknown */
     uint64_t buffer_bytes; /* 0 where unknown */
     int32_t sampling;      /* CUptiResult of enabling; 0: samples come */
-    uint32_t reserved;
+    uint32_t times;        /* the kind of activity that kernel times come from; 0: none */
 };
 
 struct gpa_reasons {

@@ -5,12 +5,13 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <pthread.h>
-#include <semaphore.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -18,9 +19,10 @@
 #include "stacks.h"
 
 #define EXPORT __attribute__((visibility("default")))
-#define SERVICE_NS 50000000L       /* between two looks at the samples */
+#define SERVICE_MS 50              /* between two looks at the samples */
 #define FLUSH_EVERY 10             /* looks between two flushes of activity records */
 #define JOIN_SECONDS 5
+#define SECOND_NS UINT64_C(1000000000)
 
 struct gpa_options gpa_options;
 
@@ -30,8 +32,8 @@ static _Atomic bool started, late, opening, finishing;
 static CUpti_SubscriberHandle subscriber;
 
 static pthread_t service_thread;
-static _Atomic bool service_runs, service_stops;
-static sem_t service_wakes;
+static _Atomic bool service_runs, service_stops, service_ended;
+static _Atomic int service_wakes = -1; /* an eventfd: poll's patience does not follow a clock that is set */
 static _Atomic int deadly_signal;
 
 /* The runtime call that this thread is in. */
@@ -159,7 +161,7 @@ static void resource_callback(CUpti_CallbackId id, const CUpti_ResourceData *dat
             gpa_sampling_context(data->context, 0);
             break;
         case CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING:
-            gpa_activity_flush(false);
+            /* No flush: cuptiActivityFlushAll must not be called from a callback of this domain. */
             gpa_sampling_destroying(data->context);
             break;
         case CUPTI_CBID_RESOURCE_MODULE_LOADED: {
@@ -211,7 +213,7 @@ static void CUPTIAPI callback(void *user, CUpti_CallbackDomain domain, CUpti_Cal
             after_launch(call);
             return;
         }
-        if (atomic_load(&late) && !forked) gpa_sampling_context(call->context, call->contextUid);
+        if (atomic_load(&late) && !forked) gpa_sampling_await(call->context);
         record_launch(id, call);
     } else if (domain == CUPTI_CB_DOMAIN_RUNTIME_API) {
         outer_correlation = call->callbackSite == CUPTI_API_ENTER ? call->correlationId : 0;
@@ -239,6 +241,7 @@ static bool read_options(void) {
     gpa_options.buffer_bytes = number_from("GPADVISOR_COLLECT_BUFFER");
     gpa_options.stacks = !stacks || strcmp(stacks, "0") != 0;
     gpa_options.times = !times || strcmp(times, "0") != 0;
+    gpa_options.concurrent = times && strcmp(times, "concurrent") == 0;
     return gpa_options.directory != NULL;
 }
 
@@ -344,11 +347,9 @@ static void *lose_patience(void *unused) {
 static void *serve(void *unused) {
     (void)unused;
     for (unsigned turn = 1; !atomic_load(&service_stops); turn++) {
-        struct timespec until;
-        clock_gettime(CLOCK_REALTIME, &until);
-        until.tv_nsec += SERVICE_NS;
-        if (until.tv_nsec >= 1000000000L) until.tv_sec++, until.tv_nsec -= 1000000000L;
-        sem_timedwait(&service_wakes, &until);
+        struct pollfd wakes = {.fd = atomic_load(&service_wakes), .events = POLLIN};
+        uint64_t times;
+        if (poll(&wakes, 1, SERVICE_MS) > 0 && read(wakes.fd, &times, sizeof times) < 0) continue;
         int number = atomic_load(&deadly_signal);
         if (number) {
             pthread_t other;
@@ -357,16 +358,26 @@ static void *serve(void *unused) {
             die_of(number);
             return NULL;
         }
+        if (atomic_load(&late)) gpa_sampling_begin_awaited();
         if (gpa_options.mode == GPA_CONTINUOUS) gpa_sampling_drain_all();
         if (gpa_options.stacks) gpa_stacks_name_addresses();
         if (turn % FLUSH_EVERY == 0) gpa_activity_flush(false);
     }
+    atomic_store(&service_ended, true);
     return NULL;
+}
+
+/* Safe in a handler of signals. */
+static void wake_service(void) {
+    const uint64_t one = 1;
+    if (write(atomic_load(&service_wakes), &one, sizeof one) < 0) return; /* it looks soon anyway */
 }
 
 static void start_service(void) {
     sigset_t all, before;
-    if (sem_init(&service_wakes, 0, 0)) return;
+    if (atomic_load(&service_wakes) < 0) atomic_store(&service_wakes, eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    if (atomic_load(&service_wakes) < 0) return;
+    atomic_store(&service_ended, false);
     sigfillset(&all); /* the application's signals are for the application's threads */
     pthread_sigmask(SIG_SETMASK, &all, &before);
     bool runs = pthread_create(&service_thread, NULL, serve, NULL) == 0;
@@ -377,12 +388,13 @@ static void start_service(void) {
 static void stop_service(void) {
     if (!atomic_load(&service_runs) || pthread_equal(service_thread, pthread_self())) return;
     atomic_store(&service_stops, true);
-    sem_post(&service_wakes);
-    struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += JOIN_SECONDS;
+    wake_service();
+    const struct timespec moment = {.tv_nsec = 1000000};
     /* It may hang in the driver; then the process ends without it. */
-    if (pthread_timedjoin_np(service_thread, NULL, &until) == 0) atomic_store(&service_runs, false);
+    for (uint64_t begun = gpa_monotonic_ns(); !atomic_load(&service_ended); nanosleep(&moment, NULL))
+        if (gpa_monotonic_ns() - begun > JOIN_SECONDS * SECOND_NS) return;
+    pthread_join(service_thread, NULL);
+    atomic_store(&service_runs, false);
 }
 
 /* --- endings --- */
@@ -406,7 +418,7 @@ static void on_signal(int number) {
     bool first = atomic_compare_exchange_strong(&deadly_signal, &none, number);
     if (first && atomic_load(&phase) == COLLECTING && atomic_load(&service_runs)) {
         int kept = errno;
-        sem_post(&service_wakes); /* the service thread saves what there is, and then lets the signal have its way */
+        wake_service(); /* the service thread saves what there is, and then lets the signal have its way */
         errno = kept;
     } else {
         die_of(number);
@@ -511,4 +523,5 @@ EXPORT void gpadvisor_stop(void) {
     finish();
     gpa_activity_stop();
     gpa_cupti.cuptiUnsubscribe(subscriber);
+    gpa_sampling_free_names();
 }

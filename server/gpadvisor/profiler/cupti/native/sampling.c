@@ -10,8 +10,13 @@
 #include "collector.h"
 
 #define PCS_AT_ONCE 512       /* of one read */
-#define PCS_KEPT 8192         /* that CUPTI puts aside itself, and at the end of a context */
+/* That CUPTI puts aside itself, and at the end of a context: "PC records which can't be accommodated in the buffer
+ * are discarded" (cuptiPCSamplingDisable), and how many those are is known only then. */
+#define PCS_KEPT ((size_t)65536)
 #define MAX_READS 4096        /* of one drain: far more than a buffer holds */
+/* CUPTI's default of 1 MB "can accommodate approximately 5500 PCs with all stall reasons". */
+#define SCRATCH_BYTES ((size_t)16 << 20)
+#define STALLED "smsp__pcsamp_warps_issue_stalled_"
 #define ROWS_PER_RECORD 1024
 #define MAX_DEVICES 256
 #define PATIENCE_NS UINT64_C(5000000000) /* for another thread that is reading this context, at its end only */
@@ -24,14 +29,17 @@ struct context {
     /* CUPTI moves samples into `kept` by itself, after each kernel in serialized mode and when a module replaces
      * another; reading takes them out of there again, so that it needs a buffer of its own. */
     CUpti_PCSamplingData read, kept;
-    uint32_t *reason_indexes;
-    size_t reasons;
+    uint32_t *reason_indexes; /* those of stalls first */
+    size_t reasons, stalls;   /* rows may hold the others, too: CUPTI's own counts are sampled by default */
+    char **names; /* every name that CUPTI gave, once: a set of addresses */
+    size_t names_used, names_room;
 };
 
 static _Atomic(struct context *) contexts;
 static _Atomic(struct context *) sampled[MAX_DEVICES]; /* CUPTI samples one context of a GPU at a time */
 static struct context *volatile inherited; /* of the parent of a fork: kept in sight of leak checkers */
 static _Atomic bool device_known[MAX_DEVICES];
+static _Atomic(CUcontext) awaited[MAX_DEVICES]; /* seen in a launch callback, where nothing may be begun */
 
 static struct context *find(CUcontext handle) {
     for (struct context *at = atomic_load_explicit(&contexts, memory_order_acquire); at; at = at->next)
@@ -71,7 +79,7 @@ static CUptiResult enable(CUcontext handle) {
     return gpa_cupti.cuptiPCSamplingEnable(&params);
 }
 
-/* The names of all stall reasons: recorded, and their number kept. All of them are sampled by default. */
+/* The names of all reasons: recorded, and those kept that are stalls and not counts of CUPTI's own. */
 static CUptiResult read_reasons(struct context *context, CUcontext handle) {
     size_t count = 0;
     CUpti_PCSamplingGetNumStallReasonsParams ask = {
@@ -105,6 +113,13 @@ static CUptiResult read_reasons(struct context *context, CUcontext handle) {
         gpa_record(GPA_REASONS, &head, sizeof head, record, used);
         context->reasons = count;
         context->reason_indexes = indexes;
+        for (size_t i = 0; i < count; i++)
+            if (strncmp(names[i], STALLED, sizeof STALLED - 1) == 0) {
+                uint32_t other = indexes[context->stalls];
+                indexes[context->stalls++] = indexes[i];
+                indexes[i] = other;
+            }
+        if (!context->stalls) context->stalls = count; /* names of another release */
     } else {
         free(indexes);
     }
@@ -148,13 +163,15 @@ static void free_buffers(struct context *context) {
 }
 
 static CUptiResult configure(struct context *context, CUcontext handle) {
-    CUpti_PCSamplingConfigurationInfo wish[5] = {0};
+    CUpti_PCSamplingConfigurationInfo wish[6] = {0};
     size_t count = 0;
     wish[count].attributeType = CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_STALL_REASON;
-    wish[count].attributeData.stallReasonData.stallReasonCount = context->reasons;
+    wish[count].attributeData.stallReasonData.stallReasonCount = context->stalls;
     wish[count++].attributeData.stallReasonData.pStallReasonIndex = context->reason_indexes;
     wish[count].attributeType = CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_SAMPLING_DATA_BUFFER;
     wish[count++].attributeData.samplingDataBufferData.samplingDataBuffer = &context->kept;
+    wish[count].attributeType = CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_SCRATCH_BUFFER_SIZE;
+    wish[count++].attributeData.scratchBufferSizeData.scratchBufferSize = SCRATCH_BYTES;
     wish[count].attributeType = CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_COLLECTION_MODE;
     wish[count++].attributeData.collectionModeData.collectionMode =
         gpa_options.mode == GPA_SERIALIZED ? CUPTI_PC_SAMPLING_COLLECTION_MODE_KERNEL_SERIALIZED
@@ -177,7 +194,10 @@ static CUptiResult configure(struct context *context, CUcontext handle) {
     return result;
 }
 
+/* What was set; for the rest the defaults, which is what the header promises of reading. */
 static void read_configuration(CUcontext handle, struct gpa_context *record) {
+    record->period = gpa_options.period;
+    record->buffer_bytes = gpa_options.buffer_bytes;
     CUpti_PCSamplingConfigurationInfo found[2] = {0};
     found[0].attributeType = CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_SAMPLING_PERIOD;
     found[1].attributeType = CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_HARDWARE_BUFFER_SIZE;
@@ -186,8 +206,10 @@ static void read_configuration(CUcontext handle, struct gpa_context *record) {
                                                       .numAttributes = 2,
                                                       .pPCSamplingConfigurationInfo = found};
     if (gpa_cupti.cuptiPCSamplingGetConfigurationAttribute(&params) != CUPTI_SUCCESS) return;
-    record->period = found[0].attributeData.samplingPeriodData.samplingPeriod;
-    record->buffer_bytes = found[1].attributeData.hardwareBufferSizeData.hardwareBufferSize;
+    if (!record->period && found[0].attributeStatus == CUPTI_SUCCESS)
+        record->period = found[0].attributeData.samplingPeriodData.samplingPeriod;
+    if (!record->buffer_bytes && found[1].attributeStatus == CUPTI_SUCCESS)
+        record->buffer_bytes = found[1].attributeData.hardwareBufferSizeData.hardwareBufferSize;
 }
 
 static void stop_sampling(CUcontext handle) {
@@ -261,8 +283,73 @@ void gpa_sampling_context(CUcontext handle, uint32_t id) {
     }
     record.sampling = (int32_t)result;
     if (result == CUPTI_SUCCESS) read_configuration(handle, &record);
+    record.times = gpa_activity_kind();
     gpa_record(GPA_CONTEXT, &record, sizeof record, NULL, 0);
     atomic_store(&context->ready, result == CUPTI_SUCCESS);
+}
+
+void gpa_sampling_await(CUcontext handle) {
+    if (!handle || find(handle)) return;
+    for (int i = 0; i < MAX_DEVICES; i++) {
+        CUcontext none = NULL;
+        if (atomic_load(&awaited[i]) == handle || atomic_compare_exchange_strong(&awaited[i], &none, handle)) return;
+    }
+}
+
+void gpa_sampling_begin_awaited(void) {
+    for (int i = 0; i < MAX_DEVICES; i++) {
+        CUcontext handle = atomic_load(&awaited[i]);
+        if (!handle) continue;
+        gpa_sampling_context(handle, 0);
+        atomic_store(&awaited[i], NULL);
+    }
+}
+
+static char **slot_of(char **names, size_t room, char *text) {
+    size_t at = gpa_hash(1, &text, sizeof text) % room;
+    while (names[at] && names[at] != text) at = (at + 1) % room;
+    return &names[at];
+}
+
+/* A name "might be shared across all the records including records from activity APIs", so that it is kept until
+ * the collection ends: then it is ours to free. */
+static void keep_name(struct context *context, char *text) {
+    if (!text) return;
+    if (2 * context->names_used >= context->names_room) {
+        size_t room = context->names_room ? 2 * context->names_room : 256;
+        char **more = calloc(room, sizeof *more);
+        if (!more) return;
+        for (size_t i = 0; i < context->names_room; i++)
+            if (context->names[i]) *slot_of(more, room, context->names[i]) = context->names[i];
+        free(context->names);
+        context->names = more;
+        context->names_room = room;
+    }
+    char **slot = slot_of(context->names, context->names_room, text);
+    if (!*slot) *slot = text, context->names_used++;
+}
+
+static int by_address(const void *one, const void *other) {
+    char *const *a = one, *const *b = other;
+    return *a < *b ? -1 : *a > *b;
+}
+
+void gpa_sampling_free_names(void) {
+    size_t count = 0, used = 0;
+    for (struct context *at = atomic_load(&contexts); at; at = at->next) count += at->names_used;
+    char **all = malloc((count + 1) * sizeof *all);
+    if (!all) return;
+    for (struct context *at = atomic_load(&contexts); at; at = at->next) {
+        for (size_t i = 0; i < at->names_room; i++)
+            if (at->names[i]) all[used++] = at->names[i];
+        free(at->names);
+        at->names = NULL;
+        at->names_used = at->names_room = 0;
+    }
+    qsort(all, used, sizeof *all, by_address); /* contexts may share some, too */
+    for (size_t i = 0; i < used; i++)
+        if (!i || all[i] != all[i - 1]) free(all[i]);
+    free(all);
 }
 
 static uint32_t correlation_of(const CUpti_PCSamplingPCData *pc) {
@@ -274,7 +361,7 @@ static uint32_t correlation_of(const CUpti_PCSamplingPCData *pc) {
 }
 
 /* Rows of what CUPTI has just filled in; the totals go with the first record. */
-static void record_data(const struct context *context, const CUpti_PCSamplingData *data) {
+static void record_data(struct context *context, const CUpti_PCSamplingData *data) {
     size_t pcs = data->totalNumPcs < data->collectNumPcs ? data->totalNumPcs : data->collectNumPcs;
     struct {
         struct gpa_samples head;
@@ -296,6 +383,7 @@ static void record_data(const struct context *context, const CUpti_PCSamplingDat
         const CUpti_PCSamplingPCData *pc = &data->pPcData[i];
         size_t reasons = pc->stallReasonCount < context->reasons ? pc->stallReasonCount : context->reasons;
         uint64_t name = gpa_name(pc->functionName);
+        keep_name(context, pc->functionName);
         for (size_t j = 0; j < reasons; j++) {
             if (!pc->stallReason[j].samples) continue;
             if (record->head.rows == ROWS_PER_RECORD) {
@@ -328,7 +416,7 @@ static void clear_read(struct context *context) {
     data->hardwareBufferFull = 0;
 }
 
-/* Until a read brings nothing: what remains elsewhere, not every release counts. */
+/* Until a read brings nothing and nothing remains elsewhere. */
 static void read_all(struct context *context, CUcontext handle) {
     for (int reads = 0; reads < MAX_READS; reads++) {
         clear_read(context);
@@ -337,16 +425,12 @@ static void read_all(struct context *context, CUcontext handle) {
         CUptiResult result = gpa_cupti.cuptiPCSamplingGetData(&params);
         if (context->read.hardwareBufferFull) {
             gpa_note_result(GPA_STAGE_BUFFER, CUPTI_ERROR_OUT_OF_MEMORY, context->id);
-        } else if (result != CUPTI_SUCCESS && gpa_activity_stop()) {
-            /* Some releases say only now that they do not give times beside samples. */
-            gpa_note_result(GPA_STAGE_TIMES, CUPTI_ERROR_NOT_COMPATIBLE, context->id);
-            continue;
         } else if (result != CUPTI_SUCCESS) {
             gpa_note_result(GPA_STAGE_DATA, result, context->id);
             return;
         }
         record_data(context, &context->read);
-        if (!context->read.totalNumPcs || result != CUPTI_SUCCESS) return;
+        if ((!context->read.totalNumPcs && !context->read.remainingNumPcs) || result != CUPTI_SUCCESS) return;
     }
 }
 
@@ -389,7 +473,13 @@ static void end_context(struct context *context) {
     if (!handle) return;
     uint64_t begun = gpa_monotonic_ns();
     while (atomic_exchange(&context->reading, true)) {
-        if (gpa_monotonic_ns() - begun > PATIENCE_NS) return;
+        if (gpa_monotonic_ns() - begun > PATIENCE_NS) {
+            /* Whoever reads it does not come back; it is gone soon, and not touched again. */
+            atomic_store(&context->ready, false);
+            atomic_store(&context->handle, NULL);
+            gpa_note(GPA_STAGE_DATA, 0, context->id, "reading did not end in time");
+            return;
+        }
         sched_yield();
     }
     if (atomic_exchange(&context->ready, false)) {
@@ -426,5 +516,6 @@ void gpa_sampling_again(void) {
     for (int i = 0; i < MAX_DEVICES; i++) {
         atomic_store(&device_known[i], false);
         atomic_store(&sampled[i], NULL);
+        atomic_store(&awaited[i], NULL);
     }
 }
