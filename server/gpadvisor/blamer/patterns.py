@@ -167,56 +167,6 @@ def _uses(instruction: Instruction, registers: set[Register]) -> bool:
     return any(used in registers for used in instruction.uses)
 
 
-def _operands(instruction: Instruction) -> list[str]:
-    return [operand.strip() for operand in instruction.operands.split(",")]
-
-
-def integer_divisions(function: Function) -> tuple[CodeSequence, ...]:
-    """Divisions and remainders by a value not known to the compiler: reciprocal in floating point, corrected.
-
-    The round-up conversion of the divisor (``I2F...RP``) starts them and has no other use in compiled code.
-    """
-    found = []
-    starts = opcode_index(function)
-    for start in sorted((*starts.get("I2F", ()), *starts.get("UI2F", ()))):
-        first = function.instructions[start]
-        if "RP" not in first.modifiers:
-            continue
-        chain = _follow(function, start, ("MUFU", "F2I"))
-        if chain is None:
-            continue
-        wide = any("64" in modifier for modifier in first.modifiers)
-        operands = _operands(first)
-        found.append(
-            CodeSequence(
-                f"{64 if wide else 32}-bit integer division",
-                start,
-                chain,
-                operands[1] if len(operands) > 1 else None,
-            )
-        )
-    return tuple(found)
-
-
-def _follow(function: Function, start: int, stages: tuple[str, ...]) -> frozenset[int] | None:
-    """Follow results from ``start`` until each stage's opcode was met in order; None if one is not."""
-    reached = set(function.instructions[start].defs)
-    taken = {start}
-    left = list(stages)
-    for index in range(start + 1, min(start + _WINDOW, len(function.instructions))):
-        instruction = function.instructions[index]
-        if not _uses(instruction, reached):
-            reached.difference_update(() if instruction.guard else instruction.defs)
-            continue
-        taken.add(index)
-        reached.update(instruction.defs)
-        if instruction.opcode == left[0]:
-            left.pop(0)
-            if not left:
-                return frozenset(taken)
-    return None
-
-
 def double_excursions(function: Function) -> tuple[CodeSequence, ...]:
     """Single precision turned into double and back: mostly a literal without ``f``."""
     found = []
@@ -224,8 +174,22 @@ def double_excursions(function: Function) -> tuple[CodeSequence, ...]:
         if function.instructions[start].modifiers[:2] == ("F64", "F32"):
             chain = _through_doubles(function, start)
             if chain is not None:
-                found.append(CodeSequence("float to double and back", start, chain))
+                added = all(_adds_registers(function.instructions[index]) for index in chain)
+                found.append(CodeSequence(DOUBLE_SUM if added else "float to double and back", start, chain))
     return tuple(found)
+
+
+DOUBLE_SUM: Final = "float added to a double"
+
+
+def _adds_registers(instruction: Instruction) -> bool:
+    """Whether an instruction is no double arithmetic but that of a sum, which has no literal."""
+    if instruction.info.opclass is not OpcodeClass.FLOAT64:
+        return True
+    return instruction.opcode == "DADD" and _TWO_REGISTERS.fullmatch(instruction.operands) is not None
+
+
+_TWO_REGISTERS: Final = re.compile(r"R\d+, -?R\d+(?:\.reuse)?, -?R\d+(?:\.reuse)?")
 
 
 def _through_doubles(function: Function, start: int) -> frozenset[int] | None:

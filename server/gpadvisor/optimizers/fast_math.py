@@ -48,7 +48,8 @@ from typing import Final
 
 import numpy as np
 
-from gpadvisor.blamer.patterns import CodeSequence, integer_divisions, math_sequences, opcode_index
+from gpadvisor.blamer.divisions import integer_divisions
+from gpadvisor.blamer.patterns import CodeSequence, math_sequences, opcode_index
 from gpadvisor.blamer.queries import (
     Mask,
     by_place,

@@ -6,8 +6,9 @@
 Stalls on the result of a slow arithmetic instruction: the special-function unit (`MUFU`), conversions
 between types (`F2F`, `F2I`, `I2F`), bit counts, double precision on GPUs that have little of it, and
 stalls because their pipe is full. It names what the instruction belongs to: an integer division or
-remainder by a value that the compiler does not know, or single precision that becomes double and comes
-back.
+remainder by a value that the compiler does not know, with all its steps, wherever they were moved to, or
+single precision that becomes double and comes back. Divisions that the compiler adds to count the passes
+of a loop are none of the source's.
 
 ## Why warps stall
 
@@ -41,10 +42,11 @@ used much later costs nothing: then there are no samples here.
 
 ## How the gain is estimated
 
-GPA Eq. 2 with the dependency stalls that slow arithmetic causes and the throttle stalls of its pipes. In
-the paper's Table III the three kernels of this kind gained 0.9 to 1.75 times what was matched, since the
-instructions themselves went too, which also frees their issue slots and pipes; slow instructions that
-belong to no known pattern count for a fifth.
+GPA Eq. 2 with the dependency stalls that slow arithmetic causes and the throttle stalls of its pipes; of
+integer divisions with all samples that their steps have or cause, for whatever reason. In the paper's
+Table III the three kernels of this kind gained 0.9 to 1.75 times what was matched, since the instructions
+themselves went too, which also frees their issue slots and pipes; slow instructions that belong to no
+known pattern count for a fifth.
 """
 
 from __future__ import annotations
@@ -56,10 +58,11 @@ from typing import Final
 
 import numpy as np
 
+from gpadvisor.blamer.divisions import division_calls, written_divisions
 from gpadvisor.blamer.patterns import (
+    DOUBLE_SUM,
     CodeSequence,
     double_excursions,
-    integer_divisions,
     is_slow_on,
     math_sequences,
 )
@@ -70,6 +73,7 @@ from gpadvisor.blamer.queries import (
     by_role,
     by_stall,
     causes,
+    counted,
     kernel_functions,
     line_text,
     percent,
@@ -111,7 +115,10 @@ _TITLES: Final = {
 
 def _match(context: KernelContext) -> Match | Rejection:
     functions = kernel_functions(context.program, context.kernel)
-    divisions = {function.id: integer_divisions(function) for function in functions}
+    divisions = {
+        function.id: tuple(one for one in written_divisions(function) if _places(functions, function, one))
+        for function in functions
+    }
     doubles = {function.id: double_excursions(function) for function in functions}
     kinds = {"division": _sites(functions, divisions), "double": _sites(functions, doubles)}
     sites = (*kinds["division"], *kinds["double"])
@@ -130,12 +137,15 @@ def _match(context: KernelContext) -> Match | Rejection:
     blame = context.blame
     in_division, in_double = (_rows_of(blame, found) for found in (divisions, doubles))
     slow = _slow_rows(context, blame, in_double)
+    # The whole sequence goes: what it issues, and what waits on any of its steps.
+    of_division = in_division & by_role(blame, Role.BLAMED, Role.SELF)
+    slow |= of_division
     if not samples(blame, slow):
         return Rejection(
             code=_CODE,
             reason="no stall on arithmetic of 10 or more cycles, nor on its pipes",
         )
-    of_division, of_double = in_division & slow, in_double & slow
+    of_double = in_double & slow
     of_library = _rows_of(blame, {function.id: math_sequences(function) for function in functions})
     of_library |= np.isin(
         blame.rows.function, [one.id for one in functions if one.kind is FunctionKind.MATH_HELPER]
@@ -245,11 +255,15 @@ def _sites(
 def _places(
     functions: tuple[Function, ...], function: Function, sequence: CodeSequence
 ) -> list[tuple[Function, int]]:
+    """Where a sequence is written: that of a routine of the compiler's where it is called for the source."""
+    if function.kind is not FunctionKind.MATH_HELPER:
+        return [(function, sequence.start)]
     called = [
         (caller, call.index) for caller in functions for call in caller.calls if call.callee == function.id
     ]
-    outside = function.kind is FunctionKind.MATH_HELPER and called
-    return called if outside else [(function, sequence.start)]
+    if not called:
+        return [(function, sequence.start)]
+    return [(caller, index) for caller, index in called if index in division_calls(caller)]
 
 
 def _detail(sequence: CodeSequence) -> str:
@@ -259,6 +273,8 @@ def _detail(sequence: CodeSequence) -> str:
         return f"{sequence.kind} by a kernel parameter or constant, {sequence.operand}"
     if sequence.operand.startswith("UR"):
         return f"{sequence.kind} by a value that is the same for the whole warp, {sequence.operand}"
+    if sequence.operand.startswith("0x"):
+        return f"{sequence.kind} by {int(sequence.operand, 16)}"
     return f"{sequence.kind} by {sequence.operand}"
 
 
@@ -273,12 +289,7 @@ def _advice(
     if any(divisions.values()) and (not weights or weights["division"]):
         parts.append(_division_advice(functions, divisions))
     if any(doubles.values()) and (not weights or weights["double"]):
-        count = sum(map(len, doubles.values()))
-        parts.append(
-            f"{count} place{'s convert' if count > 1 else ' converts'} float to double and back "
-            f"({_first_place(functions, doubles)}): add the suffix f to literals and call the float form of "
-            "math functions."
-        )
+        parts.append(_double_advice(functions, doubles))
     if weights["library"] > sum(weights.values()) / _NOTABLE_PART:
         parts.append("Those in library math are the subject of Fast Math (GPA104).")
     if weights["other"] > sum(weights.values()) / _NOTABLE_PART or not parts:
@@ -287,6 +298,23 @@ def _advice(
             "or use their results later."
         )
     return " ".join(parts)
+
+
+def _double_advice(
+    functions: tuple[Function, ...], doubles: dict[FunctionId, tuple[CodeSequence, ...]]
+) -> str:
+    found = [one for sequences in doubles.values() for one in sequences]
+    place = _first_place(functions, doubles)
+    if all(one.kind == DOUBLE_SUM for one in found):
+        return (
+            f"Floats are added up in a double ({place}): a float is enough if the sum may lose digits, or "
+            "several of them that are added up at the end."
+        )
+    lines = {line_text(function, one.start) for function in functions for one in doubles[function.id]}
+    return (
+        f"{counted(len(lines), 'line')} convert{'' if len(lines) > 1 else 's'} float to double and back "
+        f"({place}): add the suffix f to literals and call the float form of math functions."
+    )
 
 
 def _first_place(functions: tuple[Function, ...], found: dict[FunctionId, tuple[CodeSequence, ...]]) -> str:
@@ -304,13 +332,24 @@ def _first_place(functions: tuple[Function, ...], found: dict[FunctionId, tuple[
 def _division_advice(
     functions: tuple[Function, ...], divisions: dict[FunctionId, tuple[CodeSequence, ...]]
 ) -> str:
-    found = [sequence for sequences in divisions.values() for sequence in sequences]
-    uniform = sum(1 for sequence in found if (sequence.operand or "").startswith(("c[", "UR")))
-    several = len(found) > 1
+    lines: dict[str, str] = {}  # the divisor by place: copies of a loop's body are one division
+    for function in functions:
+        for sequence in divisions[function.id]:
+            for caller, index in _places(functions, function, sequence):
+                lines.setdefault(line_text(caller, index), sequence.operand or "")
+    numbers = [divisor for divisor in lines.values() if divisor.startswith("0x")]
+    uniform = sum(1 for divisor in lines.values() if divisor.startswith(("c[", "UR")))
+    several = len(lines) > 1
     text = "integer divisions or remainders" if several else "integer division or remainder"
-    text = f"{len(found)} {text} by a run-time value ({_first_place(functions, divisions)})"
-    if uniform:
-        which = "each of them" if uniform == len(found) else f"{uniform} of them"
+    text = f"{len(lines)} {text} by a run-time value ({_first_place(functions, divisions)})"
+    if numbers and len(numbers) == len(lines):
+        number = int(numbers[0], 16)
+        text += (
+            f": the divisor is {number}, but not as a constant of the source (as warpSize is 32): write the "
+            "number"
+        )
+    elif uniform:
+        which = "each of them" if uniform == len(lines) else f"{uniform} of them"
         text += (
             f"; {f'in {which} ' if several else ''}all threads divide by the same value: pass a precomputed "
             "reciprocal (__umulhi) or make the divisor a template parameter"

@@ -6,9 +6,9 @@ from __future__ import annotations
 import pytest
 from tests.optimizer_values import listing
 
+from gpadvisor.blamer.divisions import integer_divisions
 from gpadvisor.blamer.patterns import (
     double_excursions,
-    integer_divisions,
     is_slow_arithmetic,
     is_stack_slot,
     math_sequences,
