@@ -21,11 +21,11 @@ from gpadvisor.advice.shown import (
     Thresholds,
     standing,
 )
-from gpadvisor.advice.verdict import limiting, limiting_words, verdict
+from gpadvisor.advice.verdict import limiting, limiting_words, unit_words, verdict
 from gpadvisor.blamer.measured import registers_per_thread, shared_bytes
 from gpadvisor.blamer.queries import function_scope, kernel_function, kernel_scope
 from gpadvisor.blamer.traffic import kernel_traffic
-from gpadvisor.estimators.caps import utilisations
+from gpadvisor.estimators.caps import BUSY_PERCENT, active_loads, busiest_after, utilisations
 from gpadvisor.estimators.context import KernelContext, Optimizer
 from gpadvisor.model.advice import KernelAdvice, Scope, Suggestion
 from gpadvisor.model.blame import Coverage
@@ -192,8 +192,18 @@ def _suggestion(
         scope=_scope(context, finding),
         advice=match.advice,
         hotspots=spots,
-        cure=match.cure,
+        next_limit=_next_limit(context, finding),
+        cure=f"{match.cure[:1].upper()}{match.cure[1:].rstrip('.')}." if match.cure else "",
     )
+
+
+def _next_limit(context: KernelContext, finding: Finding) -> str:
+    """The unit that gets busy as the kernel gets faster; empty where none does."""
+    estimate = finding.estimate
+    after = busiest_after(active_loads(context), finding.match.relieves, best=False)
+    if estimate is None or after is None or 100 * after.load * estimate.expected < BUSY_PERCENT:
+        return ""
+    return unit_words(after.unit)
 
 
 def _scope(context: KernelContext, finding: Finding) -> Scope:

@@ -211,7 +211,7 @@ class Suggestion:
     advice: str
     hotspots: tuple[Hotspot, ...]
     cure: str = ""  # the change alone, in one sentence; empty where only ``advice`` has it
-    next_limit: str = ""  # what would limit the kernel after it, "L1 requests, at 12 % of its peak now"
+    next_limit: str = ""  # what would limit the kernel after it, "DRAM throughput"; empty where no unit would
     suppressed: Suppression | None = None
 
 

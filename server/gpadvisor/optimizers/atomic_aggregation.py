@@ -132,6 +132,7 @@ def _match(context: KernelContext) -> Match | Rejection:
         title="atomic operations meet at few addresses"
         if _meets(worst)
         else "atomic operations set the pace",
+        cure=_cure(worst),
         advice=_advice(worst, part),
         regions=regions(blame, context.program, context.kernel, np.flatnonzero(rows)),
         adjustments=() if bound is not None else (_adjustment(mean, worst),),
@@ -198,20 +199,25 @@ def _advice(worst: _Atomic, part: float) -> str:
     where = f"{instruction.opcode} {line_text(worst.function, worst.index)}"
     said = f"{percent(part)} of the samples wait for atomic operations, most of them for {where}"
     if _meets(worst):
+        said += f", where {worst.threads:.0f} threads of a warp go to the same few words"
+    elif worst.threads is not None and worst.threads < _MEET:
+        said += ", which one thread of each warp does"
+    return f"{said}: {_cure(worst)}."
+
+
+def _cure(worst: _Atomic) -> str:
+    if _meets(worst):
         return (
-            f"{said}, where {worst.threads:.0f} threads of a warp go to the same few words: add their values "
-            "up in the warp (shuffles or __reduce_add_sync), then in the block, and send one."
+            "add the values of a warp up (shuffles or __reduce_add_sync), then those of the block, and "
+            "send one"
         )
     if worst.threads is not None and worst.threads < _MEET:
-        return (
-            f"{said}, which one thread of each warp does: add up in the block, or over several elements of a "
-            "thread, and send less often."
-        )
-    if is_shared(instruction):
-        return f"{said}: give each warp a copy of its own, or add up what meets before it is sent."
+        return "add up in the block, or over several elements of a thread, and send less often"
+    if is_shared(worst.function.instructions[worst.index]):
+        return "give each warp a copy of its own, or add up what meets before it is sent"
     return (
-        f"{said}: keep a copy for each block in shared memory and add it up at the end, or sort what goes to "
-        "the same address."
+        "keep a copy for each block in shared memory and add it up at the end, or sort what goes to the same "
+        "address"
     )
 
 

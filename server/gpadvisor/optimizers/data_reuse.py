@@ -134,6 +134,7 @@ def _match(context: KernelContext) -> Match | Rejection:
     bound = relieved_bound(profile, left[0], left[1], left[2], _what(middle))
     return Match(
         title=_title(found),
+        cure=_cure(profile, found),
         advice=_advice(context, profile, found),
         regions=regions(blame, context.program, context.kernel, np.flatnonzero(rows)),
         adjustments=() if bound is not None else (_adjustment(least, middle, most),),
@@ -288,20 +289,22 @@ def _what(step: _Step) -> str:
 def _advice(context: KernelContext, profile: KernelProfile, found: ProductLoop) -> str:
     times = times_loaded(context.program, profile, found)
     counted = "" if times is None else f", and each value is loaded {times:.0f} times over all threads"
-    facts = (
-        f"The loop {_where(found)} loads {found.values_per_product:.2g} values for each multiply-add{counted}"
-    )
+    facts = f"The loop {_where(found)} loads {found.values_per_product:.2g} values for each multiply-add"
+    return f"{facts}{counted}: {_cure(profile, found)}."
+
+
+def _cure(profile: KernelProfile, found: ProductLoop) -> str:
     if found.from_shared:
         edge = max(1, round(2 / found.values_per_product))
         wide = " by loads of 16 bytes" if found.values_per_load * found.factor_bytes < _WIDEST_BYTES else ""
         return (
-            f"{facts}: let each thread compute {2 * edge} x {2 * edge} results (about {edge} x {edge} now), "
-            f"so that what it has loaded into registers{wide} is used {2 * edge} times."
+            f"let each thread compute {2 * edge} x {2 * edge} results (about {edge} x {edge} now), "
+            f"so that what it has loaded into registers{wide} is used {2 * edge} times"
         )
     edge = _tile_edge(profile)
     return (
-        f"{facts}: fill tiles of about {edge} x {edge} in shared memory once per block and read the operands "
-        "from there; then let each thread compute several results, which gains more."
+        f"fill tiles of about {edge} x {edge} in shared memory once per block and read the operands "
+        "from there; then let each thread compute several results, which gains more"
     )
 
 

@@ -137,6 +137,7 @@ def _match(context: KernelContext) -> Match | Rejection:
         )
     return Match(
         title=_title(blame, matched, wasteful=wasteful),
+        cure=_main_cure(context, blame, matched, traffic),
         advice=_advice(context, blame, matched, traffic),
         regions=regions(blame, context.program, context.kernel, np.flatnonzero(matched.all)),
         adjustments=_adjustments(matched, traffic),
@@ -224,13 +225,28 @@ def _reliefs(profile: KernelProfile, traffic: Traffic) -> tuple[Relief, ...]:
 
 
 def _title(blame: Blame, matched: _Matched, *, wasteful: bool) -> str:
-    if samples(blame, matched.conflicts) > samples(blame, matched.throttle | matched.scattered):
+    if _mostly_conflicts(blame, matched):
         return "shared memory accesses conflict on banks"
     if wasteful:
         return "global accesses of a warp are scattered over too many sectors"
     if samples(blame, matched.scattered) > samples(blame, matched.throttle):
         return "stores still in flight at exit"
     return "too many memory requests for the load/store queue"
+
+
+def _mostly_conflicts(blame: Blame, matched: _Matched) -> bool:
+    return samples(blame, matched.conflicts) > samples(blame, matched.throttle | matched.scattered)
+
+
+_PAD: Final = "pad the rows of the array by one element or swizzle the index"
+
+
+def _main_cure(context: KernelContext, blame: Blame, matched: _Matched, traffic: Traffic | None) -> str:
+    """The cure of what the title names; empty where the advice is that alone."""
+    if _mostly_conflicts(blame, matched):
+        return _PAD
+    wasteful = traffic is not None and traffic.sectors > _IDEAL * traffic.ideal_sectors
+    return _cure(context, traffic) if wasteful and traffic is not None else ""
 
 
 def _advice(context: KernelContext, blame: Blame, matched: _Matched, traffic: Traffic | None) -> str:
@@ -250,11 +266,7 @@ def _advice(context: KernelContext, blame: Blame, matched: _Matched, traffic: Tr
         )
     if traffic is not None and samples(blame, matched.conflicts):
         ratio = traffic.wavefronts_shared / max(1.0, traffic.ideal_wavefronts_shared)
-        parts.append(
-            f"Shared memory accesses take {ratio:.1f} times the wavefronts they need: pad the rows of the "
-            "array "
-            "by one element or swizzle the index."
-        )
+        parts.append(f"Shared memory accesses take {ratio:.1f} times the wavefronts they need: {_PAD}.")
     return " ".join(parts)
 
 

@@ -122,6 +122,7 @@ def _match(context: KernelContext) -> Match | Rejection:
     bound = relieved_bound(profile, left[0], left[1], left[2], what) if is_busy else None
     return Match(
         title="warps execute code that few of their threads need",
+        cure=_CURE,
         advice=_advice(found, threads_per_warp(profile), what),
         regions=regions(blame, context.program, context.kernel, np.flatnonzero(rows)),
         adjustments=() if bound is not None else (_adjustment(blame, found),),
@@ -182,13 +183,17 @@ def _idle(context: KernelContext, *, guarded: bool) -> _Idle | None:
     )
 
 
+_CURE: Final = (
+    "Let the active threads be neighbours so that whole warps skip the code, give each thread more than one "
+    "element, or leave the last steps to one warp and its shuffles."
+)
+
+
 def _advice(found: _Idle, full: float, what: str) -> str:
     where = line_text(found.function, found.worst if found.condition is None else found.condition)
     by = "at" if found.condition is None else "behind the condition at"
     return (
-        f"{what}: {by} {where}, {found.active * full:.1f} of {full:.0f} threads of a warp are active. "
-        "Let the active threads be neighbours so that whole warps skip the code, give each thread more than "
-        "one element, or leave the last steps to one warp and its shuffles."
+        f"{what}: {by} {where}, {found.active * full:.1f} of {full:.0f} threads of a warp are active. {_CURE}"
     )
 
 

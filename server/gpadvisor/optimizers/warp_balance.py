@@ -117,17 +117,11 @@ def _match(context: KernelContext) -> Match | Rejection:
     if not samples(blame, rows):
         return Rejection(code=_CODE, reason=_no_imbalance(context, blame, alike, functions))
     uneven = _uneven(context, functions)
+    cure = _barrier_advice(context, blame, rows, redundant, trees)
     return Match(
         title="warps wait for slower ones at a barrier",
-        advice=" ".join(
-            part
-            for part in (
-                _slow_side(context, blame, rows),
-                uneven,
-                _barrier_advice(context, blame, rows, redundant, trees),
-            )
-            if part
-        ),
+        cure=cure,
+        advice=" ".join(part for part in (_slow_side(context, blame, rows), uneven, cure) if part),
         regions=regions(blame, context.program, context.kernel, rows),
         adjustments=_adjustments(context, blame, rows, redundant=bool(redundant)),
         static_sites=redundant,

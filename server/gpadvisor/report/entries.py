@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -55,7 +56,7 @@ def saved(entry: Entry) -> float:
 
 
 def families(advice: Advice) -> tuple[Family, ...]:
-    """Kernels by name, in the order of the report, with what no comment in the source sets aside."""
+    """Kernels by name with what no comment in the source sets aside, those first where most can be saved."""
     groups: dict[str, list[KernelAdvice]] = {}
     for kernel in advice.kernels:
         groups.setdefault(base_name(kernel.name), []).append(kernel)
@@ -73,14 +74,23 @@ def families(advice: Advice) -> tuple[Family, ...]:
                     found[key] = Entry(number=0, kernel=kernel, suggestion=suggestion, also=())
                 else:
                     found[key] = replace(known, also=(*known.also, kernel))
-    number = 0
-    result = []
-    for name, kernels in groups.items():
-        own = sorted((found[key] for key in found if owners[key] == name), key=lambda entry: -saved(entry))
-        numbered = tuple(replace(entry, number=number + at) for at, entry in enumerate(own, start=1))
-        number += len(own)
-        result.append(Family(kernels=tuple(kernels), entries=numbered))
-    return tuple(result)
+    own: dict[str, list[Entry]] = {name: [] for name in groups}
+    for at, entry in found.items():
+        own[owners[at]].append(entry)
+    result = [
+        Family(kernels=tuple(kernels), entries=tuple(sorted(own[name], key=lambda entry: -saved(entry))))
+        for name, kernels in groups.items()
+    ]
+    numbers = itertools.count(1)
+    return tuple(
+        replace(family, entries=tuple(replace(entry, number=next(numbers)) for entry in family.entries))
+        for family in sorted(result, key=lambda family: -family.saved)
+    )
+
+
+def heaviest(found: Sequence[Family]) -> Family:
+    """The one that takes most of the time; the first where times are not known."""
+    return max(found, key=lambda family: family.share or 0.0)
 
 
 def cause(suggestion: Suggestion) -> CodeRef | None:

@@ -9,11 +9,12 @@ from collections.abc import Sequence
 from typing import Final
 
 from gpadvisor import __version__
-from gpadvisor.model.advice import Advice, Category
+from gpadvisor.model.advice import Advice, Category, KernelAdvice
 from gpadvisor.model.figures import expected, gain
 from gpadvisor.model.ids import SourceLocation
 from gpadvisor.report.caveats import caveats
-from gpadvisor.report.entries import Entry, Family, cause, families, primary
+from gpadvisor.report.entries import Entry, Family, cause, families, heaviest, primary
+from gpadvisor.report.folding import SMALL_SHARE
 from gpadvisor.report.names import base_name, core_name, short_name
 from gpadvisor.report.page import Page
 from gpadvisor.report.words import (
@@ -37,11 +38,13 @@ _BLOCKS: Final = 3  # of one kernel
 _KERNELS: Final = 3  # that have blocks
 _OTHERS: Final = 3  # lines of further kernels that blocks leave room for
 _CAVEATS: Final = 4
-_CURE_LINES: Final = 3
+_CURE_LINES: Final = 4
 _INDENT: Final = "    "
 _LABEL: Final = 7
 _NAME: Final = 44
 _PATH: Final = 44
+_LEAST_FILE: Final = 24
+_CAST: Final = re.compile(r"\((?:unsigned |signed )?(?:bool|char|short|int|long|long long)\)(?=-?\d)")
 _ALL_OF_IT: Final = 0.995
 
 
@@ -62,7 +65,8 @@ def screen_lines(page: Page, advice: Advice, *, everything: bool = False) -> lis
 
 
 def _title(page: Page, advice: Advice) -> list[str]:
-    devices = list(dict.fromkeys(kernel.device.name or kernel.device.arch for kernel in advice.kernels))
+    names = (kernel.device.name or kernel.device.arch for kernel in advice.kernels)
+    devices = list(dict.fromkeys(name.removeprefix("NVIDIA ").removeprefix("GeForce ") for name in names))
     times = [kernel.duration_ns for kernel in advice.kernels]
     facts = [
         plural(len(advice.kernels), "kernel"),
@@ -71,18 +75,17 @@ def _title(page: Page, advice: Advice) -> list[str]:
     ]
     head = f"GPAdvisor {__version__}"
     room = page.width - cells(head) - 2
-    told = [fact for fact in facts if fact]
-    names = (advice.path, base_file(advice.path))
-    ways = [f"{name}: {', '.join(told[:most])}" for most in range(len(told), 0, -1) for name in names]
-    text = next((way for way in ways if cells(way) <= room), shorten(names[1], room, Keep.BOTH))
-    return [f"{page.style.heading(head)}  {text}"]
+    tail = f": {', '.join(fact for fact in facts if fact)}"
+    name = advice.path if cells(advice.path + tail) <= room else base_file(advice.path)
+    name = shorten(name, max(room - cells(tail), _LEAST_FILE), Keep.BOTH)
+    return [f"{page.style.heading(head)}  {shorten(name + tail, room)}"]
 
 
 def _headline(page: Page, found: Sequence[Family]) -> list[str]:
     """What takes the time, and what limits that."""
     if not found:
         return [page.style.heading("No kernel was analysed.")]
-    first = found[0]
+    first = heaviest(found)
     name, limited_by = _name(first), first.head.limited_by
     if not limited_by:
         text = f"{name}: {first.head.verdict.rstrip('.')}"
@@ -97,10 +100,14 @@ def _headline(page: Page, found: Sequence[Family]) -> list[str]:
 
 def _kernels(page: Page, found: Sequence[Family], room: int | None) -> list[str]:
     """Blocks of the kernels where most can be gained, and a line for each other one while there is room."""
-    ranked = sorted((family for family in found if family.entries), key=lambda family: -family.saved)
-    led = ranked if room is None else ranked[:_KERNELS]
-    heads = {id(family): _head(page, family, told=family is found[0]) for family in led}
-    others = [family for family in found if family not in led] if len(found) > 1 else []
+    named = [family for family in found if family.entries]
+    worth = [family for family in named if family.saved >= SMALL_SHARE] or named[:1]
+    led = named if room is None else worth[:_KERNELS]
+    heads = {id(family): _head(page, family) for family in led}
+    if led and led[0] is heaviest(found):  # the headline has told of it
+        heads[id(led[0])] = [""]
+    ids = {id(family) for family in led}
+    others = [family for family in found if id(family) not in ids] if len(found) > 1 else []
     kept = sum(map(len, heads.values())) + len(led) + (min(len(others), _OTHERS) + 1 if others else 0)
     left = None if room is None else room - kept
     blocks = _blocks(page, led, left)
@@ -126,10 +133,8 @@ def _blocks(page: Page, led: Sequence[Family], room: int | None) -> dict[int, li
     return found
 
 
-def _head(page: Page, family: Family, *, told: bool) -> list[str]:
-    """Its share of the time and what limits it, unless the headline has ``told`` that."""
-    if told:
-        return [""]
+def _head(page: Page, family: Family) -> list[str]:
+    """Its share of the time and what limits it."""
     kernel, name = family.head, _name(family)
     facts = [
         "" if family.share is None else f"{_share(family.share)} of the time",
@@ -147,7 +152,12 @@ def _share(share: float | None) -> str:
 def _name(family: Family) -> str:
     if len(family.kernels) > 1:
         return f"{short_name(base_name(family.head.name), _NAME)} ({len(family.kernels)} versions)"
-    return short_name(core_name(family.head.name), _NAME)
+    return _kernel_name(family.head, _NAME)
+
+
+def _kernel_name(kernel: KernelAdvice, width: int) -> str:
+    """Without parameters, and with plain template arguments: ``reduce<256>``."""
+    return short_name(_CAST.sub("", core_name(kernel.name)), width)
 
 
 def _block(page: Page, family: Family, entry: Entry) -> list[str]:
@@ -186,11 +196,13 @@ def _place(page: Page, family: Family, entry: Entry) -> list[str]:
         where = f"launch of {dimensions(launch.grid)} blocks of {dimensions(launch.block)} threads"
         words = None
     elif at is None and code is not None:
-        where, words = f"{code.pc:#06x}", code.text or code.opcode
+        own = base_name(code.function) == base_name(entry.kernel.name)
+        outside = "" if own else f" of {short_name(code.function, _NAME)}"
+        where, words = f"{code.pc:#06x}{outside}", code.text or code.opcode
     if not where:
         return []
     many = len(family.kernels) > 1 or entry.also
-    of = [short_name(core_name(entry.kernel.name), _NAME // 2)] if many else []
+    of = [_kernel_name(entry.kernel, _NAME // 2)] if many else []
     of += [f"{len(entry.also)} more"] if entry.also else []
     told = f"  in {' and '.join(of)}" if of else ""
     label = style.quiet(_INDENT + pad("place", _LABEL))
@@ -237,9 +249,11 @@ def _others(page: Page, others: Sequence[Family], room: int | None) -> list[str]
     """Kernels without a block, one line each, the rest counted."""
     if not others:
         return []
-    fits = len(others) if room is None or len(others) < room else max(room - 2, 0)
+    others = sorted(others, key=lambda family: -(family.share or 0.0))
+    large = [family for family in others if family.share is None or family.share >= SMALL_SHARE]
+    shown = others if room is None else large[: max(room - 2, 0)]
     lines = [""]
-    for family in others[:fits]:
+    for family in shown:
         share = _share(family.share)
         best = next((entry for entry in family.entries if entry.suggestion.speedup is not None), None)
         if best is not None and best.suggestion.speedup is not None:
@@ -251,8 +265,9 @@ def _others(page: Page, others: Sequence[Family], room: int | None) -> list[str]
             limit = re.split(":| at ", family.head.limited_by)[0]
             told += f", limited by {limit}" if limit else ""
         lines.append(shorten(f"{share:>6}  {pad(_name(family), _NAME // 2)}  {told}", page.width))
-    more = len(others) - fits
-    return lines + ([page.style.quiet(f"{'':8}and {plural(more, 'more kernel')}")] if more else [])
+    more = sum(len(family.kernels) for family in others) - sum(len(family.kernels) for family in shown)
+    small = ", each below 1 % of the time" if len(shown) == len(large) < len(others) else ""
+    return lines + ([page.style.quiet(f"{'':8}and {plural(more, 'more kernel')}{small}")] if more else [])
 
 
 def _closing(page: Page, advice: Advice, found: Sequence[Family]) -> list[str]:

@@ -19,6 +19,7 @@ from gpadvisor.model.advice import (
     KernelAdvice,
     Match,
     Rejection,
+    Relief,
     ScopeKind,
     StaticSite,
     Suppression,
@@ -149,6 +150,22 @@ def test_what_promises_little_is_not_shown_unless_asked_for(gain: float, shown: 
     one = optimizer("GPA106", match(0), estimate=lambda *_: promise)
     assert len(advice(one).suggestions) == shown
     assert len(advice(one, show_all=True).suggestions) == 1
+
+
+def test_what_limits_next_is_the_unit_that_the_cure_leaves_busiest() -> None:
+    busy = made.profile({f"dram__throughput{PCT}": 70.0, f"lts__throughput{PCT}": 50.0})
+    context = made.context(thousand(), measured=busy)
+    relief = Relief(resource="DRAM", remaining=0.2, remaining_best=0.2)
+
+    def limit(*relieves: Relief, expected: float = 1.3) -> str:
+        promise = Estimate(low=1.0, expected=expected, high=2.0, paper=None, equation="", reason="")
+        one = optimizer("GPA106", match(0, relieves=relieves), estimate=lambda *_: promise)
+        (suggestion,) = advise_kernel(context, [one]).suggestions
+        return suggestion.next_limit
+
+    assert limit() == "DRAM throughput"
+    assert limit(relief) == "L2 throughput"
+    assert limit(relief, expected=1.1) == ""  # 55 % is no limit
 
 
 def test_a_match_without_samples_is_a_rejection() -> None:
