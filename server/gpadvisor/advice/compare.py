@@ -1,23 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two runs side by side: what was predicted beside what was achieved, by kernel and by line.
+"""Two runs side by side: what was predicted beside what was achieved, by kernel, by stall and by line.
 
-Regressions are kept as they are: an achieved speedup below 1 is shown like any other.
+Regressions are kept as they are: an achieved speedup below 1 is shown like any other. A prediction is set
+against the achieved speedup where its cause was changed: where most of its stalls are gone, or, for the shape
+of the launch, where that is another one.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from gpadvisor.model.advice import Estimate, KernelAdvice, ScopeKind
+from gpadvisor.model.advice import Category, Estimate, KernelAdvice, ScopeKind, Suggestion
 from gpadvisor.model.ids import SourceLocation
-from gpadvisor.model.profile import Evidence
+from gpadvisor.model.profile import Evidence, Launch
 from gpadvisor.source.line_map import match_in_order, split_lines
 
 _NUMBER: Final = re.compile(r"\d+")
 _UNNAMED: Final = "(anonymous namespace)"
+_MOST_GONE: Final = 0.5
+"""A cause was changed where less than this of the time that its stalls took is left."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,10 +33,15 @@ class Prediction:
     name: str
     predicted: Estimate
     achieved: float | None  # time before / time after, of the whole kernel
+    time_before_ns: float | None  # share of the samples that the rule matches times the kernel's duration
+    time_after_ns: float | None  # the same in the second run, 0 where the rule does not match it
+    changed: bool  # whether its cause was
 
     @property
     def verdict(self) -> str:
         """Where the achieved speedup lies: below, inside or above the predicted range."""
+        if not self.changed:
+            return "not changed"
         if self.achieved is None:
             return "not measured"
         if self.achieved < self.predicted.low:
@@ -45,6 +55,7 @@ class LineChange:
 
     before: SourceLocation | None
     after: SourceLocation | None
+    edited: bool  # whether its text is another one: lines that stand in for each other between equal ones
     samples_before: int
     samples_after: int
     time_before_ns: float | None  # share of the kernel's samples times its duration
@@ -53,9 +64,23 @@ class LineChange:
     @property
     def change_ns(self) -> float | None:
         """Time gained (negative) or lost (positive)."""
-        if self.time_before_ns is None or self.time_after_ns is None:
-            return None
-        return self.time_after_ns - self.time_before_ns
+        return _difference(self.time_before_ns, self.time_after_ns)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StallChange:
+    """One stall reason in both runs."""
+
+    reason: str
+    samples_before: int
+    samples_after: int
+    time_before_ns: float | None  # share of the kernel's samples times its duration
+    time_after_ns: float | None
+
+    @property
+    def change_ns(self) -> float | None:
+        """Time gained (negative) or lost (positive)."""
+        return _difference(self.time_before_ns, self.time_after_ns)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,9 +97,12 @@ class KernelComparison:
     device_after: str
     samples_before: int
     samples_after: int
+    differences: tuple[str, ...]  # what of the launch is not the same, in words
+    same_code: bool | None  # None where the machine code of one is not known
     predictions: tuple[Prediction, ...]
+    stalls: tuple[StallChange, ...]  # largest change first
     lines: tuple[LineChange, ...]  # largest change first
-    line_mapping: str  # how lines of the two runs were put together
+    line_mapping: str | None  # how lines of the two runs were put together; None where they cannot be
 
     @property
     def achieved(self) -> float | None:
@@ -121,6 +149,8 @@ def compare_kernels(
     after: KernelAdvice,
     texts_before: Mapping[str, str],
     texts_after: Mapping[str, str],
+    *,
+    same_code: bool | None = None,
 ) -> KernelComparison:
     """One kernel before and after a change; the texts are sources by the path that the line table names."""
     achieved = None
@@ -138,11 +168,14 @@ def compare_kernels(
         device_after=after.device.name or after.device.arch,
         samples_before=before.samples.total,
         samples_after=after.samples.total,
+        differences=tuple(_differences(before, after)),
+        same_code=same_code,
         predictions=tuple(
-            Prediction(code=entry.code, name=entry.name, predicted=entry.speedup, achieved=achieved)
+            _prediction(entry, entry.speedup, achieved, before, after, same_code=same_code)
             for entry in before.suggestions
             if entry.speedup is not None
         ),
+        stalls=_compare_stalls(before, after),
         lines=tuple(sorted(lines, key=lambda line: -abs(line.change_ns or 0.0))),
         line_mapping=mapping,
     )
@@ -153,11 +186,15 @@ def compare(
     after: Sequence[KernelAdvice],
     texts_before: Mapping[str, str],
     texts_after: Mapping[str, str],
+    same_code: Callable[[KernelAdvice, KernelAdvice], bool | None] = lambda _before, _after: None,
 ) -> Comparison:
-    """All kernels of two runs."""
+    """All kernels of two runs; ``same_code`` tells whether two kernels have the same machine code."""
     pairs, left, right = pair_kernels(before, after)
     return Comparison(
-        kernels=tuple(compare_kernels(one, other, texts_before, texts_after) for one, other in pairs),
+        kernels=tuple(
+            compare_kernels(one, other, texts_before, texts_after, same_code=same_code(one, other))
+            for one, other in pairs
+        ),
         only_before=tuple(kernel.name for kernel in left),
         only_after=tuple(kernel.name for kernel in right),
     )
@@ -191,11 +228,91 @@ def _base(kernel: KernelAdvice) -> str:
     return kernel.name.replace(_UNNAMED, "{unnamed}").partition("(")[0].partition("<")[0]
 
 
+def _prediction(
+    entry: Suggestion,
+    estimate: Estimate,
+    achieved: float | None,
+    before: KernelAdvice,
+    after: KernelAdvice,
+    *,
+    same_code: bool | None,
+) -> Prediction:
+    time_before = _time(before, entry.matched_samples)
+    matched = sum(one.matched_samples for one in (*after.suggestions, *after.notes) if one.code == entry.code)
+    time_after = _time(after, matched)
+    if entry.category is Category.PARALLEL:
+        changed = (
+            before.launch is None or after.launch is None or _shape(before.launch) != _shape(after.launch)
+        )
+    elif same_code:
+        changed = False
+    else:
+        changed = time_before is None or time_after is None or time_after < _MOST_GONE * time_before
+    return Prediction(
+        code=entry.code,
+        name=entry.name,
+        predicted=estimate,
+        achieved=achieved,
+        time_before_ns=time_before,
+        time_after_ns=time_after,
+        changed=changed,
+    )
+
+
+def _shape(launch: Launch) -> tuple[object, ...]:
+    return launch.grid, launch.block, launch.cluster
+
+
+def _differences(before: KernelAdvice, after: KernelAdvice) -> Iterator[str]:
+    """What of the launch changed: its shape, its number of threads, what it takes of an SM."""
+    one, other = before.launch, after.launch
+    if one is not None and other is not None:
+        for name, old, new in (("grid", one.grid, other.grid), ("block", one.block, other.block)):
+            if old != new:
+                yield f"{name} {_dimensions(old)} -> {_dimensions(new)}"
+        threads = (one.blocks * one.threads_per_block, other.blocks * other.threads_per_block)
+        if threads[0] != threads[1]:
+            sizes = f"{threads[0]:,} -> {threads[1]:,} threads in all"
+            yield f"{sizes}: another size of the problem, or other work for each thread"
+    if before.registers_per_thread != after.registers_per_thread:
+        counts = (side.registers_per_thread or "unknown" for side in (before, after))
+        yield f"registers per thread {' -> '.join(map(str, counts))}"
+    if before.shared_bytes != after.shared_bytes:
+        yield f"shared memory per block {before.shared_bytes or 0:,} -> {after.shared_bytes or 0:,} bytes"
+
+
+def _dimensions(size: tuple[int, int, int]) -> str:
+    return "x".join(str(part) for part in size)
+
+
+def _compare_stalls(before: KernelAdvice, after: KernelAdvice) -> tuple[StallChange, ...]:
+    old, new = ({row.reason: row.samples for row in side.stalls} for side in (before, after))
+    changes = [
+        StallChange(
+            reason=reason,
+            samples_before=old.get(reason, 0),
+            samples_after=new.get(reason, 0),
+            time_before_ns=_time(before, old.get(reason, 0)),
+            time_after_ns=_time(after, new.get(reason, 0)),
+        )
+        for reason in dict.fromkeys([*old, *new])
+    ]
+    return tuple(sorted(changes, key=lambda one: -abs(one.change_ns or 0.0)))
+
+
+def _difference(before: float | None, after: float | None) -> float | None:
+    return None if before is None or after is None else after - before
+
+
 def _compare_lines(
     before: KernelAdvice, after: KernelAdvice, texts_before: Mapping[str, str], texts_after: Mapping[str, str]
-) -> tuple[list[LineChange], str]:
+) -> tuple[list[LineChange], str | None]:
     old, new = _line_samples(before), _line_samples(after)
-    moved, mapping = _moved(old, new, texts_before, texts_after)
+    moved: dict[SourceLocation, SourceLocation] = {}
+    edited: frozenset[SourceLocation] = frozenset()
+    mapping: str | None = None
+    if _base(before) == _base(after):
+        moved, edited, mapping = _moved(old, new, texts_before, texts_after)
     sides: list[tuple[SourceLocation | None, SourceLocation | None]] = [
         (location, moved.get(location)) for location in old
     ]
@@ -207,6 +324,7 @@ def _compare_lines(
             LineChange(
                 before=one,
                 after=other,
+                edited=one in edited,
                 samples_before=samples_before,
                 samples_after=samples_after,
                 time_before_ns=_time(before, samples_before),
@@ -221,8 +339,9 @@ def _moved(
     new: Collection[SourceLocation],
     texts_before: Mapping[str, str],
     texts_after: Mapping[str, str],
-) -> tuple[dict[SourceLocation, SourceLocation], str]:
+) -> tuple[dict[SourceLocation, SourceLocation], frozenset[SourceLocation], str]:
     moved: dict[SourceLocation, SourceLocation] = {}
+    edited: set[SourceLocation] = set()
     new_files = {location.file for location in new}
     by_text = True
     for file in {location.file for location in old}:
@@ -232,6 +351,9 @@ def _moved(
         lines = [location.line for location in old if location.file == file]
         if file in texts_before and target in texts_after:
             mapped = map_lines(texts_before[file], texts_after[target])
+            stand_ins = _stand_ins(mapped, lines)
+            edited |= {SourceLocation(file, line) for line in stand_ins}
+            mapped |= stand_ins
         else:
             by_text = False
             mapped = {line: line for line in lines}
@@ -239,7 +361,21 @@ def _moved(
             if line in mapped:
                 moved[SourceLocation(file, line)] = SourceLocation(target, mapped[line])
     how = "by a diff of the two sources" if by_text else "by line number, since the sources are not at hand"
-    return moved, how
+    return moved, frozenset(edited), how
+
+
+def _stand_ins(mapped: Mapping[int, int], lines: Iterable[int]) -> dict[int, int]:
+    """For lines that are not as they were: the new ones, where as many stand between the same two lines."""
+    old_anchors = sorted(mapped)
+    found: dict[int, int] = {}
+    for line in lines:
+        at = bisect_left(old_anchors, line)
+        if line in mapped or at in {0, len(old_anchors)}:
+            continue
+        first, last = old_anchors[at - 1], old_anchors[at]
+        if mapped[last] - mapped[first] == last - first:
+            found[line] = mapped[first] + line - first
+    return found
 
 
 def _same_name(file: str, candidates: set[str]) -> str | None:

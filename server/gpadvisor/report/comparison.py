@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict
+from typing import Final
 
-from gpadvisor.advice.compare import Comparison, KernelComparison, LineChange
+from gpadvisor.advice.compare import Comparison, KernelComparison, LineChange, StallChange
 from gpadvisor.model.ids import SourceLocation
 from gpadvisor.model.profile import Evidence
 from gpadvisor.report.names import short_name
@@ -34,6 +36,8 @@ def render_comparison_json(comparison: Comparison) -> str:
             entry["verdict"] = prediction.verdict
         for entry, line in zip(shown["lines"], kernel.lines, strict=True):
             entry["change_ns"] = line.change_ns
+        for entry, stall in zip(shown["stalls"], kernel.stalls, strict=True):
+            entry["change_ns"] = stall.change_ns
     return json.dumps({"schema": 1, **value}, indent=1, allow_nan=False) + "\n"
 
 
@@ -45,7 +49,14 @@ def _kernel(kernel: KernelComparison, rows: int | None, width: int) -> str:
     if kernel.device_before != kernel.device_after:
         devices = f"{kernel.device_before}, then {kernel.device_after}"
         lines.append(f"On two GPUs ({devices}): what changed is not the code alone.")
+    if kernel.same_code:
+        lines.append(
+            "The machine code is the same" + ("" if kernel.differences else ", and so is the launch") + "."
+        )
+    lines += [f"Not the same: {text}." for text in kernel.differences]
     lines += ["", "Predicted for the first run, achieved by the second:", *_predictions(kernel, width)]
+    if kernel.stalls:
+        lines += ["", "Time by stall reason:", *_stalls(kernel.stalls[: rows and max(1, rows // 2)], width)]
     lines += ["", *_lines(kernel, rows, width)]
     return "\n".join(lines) + "\n"
 
@@ -82,6 +93,7 @@ def _predictions(kernel: KernelComparison, width: int) -> list[str]:
         Column(title="paper", right=True),
         Column(title="achieved", right=True),
         Column(title="is"),
+        Column(title="its stalls", drop=2),
     )
     cells = [
         (
@@ -91,8 +103,9 @@ def _predictions(kernel: KernelComparison, width: int) -> list[str]:
             f"{entry.predicted.expected:.2f}x",
             f"{entry.predicted.high:.2f}x",
             "" if entry.predicted.paper is None else f"{entry.predicted.paper:.2f}x",
-            "" if entry.achieved is None else f"{entry.achieved:.2f}x",
+            "" if entry.achieved is None or not entry.changed else f"{entry.achieved:.2f}x",
             entry.verdict,
+            _from_to(entry.time_before_ns, entry.time_after_ns),
         )
         for entry in kernel.predictions
     ]
@@ -104,11 +117,10 @@ def _lines(kernel: KernelComparison, rows: int | None, width: int) -> list[str]:
         return ["No samples in either run, so no lines to compare: give two profiles."]
     if not kernel.lines:
         return ["No source lines to compare: compile with -lineinfo to get them."]
+    if kernel.line_mapping is None:
+        return _lines_apart(kernel, rows, width)
     columns = (
-        Column(title="before", right=True),
-        Column(title="after", right=True),
-        Column(title="change", right=True),
-        Column(title="samples", right=True, drop=1),
+        *_CHANGE,
         Column(title="line", min_width=20, overflow=Overflow.CUT_START),
     )
     shown = kernel.lines[:rows]
@@ -118,16 +130,65 @@ def _lines(kernel: KernelComparison, rows: int | None, width: int) -> list[str]:
     return [f"Time by source line, put together {kernel.line_mapping}:", *table, *more]
 
 
-def _line_cells(line: LineChange) -> tuple[str, ...]:
-    change = line.change_ns
+def _lines_apart(kernel: KernelComparison, rows: int | None, width: int) -> list[str]:
+    """The hottest lines of each of two functions, whose lines are not each other's."""
+    columns = (
+        Column(title="time", right=True),
+        Column(title="samples", right=True),
+        Column(title="line", min_width=20, overflow=Overflow.CUT_START),
+    )
+    sides = (
+        ("first", [(line.before, line.time_before_ns, line.samples_before) for line in kernel.lines]),
+        ("second", [(line.after, line.time_after_ns, line.samples_after) for line in kernel.lines]),
+    )
+    found: list[str] = []
+    for name, every in sides:
+        hottest = sorted((row for row in every if row[0] is not None), key=lambda row: -row[2])
+        cells = [
+            (_duration(time), f"{samples:,}", f"{where.file}:{where.line}")
+            for where, time, samples in hottest[: rows and max(1, rows // 2)]
+            if where is not None
+        ]
+        if cells:
+            found += [
+                f"Time by source line in the {name} run:",
+                *format_table(columns, cells, width=width, indent=2),
+            ]
+    return found
+
+
+def _stalls(stalls: Sequence[StallChange], width: int) -> list[str]:
+    cells = [(*_change_cells(stall), stall.reason) for stall in stalls]
+    return format_table((*_CHANGE, Column(title="stall reason")), cells, width=width, indent=2)
+
+
+_CHANGE: Final = (
+    Column(title="before", right=True),
+    Column(title="after", right=True),
+    Column(title="change", right=True),
+    Column(title="samples", right=True, drop=1),
+)
+
+
+def _change_cells(one: LineChange | StallChange) -> tuple[str, str, str, str]:
+    change = one.change_ns
     sign = "+" if change and change > 0 else "-" if change else ""
     return (
-        _duration(line.time_before_ns) if line.before else "",
-        _duration(line.time_after_ns) if line.after else "",
+        _duration(one.time_before_ns),
+        _duration(one.time_after_ns),
         "" if change is None else f"{sign}{_duration(abs(change))}",
-        f"{line.samples_before:,} -> {line.samples_after:,}",
-        _where(line.before, line.after),
+        f"{one.samples_before:,} -> {one.samples_after:,}",
     )
+
+
+def _line_cells(line: LineChange) -> tuple[str, ...]:
+    before, after, *rest = _change_cells(line)
+    place = _where(line.before, line.after) + (" (edited)" if line.edited else "")
+    return (before if line.before else "", after if line.after else "", *rest, place)
+
+
+def _from_to(before: float | None, after: float | None) -> str:
+    return "" if before is None or after is None else f"{_duration(before)} -> {_duration(after)}"
 
 
 def _where(before: SourceLocation | None, after: SourceLocation | None) -> str:

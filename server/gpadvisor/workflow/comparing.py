@@ -6,10 +6,17 @@ from __future__ import annotations
 from pathlib import Path
 
 from gpadvisor.advice.compare import compare
+from gpadvisor.estimators.context import KernelContext
+from gpadvisor.model.advice import KernelAdvice
 from gpadvisor.report.comparison import render_comparison_json, render_comparison_text
 from gpadvisor.workflow.advising import advise_file
 from gpadvisor.workflow.cache import Cache, cache_folder
 from gpadvisor.workflow.request import Progress, Request
+
+
+def _code(context: KernelContext) -> tuple[str, ...]:
+    """The machine code of a kernel and of what it calls, one text per instruction."""
+    return tuple(one.text for function in context.program.functions for one in function.instructions)
 
 
 def compare_files(
@@ -31,7 +38,13 @@ def compare_files(
     cache = Cache(cache_folder())
     first = advise_file(before, request_before, progress, cache)
     second = advise_file(after, request_after, progress, cache)
-    result = compare(first.advice.kernels, second.advice.kernels, first.texts, second.texts)
+    codes = {id(one.advice): _code(one.analysed.context) for side in (first, second) for one in side.kernels}
+
+    def same_code(one: KernelAdvice, other: KernelAdvice) -> bool | None:
+        known = codes.get(id(one)), codes.get(id(other))
+        return None if not all(known) else known[0] == known[1]
+
+    result = compare(first.advice.kernels, second.advice.kernels, first.texts, second.texts, same_code)
     if output_format == "json":
         return render_comparison_json(result)
     return render_comparison_text(result, rows=rows, width=width)

@@ -8,10 +8,12 @@ from itertools import pairwise
 
 from hypothesis import given
 from hypothesis import strategies as st
+from tests import advice_values as values
 from tests import hand_made as made
 
 from gpadvisor.advice import advise_kernel
-from gpadvisor.advice.compare import map_lines, pair_kernels
+from gpadvisor.advice.compare import _stand_ins, compare_kernels, map_lines, pair_kernels
+from gpadvisor.model.advice import KernelAdvice
 
 
 def _pairs(before: dict[str, str], after: dict[str, str]) -> list[tuple[str, str]]:
@@ -71,3 +73,58 @@ def test_a_repetitive_middle_leaves_its_surroundings() -> None:
     assert mapped[1] == 1
     assert mapped[5_003] == 10_004
     assert 2 not in mapped
+
+
+def test_an_edited_line_stands_in_for_the_one_at_its_place() -> None:
+    mapped = map_lines("a\nb\nc\nd\ne", "new\na\nB\nc\nD\nmore\ne")
+    assert _stand_ins(mapped, [2, 4]) == {2: 3}  # of d there are two now
+    assert _stand_ins({}, [1]) == {}
+
+
+MEASURED = values.measured().kernels[0]
+PREDICTED = [one.code for one in MEASURED.suggestions if one.speedup is not None]
+
+
+def faster(**changes: object) -> KernelAdvice:
+    """The second run: half the time, and nothing suggested any more."""
+    assert MEASURED.duration_ns is not None
+    return replace(MEASURED, duration_ns=MEASURED.duration_ns / 2, suggestions=(), **changes)  # type: ignore[arg-type] # any field
+
+
+def test_a_cause_that_is_gone_is_set_against_what_was_achieved() -> None:
+    found = compare_kernels(MEASURED, faster(), {}, {})
+    stalls = [one for one in found.predictions if one.code not in {"GPA301", "GPA302"}]
+    assert stalls
+    assert all(one.changed and one.time_after_ns == 0 and one.achieved == 2 for one in stalls)
+    assert "not changed" not in {one.verdict for one in stalls}
+
+
+def test_a_cause_that_is_still_there_was_not_changed() -> None:
+    found = compare_kernels(
+        MEASURED, replace(MEASURED, duration_ns=0.9 * (MEASURED.duration_ns or 0)), {}, {}
+    )
+    assert [one.code for one in found.predictions] == PREDICTED
+    assert {one.verdict for one in found.predictions} == {"not changed"}
+
+
+def test_the_same_machine_code_leaves_the_launch_alone_to_have_changed() -> None:
+    assert MEASURED.launch is not None
+    launch = replace(MEASURED.launch, block=(64, 1, 1))
+    found = compare_kernels(MEASURED, faster(launch=launch), {}, {}, same_code=True)
+    changed = {one.code for one in found.predictions if one.changed}
+    assert changed == {"GPA302"} & set(PREDICTED)
+    assert any(text.startswith("block ") and text.endswith("-> 64x1x1") for text in found.differences)
+    assert any("threads in all" in text for text in found.differences)
+    assert compare_kernels(MEASURED, MEASURED, {}, {}).differences == ()
+
+
+def test_stalls_are_side_by_side_and_lines_of_two_functions_are_not() -> None:
+    found = compare_kernels(MEASURED, faster(), {}, {})
+    assert [row.reason for row in found.stalls]
+    assert found.line_mapping is not None
+    assert {one.reason for one in found.stalls} == {row.reason for row in MEASURED.stalls}
+    changes = [abs(one.change_ns or 0.0) for one in found.stalls]
+    assert changes == sorted(changes, reverse=True)
+    other = compare_kernels(MEASURED, faster(name="another(int)"), {}, {})
+    assert other.line_mapping is None
+    assert not any(line.before and line.after for line in other.lines)
