@@ -24,6 +24,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from gpadvisor.model.advice import KernelAdvice, Suggestion
 from gpadvisor.workflow.advising import advise_file
@@ -35,6 +36,30 @@ PAIRS = Path(__file__).resolve().parents[3] / "shared" / "profiles" / "pairs.jso
 TOP = 3
 CONTROL_LIMIT = 1.1
 """A control for which more than this is expected was promised a gain."""
+
+
+ALSO: Final[Mapping[str, frozenset[str]]] = {
+    "cy-reduce-v0-v1": frozenset({"GPA109"}),  # idle threads of warps by tid % (2 * i)
+    "cy-relu-base-v1": frozenset({"GPA108"}),  # float4
+    "cy-sgemm-v0-v2": frozenset({"GPA107"}),  # tiles in shared memory
+    "cy-sgemm-v2-v4": frozenset({"GPA107"}),  # four results a thread
+    "cy-sgemm-v4-v5": frozenset({"GPA107"}),
+    "cy-sgemm-v5-v5_2": frozenset({"GPA107"}),
+    "cy-sgemm-v6-v8": frozenset({"GPA107"}),
+    "am-add-v5-v6": frozenset({"GPA108"}),
+}
+"""Rules that cover a change, too, and are newer than the list of pairs."""
+TRIED: Final[Mapping[str, frozenset[str]]] = {
+    "cy-relu-v1-v2": frozenset({"GPA107"}),
+    "cy-relu-base-v3": frozenset({"GPA107"}),
+    "cy-dotmul-base-v1": frozenset({"GPA108"}),
+    "cy-atomic-base-v1": frozenset({"GPA108"}),
+    "cy-sgemm-v2-v2_2": frozenset({"GPA301", "GPA302"}),
+    "cy-upsample-v1-v2": frozenset({"GPA107"}),
+    "es-bb-loadA": frozenset({"GPA106"}),
+    "am-add-v2-v3": frozenset({"GPA201"}),
+}
+"""Of controls: rules whose suggestion would have been to do what gained nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +84,7 @@ class Outcome:
     cure: Suggestion | None  # the best ranked one that covers the change
     rank: int | None  # among all suggestions that are shown, from 1
     best: float  # the largest expected speedup of any suggestion
+    tried: float  # of a control: the largest that was expected of what its authors tried
 
     @property
     def expected(self) -> float:
@@ -104,7 +130,7 @@ def read_pairs(path: Path, reports: Path) -> list[Pair]:
                     launch=before["launch"],
                     change=row["change"],
                     achieved=row["achieved"],
-                    accepted=frozenset(row["accepted"]),
+                    accepted=frozenset(row["accepted"]) | ALSO.get(row["id"], frozenset()),
                     same_code=f"{report.name}:{before['launch']}",
                 )
             )
@@ -138,7 +164,11 @@ def outcome(pair: Pair, suggestions: Sequence[Suggestion]) -> Outcome:
     ranked = [(rank, one) for rank, one in enumerate(estimated, 1) if one.code in pair.accepted]
     rank, cure = ranked[0] if ranked else (None, None)
     best = max((one.speedup.expected for one in estimated if one.speedup is not None), default=1.0)
-    return Outcome(pair=pair, cure=cure, rank=rank, best=best)
+    tried = TRIED.get(pair.name, frozenset())
+    promised = max(
+        (one.speedup.expected for one in estimated if one.speedup and one.code in tried), default=1.0
+    )
+    return Outcome(pair=pair, cure=cure, rank=rank, best=best, tried=promised)
 
 
 def log_error(estimate: float, achieved: float) -> float:
@@ -204,12 +234,13 @@ def report(found: Sequence[Outcome]) -> str:
         f"{'pair':22} {'ach.':>6}  {'expected (range)':20} {'paper':>6} {'rule':7} {'#':>2}  achieved is"
     ]
     lines += [row(one) for one in cures]
-    lines += ["", "Controls: the largest expected speedup of any suggestion"]
+    lines += ["", "Controls: achieved, expected of what was tried, expected of any suggestion"]
     lines += [
-        f"{one.pair.name:22} {one.pair.achieved:6.2f}  {one.best:5.2f}  {one.pair.change}" for one in controls
+        f"{one.pair.name:22} {one.pair.achieved:6.2f}  {one.tried:5.2f}  {one.best:5.2f}  {one.pair.change}"
+        for one in controls
     ]
-    promised = sum(one.best > CONTROL_LIMIT for one in controls)
-    lines += [f"{promised} of {len(controls)} controls have a suggestion of more than {CONTROL_LIMIT}x"]
+    promised = sum(one.tried > CONTROL_LIMIT for one in controls)
+    lines += [f"{promised} of {len(controls)} controls were promised more than {CONTROL_LIMIT}x"]
     lines += ["", "Mean |ln(estimate / achieved)|", HEAD, summary("all cures", cures)]
     for repository, part in groups(cures, lambda one: one.pair.repository).items():
         lines.append(summary(repository, part))

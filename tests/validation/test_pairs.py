@@ -49,14 +49,15 @@ def test_a_summary_has_the_errors_and_the_bias_of_its_rows() -> None:
 
 
 def test_controls_stand_apart_and_promises_on_them_are_counted() -> None:
-    control = replace(PAIR, name="flat", achieved=0.9, accepted=frozenset())
+    control = replace(PAIR, name="am-add-v2-v3", achieved=0.9, accepted=frozenset())
     text = report(
         [
-            outcome(control, [suggestion("GPA102", 1.0, 1.3, 1.4)]),
+            outcome(control, [suggestion("GPA106", 1, 1.9, 2), suggestion("GPA201", 1.0, 1.3, 1.4)]),
             outcome(PAIR, [suggestion("GPA102", 1, 2, 3)]),
         ]
     )
-    assert "1 of 1 controls have a suggestion of more than 1.1x" in text
+    assert "1 of 1 controls were promised more than 1.1x" in text
+    assert "am-add-v2-v3             0.90   1.30   1.90" in text
     assert "all cures                              1 " in text
 
 

@@ -45,12 +45,15 @@ shared memory from a read by another warp.
 ## How the gain is estimated
 
 GPA Eq. 2 with the synchronization stalls. In the paper's Table III the four kernels of this kind gained
-0.22 to 1.06 times what was matched, 0.63 on average.
+0.22 to 1.06 times what was matched, 0.63 on average. Of a tree in a loop, every stall of its instructions
+counts, and their load on the units: five of its levels fit in a warp, which one warp runs then instead of
+all; at the high end shuffles replace all of it, and the expected value lies between.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import ceil, log2, sqrt
 from typing import Final
 
 import numpy as np
@@ -62,6 +65,7 @@ from gpadvisor.blamer.patterns import is_memory
 from gpadvisor.blamer.queries import (
     Mask,
     Rows,
+    by_place,
     by_role,
     by_stall,
     causes,
@@ -69,6 +73,7 @@ from gpadvisor.blamer.queries import (
     kernel_function,
     kernel_functions,
     line_text,
+    loop_indices,
     percent,
     regions,
     samples,
@@ -76,6 +81,7 @@ from gpadvisor.blamer.queries import (
     static_match,
 )
 from gpadvisor.estimators.context import KernelContext, Optimizer
+from gpadvisor.estimators.reliefs import freed
 from gpadvisor.estimators.stall_elimination import stall_elimination
 from gpadvisor.model.advice import Adjustment, Category, Match, Rejection, StaticSite
 from gpadvisor.model.blame import NO_INDEX, Blame, Role
@@ -92,6 +98,10 @@ _NEEDLESS: Final = {
     Needless.ONLY_STORES: "barrier between stores to shared memory, which nobody reads in between",
 }
 _TREE: Final = "a barrier of the whole block at a level of a tree"
+_TREE_TITLE: Final = "tree reduction with a barrier of the block at every level"
+_WARP_LEVELS: Final = 5  # of a tree, log2 of the threads of a warp
+_SHUFFLED: Final = 1.0
+"""Levels' worth of work that remains where shuffles replace a tree: two instructions for about ten."""
 _SINGLE: Final = "barrier of a block that is a single warp by its launch bounds"
 
 
@@ -116,6 +126,9 @@ def _match(context: KernelContext) -> Match | Rejection:
     rows = np.flatnonzero(waits & ~alike)
     if not samples(blame, rows):
         return Rejection(code=_CODE, reason=_no_imbalance(context, blame, alike, functions))
+    tree = _tree_match(context, blame, _held(context, blame, rows, trees)) if not redundant else None
+    if tree is not None:
+        return tree
     uneven = _uneven(context, functions)
     cure = _barrier_advice(context, blame, rows, redundant, trees)
     return Match(
@@ -181,7 +194,7 @@ def _static_title(redundant: tuple[StaticSite, ...], trees: tuple[StaticSite, ..
     if redundant:
         return "barrier without anything to protect"
     if trees:
-        return "tree reduction with a barrier of the block at every level"
+        return _TREE_TITLE
     return "barriers in a block of one warp"
 
 
@@ -335,13 +348,7 @@ def _barrier_advice(
         return _redundant_advice(context, redundant)
     if context.profile is not None and context.profile.launch.threads_per_block <= _WARP:
         return _ONE_WARP
-    at = {(int(blame.rows.function[row]), int(blame.rows.use_index[row])) for row in rows.tolist()}
-    waited = {
-        (function, last_barrier(context.program.functions[function], index))
-        for function, index in at
-        if index != NO_INDEX
-    }
-    held = tuple(site for site in trees if (site.function, site.index) in waited)
+    held = _held(context, blame, rows, trees)
     if held:
         return _tree_advice(context, held)
     newer = int("".join(filter(str.isdigit, context.machine.arch)) or 0) >= 80
@@ -349,6 +356,55 @@ def _barrier_advice(
     return (
         "Balance the work between warps before the barrier, replace exchanges within a warp by shuffles and "
         f"__syncwarp(){split}."
+    )
+
+
+def _held(
+    context: KernelContext, blame: Blame, rows: Rows, trees: tuple[StaticSite, ...]
+) -> tuple[StaticSite, ...]:
+    """The barriers of trees that warps wait at; a warp is sampled some instructions behind its barrier."""
+    at = {(int(blame.rows.function[row]), int(blame.rows.use_index[row])) for row in rows.tolist()}
+    waited = {
+        (function, last_barrier(context.program.functions[function], index))
+        for function, index in at
+        if index != NO_INDEX
+    }
+    return tuple(site for site in trees if (site.function, site.index) in waited)
+
+
+def _tree_match(context: KernelContext, blame: Blame, held: tuple[StaticSite, ...]) -> Match | None:
+    """A tree in a loop: its levels within a warp go for all warps but one, and their accesses with them."""
+    threads = 0 if context.profile is None else context.profile.launch.threads_per_block
+    places = {
+        (site.function, index)
+        for site in held
+        for loop in (context.program.functions[site.function].innermost_loop(site.index),)
+        if loop is not None
+        for index in loop_indices(context.program.functions[site.function], loop)
+    }
+    if threads <= _WARP or not places:
+        return None
+    warps = ceil(threads / _WARP)
+    levels = log2(warps)
+    left = (levels + _WARP_LEVELS / warps) / (levels + _WARP_LEVELS)
+    shuffled = _SHUFFLED / (levels + _WARP_LEVELS)
+    gone, best = 1 - sqrt(left * shuffled), 1 - shuffled
+    inside = by_place(blame, causes(blame), places) | by_place(blame, blame.rows.use_index, places)
+    return Match(
+        title=_TREE_TITLE,
+        advice=_tree_advice(context, held),
+        regions=regions(blame, context.program, context.kernel, np.flatnonzero(inside)),
+        adjustments=(
+            Adjustment(
+                low=1 - left,
+                expected=gone,
+                high=best,
+                reason=f"of {levels + _WARP_LEVELS:.0f} levels of the tree {_WARP_LEVELS} fit in a warp, and "
+                f"one of {warps} warps runs them then; by shuffles alone all but {percent(shuffled)} goes",
+            ),
+        ),
+        relieves=freed(context, dict.fromkeys(places, gone), dict.fromkeys(places, best)),
+        static_sites=held,
     )
 
 

@@ -4,9 +4,12 @@
 from __future__ import annotations
 
 import pytest
-from tests.optimizer_values import listing
+from tests.optimizer_values import Row, context_of, listing
 
 from gpadvisor.blamer.barriers import Needless, needless_barriers, needless_in, tree_barriers
+from gpadvisor.estimators.caps import ISSUE, L1_REQUESTS
+from gpadvisor.model.advice import Match
+from gpadvisor.optimizers import warp_balance
 
 EITHER_WAY = """LDG.E R0, [R6.64]
 STS [R9], R0
@@ -141,3 +144,41 @@ def test_a_line_goes_only_if_no_other_kernel_needs_it(between: str, found: int) 
 def test_trees_over_the_whole_block(text: str, levels: int) -> None:
     (function,) = listing(text).program.functions
     assert len(tree_barriers(function)) == levels
+
+
+TAGGED = (
+    TREE.format(step=HALVED)
+    .replace("LDS R7", "load| LDS R7")
+    .replace("BAR.SYNC", "barrier| BAR.SYNC")
+    .replace("EXIT", "end| EXIT")
+)
+
+
+@pytest.mark.parametrize(("block", "levels"), [(64, 1), (256, 3), (1024, 5)])
+def test_a_tree_takes_every_stall_of_its_levels_within_a_warp(block: int, levels: int) -> None:
+    rows = [
+        Row("barrier", "barrier", 300, 200),
+        Row("short_scoreboard", "load", 200, 150),
+        Row("selected", "end", 100),
+    ]
+    context = context_of(listing(TAGGED), rows, block=block)
+    found = warp_balance.OPTIMIZER.match(context)
+    assert isinstance(found, Match)
+    assert sum(len(region.rows) for region in found.regions) == 2  # all of the loop, nothing behind it
+    (part,) = found.adjustments
+    all_levels, warps = levels + 5, block // 32
+    assert part.low == pytest.approx(1 - (levels + 5 / warps) / all_levels)
+    assert part.low < part.expected < part.high == pytest.approx(1 - 1 / all_levels)
+    assert "shuffles (__shfl_down_sync()" in found.advice
+
+
+def test_a_tree_frees_the_load_store_unit_by_what_it_no_longer_executes() -> None:
+    rows = [Row("barrier", "barrier", 300, 200), Row("selected", "end", 100)]
+    counts = {"load": (900, 28800), "end": (100, 3200), "barrier": (900, 28800)}
+    context = context_of(listing(TAGGED), rows, counts=counts)
+    found = warp_balance.OPTIMIZER.match(context)
+    assert isinstance(found, Match)
+    left = {relief.resource: relief.remaining for relief in found.relieves}
+    (part,) = found.adjustments
+    assert left[L1_REQUESTS] == pytest.approx(1 - part.expected)
+    assert left[ISSUE] > left[L1_REQUESTS]  # what is executed behind the tree stays
