@@ -25,7 +25,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+from unittest.mock import patch
 
+from gpadvisor.estimators import caps
 from gpadvisor.model.advice import KernelAdvice, Suggestion
 from gpadvisor.workflow.advising import advise_file
 from gpadvisor.workflow.cache import Cache
@@ -226,8 +228,32 @@ def row(one: Outcome) -> str:
     )
 
 
-def report(found: Sequence[Outcome]) -> str:
-    """Every table."""
+OVERLAPS: Final = (2.0, 3.0, 4.0, 6.0)
+"""Of the one constant of the estimators that was fitted on pairs (``estimators/caps.py``)."""
+
+
+def left_out(by_overlap: Mapping[float, Sequence[Outcome]]) -> list[Outcome]:
+    """Each repository's outcomes with the constant that fits the other repositories best."""
+
+    def error(found: Iterable[Outcome]) -> float:
+        return sum(log_error(one.expected, one.pair.achieved) for one in found)
+
+    cures = {
+        value: groups((one for one in found if one.pair.accepted), lambda one: one.pair.repository)
+        for value, found in by_overlap.items()
+    }
+    result: list[Outcome] = []
+    for repository in next(iter(cures.values())):
+
+        def others(value: float, out: str = repository) -> float:
+            return sum(error(part) for name, part in cures[value].items() if name != out)
+
+        result += cures[min(cures, key=others)][repository]
+    return result
+
+
+def report(found: Sequence[Outcome], without: Sequence[Outcome] = ()) -> str:
+    """Every table; ``without`` is what ``left_out`` gave."""
     cures = [one for one in found if one.pair.accepted]
     controls = [one for one in found if not one.pair.accepted]
     lines = [
@@ -242,6 +268,8 @@ def report(found: Sequence[Outcome]) -> str:
     promised = sum(one.tried > CONTROL_LIMIT for one in controls)
     lines += [f"{promised} of {len(controls)} controls were promised more than {CONTROL_LIMIT}x"]
     lines += ["", "Mean |ln(estimate / achieved)|", HEAD, summary("all cures", cures)]
+    if without:
+        lines.append(summary("all, each repository left out", without))
     for repository, part in groups(cures, lambda one: one.pair.repository).items():
         lines.append(summary(repository, part))
     lines += ["", "By rule", HEAD]
@@ -260,7 +288,11 @@ def main(arguments: Sequence[str]) -> int:
             f"no measured pairs: {path} and the folder GPADVISOR_REPORTS name none that is here\n"
         )
         return 0
-    sys.stdout.write(report(outcomes(pairs, note=lambda text: sys.stderr.write(text + "\n"))) + "\n")
+    by_overlap = {}
+    for value in OVERLAPS:
+        with patch.object(caps, "OVERLAP", value):
+            by_overlap[value] = outcomes(pairs, note=lambda text: sys.stderr.write(text + "\n"))
+    sys.stdout.write(report(by_overlap[caps.OVERLAP], left_out(by_overlap)) + "\n")
     return 0
 
 

@@ -10,7 +10,17 @@ from pathlib import Path
 
 import pytest
 from tests.advice_values import STRENGTH_REDUCTION
-from tests.validation.pairs import Outcome, Pair, log_error, outcome, read_pairs, report, report_name, summary
+from tests.validation.pairs import (
+    Outcome,
+    Pair,
+    left_out,
+    log_error,
+    outcome,
+    read_pairs,
+    report,
+    report_name,
+    summary,
+)
 
 from gpadvisor.model.advice import Suggestion
 
@@ -69,3 +79,15 @@ def test_pairs_without_their_report_are_left_out(tmp_path: Path) -> None:
     (tmp_path / report_name(side)).touch()
     (found,) = read_pairs(tmp_path / "pairs.json", tmp_path)
     assert (found.name, found.launch, found.report.name) == ("P", 3, "a_b__x__y.ncu-rep")
+
+
+def test_a_repository_is_judged_with_what_fits_the_others() -> None:
+    def found(repository: str, expected: float) -> Outcome:
+        pair = replace(PAIR, repository=repository)
+        return outcome(pair, [suggestion("GPA102", 1.0, expected, 3.0)])
+
+    by_overlap = {
+        2.0: [found("one", 2.0), found("two", 1.5)],
+        3.0: [found("one", 1.2), found("two", 1.9)],
+    }
+    assert [one.expected for one in left_out(by_overlap)] == [1.2, 1.5]

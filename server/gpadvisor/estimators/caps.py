@@ -107,7 +107,13 @@ PIPES: Final = {
 }
 """The resource that instructions of a pipe load; FMA and FP16 work of newer chips may share one."""
 
-_PARTS: Final = {L1: (L1_DATA, L1_REQUESTS, L1_TO_L2), MEMORY: MEMORY_RESOURCES}
+_PARTS: Final = {
+    L1: (L1_DATA, L1_REQUESTS, L1_TO_L2),
+    MEMORY: MEMORY_RESOURCES,
+    "SHARED pipe": ("FP64 pipe", "FP16 pipe", "tensor pipe"),  # which share it, on sm_70
+    "FMAHEAVY pipe": ("FMA pipe",),  # the half of it that multiplies integers, too
+    "FMALITE pipe": ("FMA pipe",),
+}
 _OF_THE_DEVICE: Final = frozenset({DRAM, L2, MEMORY})
 """Units that all SMs share; a counter of any other is the mean over the SMs, idle ones among them."""
 _WHOLES: Final = (MEMORY, SM)

@@ -163,6 +163,16 @@ def test_a_pipe_without_a_name_here_limits_under_the_name_of_the_report() -> Non
     assert cap.speedup == pytest.approx(1 / 0.93)
 
 
+@pytest.mark.parametrize(
+    ("pipe", "relieved"), [("shared", "FP64 pipe"), ("shared", "tensor pipe"), ("fmaheavy", "FMA pipe")]
+)
+def test_a_pipe_that_others_share_is_relieved_with_them(pipe: str, relieved: str) -> None:
+    found = utilisations(made.profile({f"sm__pipe_{pipe}_cycles_active{PCT}": 70.0}))
+    cap = cap_speedup(found, (Relief(resource=relieved, remaining=0.5, remaining_best=0.5),), best=True)
+    assert cap is not None
+    assert cap.speedup == pytest.approx(1 / 0.35)
+
+
 def test_idle_sms_and_time_without_warps_are_no_load() -> None:
     """8 of 64 SMs have a block: their pipes are eight times as full as the mean over all SMs says."""
     profile = made.profile(
