@@ -64,6 +64,14 @@ def is_ours(path: Path | str) -> bool:
         return False
 
 
+def home() -> Path | None:
+    """The user's home; None where neither HOME nor an entry of the user names one."""
+    try:
+        return Path.home()
+    except RuntimeError:
+        return None
+
+
 @contextlib.contextmanager
 def scratch_folder() -> Iterator[Path]:
     """A fresh folder that goes with the context; those of killed processes go when the next is made."""

@@ -15,7 +15,7 @@ for last; do :; done
 printf '%s\\n' "$last" >>"$LOG"
 mark=$(printf '%s' "$last" | grep -o 'gpadvisor-[0-9a-f]*' | head -1)
 echo "$mark"
-case "$last" in *mkdir*) printf '%s\\n' "$ANSWER" ;; esac
+case "$last" in *mkdir* | *mktemp*) printf '%s\\n' "$ANSWER" ;; esac
 """
 
 

@@ -266,7 +266,8 @@ def test_a_connection_lost_in_the_middle_says_where_the_data_is(
 def test_what_a_start_up_file_prints_is_no_answer(host: Host, tmp_path: Path, report: Path) -> None:
     stand_in_ncu(host.bin / "ncu", report=report)
     _application(host)
-    (host.folder / "rc").write_text("echo Welcome to gpu-box\n")
+    for start_up in (host.folder / "rc", host.home / ".bashrc"):  # which one depends on how bash was built
+        start_up.write_text("echo Welcome to gpu-box\n")
     done = _profile(host, tmp_path / "here", "--no-advice")
     assert done.returncode == 0, done.stderr
     assert load_profile(tmp_path / "here/profile.gpadvisor").kernels

@@ -11,6 +11,8 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import Final
 
+from gpadvisor.files import open_file
+
 MAX_ENTRIES: Final = 50_000
 MAX_HEADERS: Final = 500
 MAX_SOURCE_BYTES: Final = 32 << 20
@@ -117,7 +119,7 @@ def source_state(path: str, folder: Path, extra: str) -> SourceState | None:
 
 def _read(path: Path) -> bytes | None:
     try:
-        with path.open("rb") as stream:
+        with open_file(path) as stream:
             return stream.read(MAX_SOURCE_BYTES)
     except OSError:
         return None

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from gpadvisor.errors import ToolError, UsageError
+from gpadvisor.files import open_file
 from gpadvisor.ide.fixes import Fix, LaunchFacts
 from gpadvisor.ide.values import Finding
 from gpadvisor.lsp.codec import from_json, to_json
@@ -123,7 +124,8 @@ def _models(wanted: object, settings: Settings, path: Path) -> bool:
     """Whether kernels are simulated: when asked, or where the text names one whose launch is stated."""
     if wanted != "known" or not settings.launches:
         return wanted == "asked"
-    text = path.read_bytes()[:_MAX_LOOKED_AT]
+    with open_file(path) as stream:
+        text = stream.read(_MAX_LOOKED_AT)
     return any(name.encode() in text for name in settings.launches)
 
 

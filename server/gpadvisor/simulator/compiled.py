@@ -12,6 +12,8 @@ from typing import Any, Final, TypeVar, cast
 import numba
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 
+from gpadvisor.files import is_ours
+
 Plain = TypeVar("Plain", bound=Callable[..., Any])
 
 # Nothing is allocated in compiled code, so that reference counts and C wrappers are only a cost: without
@@ -45,6 +47,10 @@ class _Cache(FunctionCache):
 
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__(function)  # type: ignore[no-untyped-call] # numba ships no types
+        # What is loaded from there is run: beside the package it is the package's owner's, else ours alone.
+        place = Path(self.cache_path)
+        if not place.is_relative_to(Path(__file__).parent) and not is_ours(place):
+            raise RuntimeError("others can write to the folder of compiled code")
         self._cache_file = IndexDataCacheFile(  # type: ignore[no-untyped-call] # as above
             cache_path=self.cache_path,
             filename_base=self._impl.filename_base,

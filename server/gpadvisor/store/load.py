@@ -6,6 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from gpadvisor.errors import ProfileFormatError
+from gpadvisor.files import read_file
 from gpadvisor.model.profile import Profile
 from gpadvisor.store.formats import ProfileKind, kind_of
 from gpadvisor.store.ncu.container import MAX_REPORT_BYTES
@@ -25,7 +26,7 @@ def read_bytes(path: Path) -> bytes:
                 f"{path} has {size} bytes, more than the {MAX_REPORT_BYTES} that are read;"
                 " collect fewer kernels into one report (ncu --launch-count)"
             )
-        return path.read_bytes()
+        return read_file(path, max_bytes=MAX_REPORT_BYTES)
     except OSError as error:
         raise ProfileFormatError(f"{path} cannot be read: {error.strerror or error}") from error
 

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
+from gpadvisor.files import read_file
 from gpadvisor.toolchain.compile_bazel import in_execution_root
 from gpadvisor.toolchain.compile_clang import as_nvcc, is_clang, is_hip
 from gpadvisor.toolchain.compile_folders import databases
@@ -69,9 +70,7 @@ def _reason(error: Exception) -> str:
 
 def _entries(database: Path) -> Iterator[tuple[Path, str, list[str]]]:
     """Directory, file and words of each well-formed entry."""
-    if database.stat().st_size > _DATABASE_BYTES_MAX:
-        raise ValueError(f"it is larger than {_DATABASE_BYTES_MAX >> 20} MiB")
-    entries = json.loads(database.read_bytes())
+    entries = json.loads(read_file(database, max_bytes=_DATABASE_BYTES_MAX))
     if not isinstance(entries, list):
         raise ValueError("it is not a list of entries")  # noqa: TRY004  # one kind of damage, one error
     return _well_formed(entries, database.parent)

@@ -10,6 +10,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
+from gpadvisor.files import read_file
+
 DATABASE: Final = "compile_commands.json"
 _FIXED: Final = ("", "build", "out")
 _PATTERNS: Final = ("cmake-build-*", "build/*", "out/*", "out/build/*")
@@ -83,9 +85,7 @@ def _presets(folder: Path) -> dict[str, Mapping[str, object]]:
 
 def _document(path: Path) -> Mapping[str, object]:
     try:
-        if not path.is_file() or path.stat().st_size > _PRESET_BYTES_MAX:
-            return {}
-        document = json.loads(path.read_bytes())
+        document = json.loads(read_file(path, max_bytes=_PRESET_BYTES_MAX))
     except (OSError, ValueError, RecursionError):
         return {}
     return document if isinstance(document, dict) else {}

@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from gpadvisor.files import read_file
+
 _RESPONSE_BYTES_MAX: Final = 1 << 20
 _RESPONSE_FILES_MAX: Final = 64
 _EXPANDED: Final = re.compile(r"[$`\\\n\r\0]")
@@ -246,9 +248,7 @@ def _expanded(words: Iterable[str], directory: Path) -> Iterator[str]:
 def _response(path: Path) -> list[str]:
     """The words of a response file; they pass the same list of known options as all others."""
     try:
-        if not path.is_file() or path.stat().st_size > _RESPONSE_BYTES_MAX:
-            return []
-        return shlex.split(path.read_text(encoding="utf-8", errors="replace"))
+        return shlex.split(read_file(path, max_bytes=_RESPONSE_BYTES_MAX).decode("utf-8", "replace"))
     except (OSError, ValueError):
         return []
 

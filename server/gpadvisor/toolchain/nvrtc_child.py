@@ -11,7 +11,11 @@ import ctypes
 import json
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
+
+from gpadvisor.files import read_file
+
+_SOURCE_BYTES_MAX: Final = 64 << 20
 
 
 class Nvrtc:
@@ -64,7 +68,7 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
     facts = {"version": nvrtc.version(), "architectures": nvrtc.architectures()}
     if "source" not in request:
         return facts
-    source = Path(request["source"]).read_bytes()
+    source = read_file(request["source"], max_bytes=_SOURCE_BYTES_MAX)
     options = [str(option).encode() for option in request["options"]]
     status, log, cubin = nvrtc.compile(source, request["name"].encode(), options)
     if cubin:

@@ -97,11 +97,18 @@ def _key_parts(path: Path, request: Request, shown: AnswerOptions) -> dict[str, 
 
 
 def _still_true(stored: bytes, request: Request) -> Answer | None:
-    entry = json.loads(stored)
-    if local_sources.fingerprint(request.root, entry["wanted"]) != entry["sources"]:
+    try:
+        entry = json.loads(stored)
+        if local_sources.fingerprint(request.root, entry["wanted"]) != entry["sources"]:
+            return None
+        fired = tuple(Fired(code=str(code), expected=_number(expected)) for code, expected in entry["fired"])
+        return Answer(text=str(entry["text"]), fired=fired, unread=tuple(map(str, entry["unread"])))
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):  # of another shape
         return None
-    fired = tuple(Fired(code=code, expected=expected) for code, expected in entry["fired"])
-    return Answer(text=entry["text"], fired=fired, unread=tuple(entry["unread"]))
+
+
+def _number(value: object) -> float | None:
+    return None if value is None else float(str(value))
 
 
 def _fresh(

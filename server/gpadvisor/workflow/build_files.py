@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from gpadvisor.files import read_file
 from gpadvisor.report.words import clean
 
 _MAX_BYTES: Final = 1 << 20
@@ -71,9 +72,7 @@ def find_change(folders: Iterable[Path], wanted: Wanted) -> BuildChange | None:
 def read_build_file(path: Path) -> str | None:
     """A file's text; None where there is none, or a huge one."""
     try:
-        if not path.is_file() or path.stat().st_size > _MAX_BYTES:
-            return None
-        return path.read_text(encoding="utf-8", errors="replace")
+        return read_file(path, max_bytes=_MAX_BYTES).decode("utf-8", "replace")
     except OSError:
         return None
 

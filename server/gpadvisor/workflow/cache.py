@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from gpadvisor import __version__
+from gpadvisor.files import home, is_ours, open_file, read_file
 
 SCHEMA: Final = 1
 MAX_BYTES: Final = 512 << 20
@@ -25,18 +26,21 @@ _TOOLS: Final = ("nvdisasm", "cuobjdump", "nvcc")
 
 
 def cache_folder() -> Path | None:
-    """``GPADVISOR_CACHE``, else the user's cache folder; None where the variable is empty (cache off)."""
+    """``GPADVISOR_CACHE``, else the user's cache folder; None: the variable is empty, or there is no home."""
     own = os.environ.get("GPADVISOR_CACHE")
     if own is not None:
         return Path(own) if own else None
     base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "gpadvisor"
+    place = Path(base) if base else home()
+    if place is None:
+        return None
+    return (place if base else place / ".cache") / "gpadvisor"
 
 
 def file_digest(path: Path) -> str:
     """SHA-256 of a file's bytes."""
     digest = hashlib.sha256()
-    with path.open("rb") as stream:
+    with open_file(path) as stream:
         while chunk := stream.read(_CHUNK):
             digest.update(chunk)
     return digest.hexdigest()
@@ -89,7 +93,10 @@ class Cache:
         if self._folder is None:
             return None
         try:
-            data = self._path(key).read_bytes()
+            path = self._path(key)
+            if not is_ours(path):  # an answer that somebody else could have written is none
+                return None
+            data = read_file(path, max_bytes=MAX_BYTES)
         except OSError:
             return None
         checksum, body = data[:32], data[32:]
@@ -105,6 +112,8 @@ class Cache:
         temporary: str | None = None
         try:
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            if not is_ours(path.parent):
+                return
             handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".new-")
             with os.fdopen(handle, "wb") as stream:
                 stream.write(hashlib.sha256(body).digest() + body)

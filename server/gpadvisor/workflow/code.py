@@ -6,9 +6,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from gpadvisor.cubin import demangle
 from gpadvisor.errors import CubinError, ProfileFormatError, ProfileMismatchError
+from gpadvisor.files import read_file
 from gpadvisor.model.problem import Problem
 from gpadvisor.toolchain import compile_source
 from gpadvisor.workflow.cache import Cache
@@ -16,6 +18,8 @@ from gpadvisor.workflow.inputs import InputKind, input_kind
 from gpadvisor.workflow.opening import compile_settings
 from gpadvisor.workflow.programs import Disassembled, kernel_sections, open_cubin
 from gpadvisor.workflow.request import Progress, Request
+
+_MAX_CUBIN_BYTES: Final = 1 << 30
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -45,7 +49,7 @@ def open_code(path: Path, request: Request, progress: Progress, cache: Cache) ->
         )
         data, problems = compiled.cubin, compiled.problems
     else:
-        data = path.read_bytes()
+        data = read_file(path, max_bytes=_MAX_CUBIN_BYTES)
     try:
         source = open_cubin(
             data,

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from gpadvisor.errors import SettingsError
+from gpadvisor.files import read_file
 from gpadvisor.ide.fixes import TextEdit, apply_edits
 from gpadvisor.workflow.build_files import Wanted, find_change
 from gpadvisor.workflow.files import write_atomically
@@ -125,11 +126,7 @@ def read_settings(path: Path) -> str:
     try:
         if not path.exists():
             return ""
-        if path.stat().st_size > MAX_FILE_BYTES:
-            raise SettingsError(
-                f"{path} is larger than {MAX_FILE_BYTES} bytes, too large for a settings file"
-            )
-        return path.read_bytes().decode("utf-8")
+        return read_file(path, max_bytes=MAX_FILE_BYTES).decode("utf-8")
     except OSError as error:
         raise SettingsError(f"cannot read {path}: {error.strerror}") from error
     except UnicodeDecodeError as error:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
+from gpadvisor.files import open_file
 from gpadvisor.workflow import local_sources
 
 MAX_UNITS: Final = 3
@@ -57,7 +58,7 @@ def _including(path: Path, root: Path) -> Iterator[Path]:
 def _included(place: Path) -> set[str]:
     """Names of the files that one includes, without their folders."""
     try:
-        with place.open("rb") as stream:
+        with open_file(place) as stream:
             data = stream.read(_MAX_READ_BYTES)
     except OSError:
         return set()

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from gpadvisor.errors import ProfileFormatError
+from gpadvisor.files import open_file
 from gpadvisor.workflow.cache import file_digest
 
 SOURCE_SUFFIXES: Final = (".cu", ".cuh")
@@ -40,7 +41,7 @@ def input_kind(path: Path) -> InputKind:
                 f"{path} is a folder and no collection of gpadvisor; "
                 "give a report, a snapshot, a cubin or a .cu file"
             )
-        with path.open("rb") as stream:
+        with open_file(path) as stream:
             head = stream.read(64)
     except FileNotFoundError as error:
         raise ProfileFormatError(f"{path} does not exist; check the path") from error
@@ -75,7 +76,7 @@ def collection_files(path: Path) -> list[tuple[str, Path]]:
     """Name and place of each file of a collection, also where one process's file is named; else nothing."""
     if path.is_dir():
         return list(_regular_files(path)) if _is_collection(path) else []
-    with path.open("rb") as stream:
+    with open_file(path) as stream:
         if stream.read(len(_COLLECTION)) != _COLLECTION:
             return []
     beside = [(name, file) for name, file in _regular_files(path.parent) if file.suffix != path.suffix]

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from gpadvisor.files import home
 from gpadvisor.report.words import clean
 from gpadvisor.workflow.build_files import Wanted, find_change, read_build_file
 
@@ -63,7 +64,7 @@ def _folders(application: Path, working_folder: Path) -> Iterator[Path]:
     # A link, as Bazel's, is left where it is: behind it lies a cache and not the project.
     for start in (application.absolute().parent, working_folder.absolute()):
         for folder in (start, *start.parents)[:_MAX_FOLDERS]:
-            if folder == folder.parent or folder == Path.home():
+            if folder == folder.parent or folder == home():
                 break
             if folder not in seen:
                 seen.add(folder)

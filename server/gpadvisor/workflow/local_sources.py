@@ -12,6 +12,8 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
+from gpadvisor.files import read_file
+
 SUFFIXES: Final = frozenset(
     {
         ".cu",
@@ -69,9 +71,7 @@ def candidates(root: Path, names: Collection[str], sizes: Collection[int]) -> li
 def read_source(path: Path) -> bytes | None:
     """The bytes of a source; None where it cannot be read or is unreasonably large."""
     try:
-        if path.stat().st_size > MAX_SOURCE_BYTES:
-            return None
-        return path.read_bytes()
+        return read_file(path, max_bytes=MAX_SOURCE_BYTES)
     except OSError:
         return None
 

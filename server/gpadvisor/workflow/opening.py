@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from gpadvisor import store
 from gpadvisor.errors import MachineModelError
+from gpadvisor.files import read_file
 from gpadvisor.workflow.settings import Settings
 
 if TYPE_CHECKING:
@@ -42,11 +44,13 @@ def read_machine(path: Path) -> bytes:
         MachineModelError: the file cannot be read or is no table by its size.
     """
     try:
-        if path.stat().st_size > MAX_TABLE_BYTES:
-            raise MachineModelError(f"{path} is too large for a machine table; give a TOML file")
-        return path.read_bytes()
+        return read_file(path, max_bytes=MAX_TABLE_BYTES)
     except OSError as error:
-        raise MachineModelError(f"cannot read the machine table {path}: {error.strerror}") from error
+        raise MachineModelError(
+            f"cannot read the machine table {path}: it {error.strerror}; give a TOML file"
+            if error.errno in {errno.EFBIG, errno.EINVAL}
+            else f"cannot read the machine table {path}: {error.strerror}"
+        ) from error
 
 
 def compile_settings(settings: Settings) -> CompileSettings:

@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 
 from gpadvisor.cubin import Cubin, line_table_damage, read_cubin
+from gpadvisor.errors import SassError
 from gpadvisor.model.problem import Problem, ProblemCode
 from gpadvisor.model.program import Program
 from gpadvisor.sass.listing import Listing, dump_listing, load_listing
@@ -55,7 +57,8 @@ def open_cubin(
     )
     known = cache.get(key)
     if known is not None:
-        return Disassembled(cubin=cubin, listing=load_listing(known), problems=cubin.problems)
+        with contextlib.suppress(SassError):  # of another shape
+            return Disassembled(cubin=cubin, listing=load_listing(known), problems=cubin.problems)
     progress(f"disassembling {len(data) // 1024} KiB for {cubin.arch}")
     result = disassemble(data, sections=wanted, timeout_seconds=timeout_seconds, cancelled=cancelled)
     if cache.is_on and not result.problems:  # a fallback is told each time

@@ -6,14 +6,18 @@ A settings file comes with a project that may be hostile, so no key names a prog
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
-from collections.abc import Mapping
+import os
+import stat
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
 from gpadvisor.errors import SettingsError
+from gpadvisor.files import home, read_file
 from gpadvisor.workflow.launches import StatedLaunch, parse_launches
 
 FILE_NAME: Final = "gpadvisor.toml"
@@ -76,31 +80,57 @@ class LoadedSettings:
 def find_settings(start: Path) -> LoadedSettings:
     """The nearest settings file at or above ``start``; defaults where there is none.
 
+    The search ends with the repository, with the home, and before a folder that everybody may write to.
+    A file of another user is passed over, unless that user owns ``start``, too.
+
     Raises:
         SettingsError: the file cannot be parsed, has an unknown key or a value of the wrong type.
     """
     start = start.resolve()
-    for folder in (start, *start.parents):
+    for folder in _searched(start):
         own = folder / FILE_NAME
-        if own.is_file():
+        if _may_be_taken(own, start):
             return _load(own, ())
         project = folder / "pyproject.toml"
-        if project.is_file() and (loaded := _load(project, ("tool", "gpadvisor"))).path is not None:
+        if (
+            _may_be_taken(project, start)
+            and (loaded := _load(project, ("tool", "gpadvisor"))).path is not None
+        ):
             return loaded
     return LoadedSettings(settings=Settings(), path=None, digest="")
+
+
+def _searched(start: Path) -> Iterator[Path]:
+    """Folders from ``start`` upwards."""
+    for folder in (start, *start.parents):
+        with contextlib.suppress(OSError):
+            if folder != start and folder.stat().st_mode & stat.S_IWOTH:
+                return
+        yield folder
+        if (folder / ".git").exists() or folder == home():
+            return
+
+
+def _may_be_taken(path: Path, start: Path) -> bool:
+    """Whether a file is there and this user's, root's, or that of whoever owns the folder asked for."""
+    try:
+        owner = path.stat().st_uid
+        return owner in {0, getattr(os, "geteuid", lambda: owner)(), start.stat().st_uid}
+    except OSError:
+        return False
 
 
 def _load(path: Path, table: tuple[str, ...]) -> LoadedSettings:
     import tomllib  # noqa: PLC0415 most projects have no settings
 
     try:
-        data = path.read_bytes()
+        data = read_file(path, max_bytes=MAX_FILE_BYTES)
     except OSError as error:
-        raise SettingsError(f"cannot read {path}: {error.strerror}") from error
-    if len(data) > MAX_FILE_BYTES:
+        if table:  # somebody else's pyproject.toml: not ours to complain about
+            return LoadedSettings(settings=Settings(), path=None, digest="")
         raise SettingsError(
-            f"{path} is larger than {MAX_FILE_BYTES} bytes; a settings file is a few lines of TOML"
-        )
+            f"cannot read {path}: {error.strerror}; a settings file is a few lines of TOML"
+        ) from error
     try:
         content: object = tomllib.loads(data.decode("utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 from gpadvisor.errors import ToolError, ToolTimeoutError
-from gpadvisor.files import scratch_folder
+from gpadvisor.files import open_file, scratch_folder
 from gpadvisor.model.problem import Problem, ProblemCode
 from gpadvisor.source.facts import SourceFacts
 from gpadvisor.toolchain.process import run_tool
@@ -58,7 +58,7 @@ def begin_reading(path: Path) -> None:
     """Parse a source while it is compiled; ``read_source_facts`` waits for that, if the text is the same."""
     _begun.clear()
     try:
-        with path.open("rb") as stream:
+        with open_file(path) as stream:
             text = stream.read(_AHEAD_BYTES + 1).decode("utf-8", "replace")
     except OSError:
         return

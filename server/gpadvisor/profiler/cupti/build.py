@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from gpadvisor.errors import ToolFailedError, ToolNotFoundError
+from gpadvisor.files import home, is_ours
 from gpadvisor.profiler.cupti.discovery import Cupti
 from gpadvisor.toolchain.process import describe_failure, run_tool
 
@@ -52,7 +53,10 @@ def cache_folder() -> Path | None:
     if own is not None:
         return Path(own) if own else None
     base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "gpadvisor"
+    place = Path(base) if base else home()
+    if place is None:
+        return None
+    return (place if base else place / ".cache") / "gpadvisor"
 
 
 def build_library(cupti: Cupti, folder: Path, *, flags: Sequence[str] = ()) -> InjectionLibrary:
@@ -75,10 +79,15 @@ def build_library(cupti: Cupti, folder: Path, *, flags: Sequence[str] = ()) -> I
     compiler = find_compiler()
     sources = _sources()
     target = folder / f"libgpadvisor_inject-{_key(compiler, cupti, flags, sources)[:24]}.so"
-    if target.is_file():
+    if target.is_file() and is_ours(target):
         return InjectionLibrary(target, built_now=False)
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if not is_ours(folder):
+            raise ToolFailedError(
+                f"{folder} is another user's, or others can write there, and a library from it would run in"
+                " the application; name another folder in GPADVISOR_CACHE"
+            )
         with tempfile.TemporaryDirectory(dir=folder, prefix=".build-") as place:
             _compile(compiler, cupti, flags, sources, Path(place))
             (Path(place) / "out.so").replace(target)
