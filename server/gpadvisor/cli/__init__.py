@@ -29,6 +29,7 @@ from gpadvisor.cli import (
     simulate,
     why,
 )
+from gpadvisor.cli.saying import Parser, say
 from gpadvisor.errors import GpadvisorError
 
 COMMANDS: Final = (
@@ -152,7 +153,7 @@ def _end(number: int, _frame: FrameType | None) -> None:
 
 def build_parser() -> argparse.ArgumentParser:
     """The whole command line."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="gpadvisor",
         description="Why the warps of a CUDA kernel wait, what to change, and how much faster it would get.",
         epilog=_EPILOG,
@@ -186,5 +187,5 @@ def _open_missing_streams() -> None:
 
 
 def _fail(message: str, code: int) -> int:
-    sys.stderr.write(f"gpadvisor: error: {message}\n")
+    say(f"error: {message}")
     return code

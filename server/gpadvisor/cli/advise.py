@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import argparse
 import re
-import sys
 from pathlib import Path
 
 from gpadvisor.cli import options
 from gpadvisor.cli.progress import TerminalProgress
+from gpadvisor.cli.saying import say
 from gpadvisor.errors import ToolFailedError
 from gpadvisor.workflow.answer import AnswerOptions, Gate, answer
 from gpadvisor.workflow.launches import StatedLaunch
@@ -131,7 +131,7 @@ def run(arguments: argparse.Namespace) -> int:
     options.write_output(result.text, arguments.output)
     met = [gate for gate in arguments.fail_on if gate.met(result.fired)]
     for gate in met:
-        sys.stderr.write(f"gpadvisor: --fail-on {gate.text} is met\n")
+        say(f"--fail-on {gate.text} is met")
     if met or not (arguments.fail_on and result.unread):
         return 1 if met else 0
     raise ToolFailedError(

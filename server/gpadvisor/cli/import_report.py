@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 from gpadvisor.cli.progress import TerminalProgress
+from gpadvisor.cli.saying import say
 
 _DESCRIPTION = """\
 Convert an Nsight Compute report, or the directory that the cupti collector left, into a snapshot:
@@ -52,7 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
     finally:
         progress.clear()
     for problem in report.problems:
-        sys.stderr.write(f"gpadvisor: {problem.message}\n")
+        say(problem.message)
     sys.stdout.write(
         f"{target}: {report.kernels} launch{'' if report.kernels == 1 else 'es'}, "
         f"{report.samples:,} samples, {report.snapshot_bytes:,} bytes "

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
-from gpadvisor.cli import options
+from gpadvisor.cli import options, saying
 from gpadvisor.cli.progress import TerminalProgress
 
 _DESCRIPTION = """\
@@ -144,7 +144,7 @@ def run(arguments: argparse.Namespace) -> int:
     def say(sentence: str) -> None:
         with contextlib.suppress(OSError):  # a terminal that is gone must not cost what was measured
             progress.clear()
-            sys.stderr.write(f"gpadvisor: {sentence}\n")
+            saying.say(sentence)
             sys.stderr.flush()
 
     settings = find_settings(Path.cwd()).settings

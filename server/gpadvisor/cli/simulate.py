@@ -9,6 +9,7 @@ from pathlib import Path
 
 from gpadvisor.cli import options
 from gpadvisor.cli.progress import TerminalProgress
+from gpadvisor.cli.saying import say
 
 _DESCRIPTION = """\
 Run the machine code of a kernel on a model of one SM and write the samples it would give as a
@@ -48,6 +49,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Write the snapshot and say what was simulated."""
     from gpadvisor.cli.advise import make_request
     from gpadvisor.cubin import demangle
+    from gpadvisor.report.words import clean
     from gpadvisor.workflow.cache import Cache, cache_folder
     from gpadvisor.workflow.modelling import simulate_file
 
@@ -59,11 +61,11 @@ def run(arguments: argparse.Namespace) -> int:
     finally:
         progress.clear()
     for problem in result.problems:
-        sys.stderr.write(f"gpadvisor: {problem.message}\n")
+        say(problem.message)
     for kernel, simulation in result.kernels:
         sys.stdout.write(
-            f"{demangle(kernel)}: {simulation.profile.total_samples:,} samples of {simulation.blocks:,} "
-            f"blocks in {simulation.simulated_cycles:,} cycles of one SM, "
+            f"{clean(demangle(kernel))}: {simulation.profile.total_samples:,} samples of "
+            f"{simulation.blocks:,} blocks in {simulation.simulated_cycles:,} cycles of one SM, "
             f"{len(simulation.assumptions)} assumptions\n"
         )
     sys.stdout.write(f"{target}: {target.stat().st_size:,} bytes\n")

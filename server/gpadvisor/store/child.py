@@ -4,8 +4,11 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import errno
 import json
+import os
+import signal
 import sys
 from pathlib import Path
 from typing import Final
@@ -14,6 +17,7 @@ ANSWER: Final = "answer.json"
 COLUMNS: Final = "columns.npz"
 BLOBS: Final = "blobs.bin"
 NO_ROOM: Final = "NoRoom"
+_SET_PARENT_DEATH_SIGNAL: Final = 1  # linux/prctl.h
 _NO_ROOM: Final = frozenset({errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC)})
 
 
@@ -33,9 +37,21 @@ def limit_resources(memory_bytes: int, cpu_seconds: int) -> None:
             resource.setrlimit(kind, (amount, amount))
 
 
+def end_with_parent() -> None:
+    """Have the system kill this process when the one that started it is killed and cannot."""
+    if sys.platform != "linux":
+        return
+    parent = os.getppid()
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != parent:  # it has ended meanwhile
+        os._exit(1)
+
+
 def main(arguments: list[str]) -> int:
     """``path folder memory_bytes cpu_seconds``: write the profile, or the error, into the folder."""
     path, folder, memory_bytes, cpu_seconds = arguments
+    end_with_parent()
     limit_resources(int(memory_bytes), int(cpu_seconds))
     from gpadvisor.errors import GpadvisorError  # noqa: PLC0415 limits come before everything else
 

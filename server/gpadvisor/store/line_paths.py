@@ -11,18 +11,14 @@ import struct
 from collections.abc import Iterator
 from typing import Final
 
+_LINES: Final = (b"debug_line", b"debug_line_sass")
+_LEAST_FOLDERS: Final = 2  # of a path that is told apart from other text
 _ALPHABET: Final = b"abcdefghijklmnopqrstuvwxyz"
 _SEPARATORS: Final = re.compile(rb"([/\\])")
 # A path of at least two components; shorter ones are more often text or numbers than paths.
 _PATH: Final = re.compile(rb"(?:[A-Za-z]:)?[/\\][\w.+\-~@ ]+(?:[/\\][\w.+\-~@ ]+)+")
-_TEXT_SECTIONS: Final = (
-    b".debug_str",
-    b".debug_line_str",
-    b".debug_info",
-    b".nv_debug_ptx_txt",
-    b".nv_debug_info_ptx",
-)
-_LINE_SECTIONS: Final = (b".debug_line", b".nv_debug_line_sass")
+# What stays as it is: machine code, and tables of numbers and names that code refers to.
+_CODE: Final = (b".text", b".nv.info", b".rel", b".symtab", b".nv.constant", b".nv.callgraph")
 
 
 class Placeholders:
@@ -30,15 +26,23 @@ class Placeholders:
 
     def __init__(self) -> None:
         self._known: dict[bytes, bytes] = {}
+        self._replaced: dict[bytes, bytes] = {}  # whole folders
 
     def path(self, path: bytes, *, keep_last: bool = True) -> bytes:
         """The path with its directories replaced, and its last part too unless kept."""
         pieces = _SEPARATORS.split(path)
         last = len(pieces) - 1 if keep_last else len(pieces)
-        return b"".join(
+        made = [
             piece if at >= last or at % 2 or piece in {b"", b".", b".."} else self._component(piece)
             for at, piece in enumerate(pieces)
-        )
+        ]
+        if last > 2 * _LEAST_FOLDERS:
+            self._replaced[b"".join(pieces[:last]).rstrip(b"/\\")] = b"".join(made[:last]).rstrip(b"/\\")
+        return b"".join(made)
+
+    def leaks(self, data: bytes) -> bytes | None:
+        """A folder that was replaced elsewhere and still stands there."""
+        return next((folder for folder in self._replaced if folder in data), None)
 
     def text(self, path: str) -> str:
         """The same for text; characters outside ASCII become placeholders, too."""
@@ -57,14 +61,14 @@ class Placeholders:
         return self._known[name]
 
     def cubin(self, cubin: bytes) -> bytes:
-        """The cubin with the directories in its debug sections replaced."""
+        """The cubin with the directories in all its sections but code replaced."""
         out = bytearray(cubin)
         try:
             for name, start, end in _sections(cubin):
-                if name in _LINE_SECTIONS:
+                if name.endswith(_LINES):
                     for at, stop, is_directory in _line_strings(cubin, start, end):
                         out[at:stop] = self.path(cubin[at:stop], keep_last=not is_directory)
-                elif name in _TEXT_SECTIONS:
+                elif b"debug" in name or not (name.startswith(_CODE) or b"merc" in name):
                     for found in _PATH.finditer(cubin, start, end):
                         keep = b"." in _SEPARATORS.split(found.group())[-1]
                         out[found.start() : found.end()] = self.path(found.group(), keep_last=keep)
@@ -102,8 +106,14 @@ def _line_strings(cubin: bytes, at: int, end: int) -> Iterator[tuple[int, int, b
     while at + 15 < end:
         length, version, header = struct.unpack_from("<IHI", cubin, at)
         stop = at + 4 + length
-        if stop > end or not 2 <= version <= 4:
+        if stop > end or not 2 <= version <= 5:
             return
+        if version == 5:  # describes its own tables, whose names may stand in place
+            (size,) = struct.unpack_from("<I", cubin, at + 8)
+            for found in _PATH.finditer(cubin, at + 12, min(at + 12 + size, stop)):
+                yield *found.span(), b"." not in _SEPARATORS.split(found.group())[-1]
+            at = stop
+            continue
         header_end = min(at + 10 + header, stop)
         # Before the directories: the sizes of instructions and opcodes, and opcode_base
         opcode_base = at + 14 + (version >= 4)

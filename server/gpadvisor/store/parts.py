@@ -41,6 +41,7 @@ Document: TypeAlias = dict[str, Any]
 Columns: TypeAlias = dict[str, NDArray[Any]]
 _T = TypeVar("_T")
 
+MAX_SAMPLES: Final = 1 << 53
 SAMPLES: Final = ("launch", "section", "pc", "reason", "total", "latency")
 COUNTS: Final = ("launch", "section", "pc", "warps", "threads")
 PC_METRICS: Final = ("launch", "metric", "section", "pc", "value")
@@ -266,6 +267,9 @@ def _kernel(document: Document, tables: Mapping[str, Columns]) -> KernelProfile:
         raise _broken("samples name a stall reason that is not listed")
     if bool((samples["latency"] > samples["total"]).any()):
         raise _broken("samples have more latency samples than samples")
+    for name in ("total", "latency"):  # sums of more would overflow, and no run has as many
+        if float(samples[name].sum(dtype=np.float64)) > MAX_SAMPLES:
+            raise _broken(f"samples add up to more than {MAX_SAMPLES}")
     for table in tables.values():
         section = table["section"]
         if bool(((section >= len(sections)) & (section != EXTERNAL)).any()):

@@ -5,11 +5,14 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import json
 from collections.abc import Mapping
 from typing import Final
 
+from gpadvisor.errors import ProfileError
 from gpadvisor.model.profile import CallFrame, KernelProfile, Profile, SourceText
 from gpadvisor.store.line_paths import Placeholders
+from gpadvisor.store.parts import take_apart
 
 COMMAND: Final = "redacted-command"
 HOST: Final = "redacted-host"
@@ -23,8 +26,10 @@ def redacted(profile: Profile) -> Profile:
         path = directories.text(source.path)
         sources[directories.text(key)] = SourceText(path=path, sha256=source.sha256, text=None)
     scrubbed = {key: directories.cubin(cubin) for key, cubin in profile.binaries.items()}
+    for data in scrubbed.values():
+        _refuse_leak(data, directories)
     renamed = {key: hashlib.sha256(cubin).hexdigest() for key, cubin in scrubbed.items()}
-    return dataclasses.replace(
+    done = dataclasses.replace(
         profile,
         command=None if profile.command is None else COMMAND,
         host=None if profile.host is None else HOST,
@@ -33,6 +38,20 @@ def redacted(profile: Profile) -> Profile:
         disassemblies={renamed.get(key, key): listing for key, listing in profile.disassemblies.items()},
         sources=sources,
     )
+    # What nobody thought of: texts of rules, metrics and problems, listings.
+    _refuse_leak(json.dumps(take_apart(done).document, ensure_ascii=False, default=str).encode(), directories)
+    for listing in done.disassemblies.values():
+        _refuse_leak(listing, directories)
+    return done
+
+
+def _refuse_leak(data: bytes, directories: Placeholders) -> None:
+    found = directories.leaks(data)
+    if found is not None:
+        raise ProfileError(
+            f"the profile cannot be redacted: {found.decode('utf-8', 'replace')} would still be in it; "
+            "do not share it, and report this"
+        )
 
 
 def _kernel(kernel: KernelProfile, directories: Placeholders, renamed: Mapping[str, str]) -> KernelProfile:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from gpadvisor.toolchain import CompileSettings
 
 READ_SECONDS: Final = 300.0
+BYTES_PER_SECOND: Final = 2e6
+"""Beyond that time; a report of 2.1 GB took 300 s."""
 MAX_TABLE_BYTES: Final = 1 << 20
 
 
@@ -32,9 +34,17 @@ def load(path: Path, settings: Settings) -> Profile:
         return profile()
 
 
+def read_seconds(path: Path) -> float:
+    """How long reading a file may take: the longer, the larger it is."""
+    try:
+        return READ_SECONDS + path.stat().st_size / BYTES_PER_SECOND
+    except OSError:
+        return READ_SECONDS
+
+
 def being_read(path: Path, settings: Settings) -> AbstractContextManager[Callable[[], Profile]]:
     """The same for who has something to do meanwhile: what it gives waits for the profile."""
-    return store.being_read(path, timeout_seconds=READ_SECONDS, memory_bytes=settings.memory_mib << 20)
+    return store.being_read(path, timeout_seconds=read_seconds(path), memory_bytes=settings.memory_mib << 20)
 
 
 def read_machine(path: Path) -> bytes:

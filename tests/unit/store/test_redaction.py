@@ -5,15 +5,19 @@ from __future__ import annotations
 
 import io
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.cubin_parts import Part, Sym, code, elf, unit
 from tests.kernels import compile_text
 from tests.ncu_writer import FrameSpec, LaunchSpec, write_report
 from tests.profile_values import assert_same_profile
 from tests.tiny_cubin import tiny_cubin
 
 from gpadvisor.cubin import read_cubin, section_lines
+from gpadvisor.errors import ProfileError
+from gpadvisor.model.problem import Problem, ProblemCode
 from gpadvisor.model.profile import Profile
 from gpadvisor.store import load_bytes, load_profile, write_snapshot
 from gpadvisor.store.line_paths import Placeholders
@@ -113,3 +117,24 @@ def test_line_tables_keep_their_lines() -> None:
             line and line.location.line for line in new_lines
         ]
         assert any(new_lines)
+
+
+@pytest.mark.parametrize("name", [".nv.merc.debug_line", ".nv.tomorrow", ".nv.merc.debug_str"])
+def test_no_section_is_passed_over(name: str) -> None:
+    """As Blackwell's second line table was."""
+    table, _ = unit(b"", directories=("/home/secretuser/secretproject",))
+    content = table if name.endswith("line") else b"\0/home/secretuser/secretproject/k.cu\0"
+    cubin = elf([Part(".text.k", code(8)), Part(name, content)], [Sym("k", ".text.k", 0, 128)])
+    scrubbed = Placeholders().cubin(cubin)
+    assert len(scrubbed) == len(cubin)
+    assert b"secret" not in scrubbed
+    assert b"secret" not in Placeholders().cubin(elf([Part(".text.k", code(8)), Part(name, content)]))
+
+
+def test_a_snapshot_in_which_a_folder_would_stay_is_not_written(tmp_path: Path) -> None:
+    """In the text of a problem, which nobody thought of."""
+    profile = load_bytes(write_report([SPEC]))
+    said = Problem(ProblemCode.NO_BINARY, "no code in /home/secretuser/secretproject/k.so")
+    with pytest.raises(ProfileError, match="cannot be redacted"):
+        write_snapshot(replace(profile, problems=(said,)), tmp_path / "x.gpadvisor", redact=True)
+    assert not list(tmp_path.iterdir())

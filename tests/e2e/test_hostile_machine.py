@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Names, special files, other users' files and killed parents: the command line as a process."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tests.ncu_writer import LaunchSpec, write_report
+from tests.tiny_cubin import tiny_cubin
+
+from gpadvisor.errors import ProfileFormatError
+from gpadvisor.lsp.processes import descendants
+from gpadvisor.store import load_bytes
+from gpadvisor.store.parts import put_together, take_apart
+from gpadvisor.workflow.opening import READ_SECONDS, read_seconds
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="special files, owners and signals of Linux")
+GPADVISOR = [sys.executable, "-m", "gpadvisor"]
+ODD = "x\x1b[31m\r\ngpadvisor: error: forged\u202e"
+SPEC = LaunchSpec(kernel="k", cubin=tiny_cubin({"k": []}), samples={("k", 16, "wait"): (5, 4)})
+
+
+def run(*words: str, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*GPADVISOR, *words],
+        cwd=cwd,
+        env={**os.environ, "GPADVISOR_CACHE": str(cwd / "cache"), **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=200,
+    )
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("advise", ODD),
+        ("blame", ODD),
+        ("compare", ODD, ODD),
+        ("import", ODD),
+        ("export", ODD),
+        ("simulate", ODD),
+        ("explain", ODD),
+        ("doctor", ODD),
+        ("advise", "a.cu", "--arch", ODD),
+        ("advise", "a.cu", f"--{ODD}"),
+        ("profile", "--host", ODD, "--", "x"),
+        ("profile", "--kernel", f"({ODD}", "--collector", "cupti", "--", "x"),
+        ("profile", "-o", f"{ODD}/y", "--", "x"),
+        ("profile", "--", ODD),
+        (ODD,),
+    ],
+)
+def test_names_write_no_lines_of_their_own(tmp_path: Path, words: tuple[str, ...]) -> None:
+    (tmp_path / "a.cu").write_text("", encoding="utf-8")
+    done = run(*words, cwd=tmp_path)
+    assert done.returncode != 0
+    said = done.stderr + done.stdout
+    assert not {character for character in said if ord(character) < 32 and character != "\n"}
+    assert "\u202e" not in said
+    assert not [line for line in said.splitlines() if line.startswith("gpadvisor: error: forged")]
+
+
+@pytest.mark.parametrize("name", ["zero", "pipe", "device"])
+def test_special_files_are_refused_wherever_they_are_named(tmp_path: Path, name: str) -> None:
+    """As an input, a machine table, a settings file and a source that a report names."""
+    target = {"zero": "/dev/zero", "device": "/dev/tty"}.get(name)
+    for place in ("input.ncu-rep", "machine.toml", "a.cu"):
+        if target is None:
+            os.mkfifo(tmp_path / place)
+        else:
+            (tmp_path / place).symlink_to(target)
+    for words in (
+        ("advise", "input.ncu-rep"),
+        ("compare", "input.ncu-rep", "input.ncu-rep"),
+        ("blame", "a.cu"),
+    ):
+        done = run(*words, cwd=tmp_path)
+        assert done.returncode == 3, done.stderr
+    (tmp_path / "run.ncu-rep").write_bytes(
+        write_report([replace(SPEC, sources={str(tmp_path / "a.cu"): "__global__ void k() {}"})])
+    )
+    assert run("advise", "run.ncu-rep", cwd=tmp_path).returncode == 0
+    (tmp_path / "gpadvisor.toml").write_text('machine = "machine.toml"\n', encoding="utf-8")
+    done = run("advise", "run.ncu-rep", cwd=tmp_path)
+    assert done.returncode == 3
+    assert "cannot read the machine table" in done.stderr
+    (tmp_path / "gpadvisor.toml").unlink()
+    (tmp_path / "gpadvisor.toml").symlink_to(tmp_path / "a.cu")
+    assert run("advise", "run.ncu-rep", cwd=tmp_path).returncode == 2
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="gives files away, as root may")
+def test_settings_of_another_user_and_beyond_the_repository_are_not_taken(tmp_path: Path) -> None:
+    inner = tmp_path / "project" / "src"
+    inner.mkdir(parents=True)
+    (inner / "run.ncu-rep").write_bytes(write_report([SPEC]))
+    (tmp_path / "gpadvisor.toml").write_text("wrong = 1\n", encoding="utf-8")
+    assert run("advise", "run.ncu-rep", cwd=inner).returncode == 2
+    os.chown(tmp_path / "gpadvisor.toml", 65534, 65534)
+    assert run("advise", "run.ncu-rep", cwd=inner).returncode == 0
+    os.chown(tmp_path / "gpadvisor.toml", 0, 0)
+    tmp_path.chmod(0o1777)
+    try:
+        assert run("advise", "run.ncu-rep", cwd=inner).returncode == 0
+    finally:
+        tmp_path.chmod(0o700)
+    (tmp_path / "project" / ".git").mkdir()
+    assert run("advise", "run.ncu-rep", cwd=inner).returncode == 0
+
+
+def _entries(cache: Path) -> list[Path]:
+    return [path for path in cache.glob("v1/*/*") if path.is_file()]
+
+
+def test_answers_that_others_could_write_are_not_taken(tmp_path: Path) -> None:
+    """A rewritten one would let ``--fail-on`` pass."""
+    import hashlib
+
+    (tmp_path / "run.ncu-rep").write_bytes(write_report([SPEC]))
+    first = run("advise", "run.ncu-rep", cwd=tmp_path)
+    assert _entries(tmp_path / "cache")
+    for path in _entries(tmp_path / "cache"):
+        body = path.read_bytes()[32:]
+        if b'"fired"' in body:
+            forged = json.dumps({**json.loads(body), "text": "forged\n", "fired": []}).encode()
+            path.write_bytes(hashlib.sha256(forged).digest() + forged)
+    assert run("advise", "run.ncu-rep", cwd=tmp_path).stdout == "forged\n", "of this user it is taken"
+    (tmp_path / "cache").chmod(0o777)
+    assert run("advise", "run.ncu-rep", cwd=tmp_path).stdout == first.stdout
+
+
+@pytest.mark.parametrize("body", [b"[]", b"{}", b'{"wanted": 3}', b'"x"', b"\xff", b"[" * 100_000])
+def test_a_cache_entry_of_another_shape_is_a_miss(tmp_path: Path, body: bytes) -> None:
+    import hashlib
+
+    (tmp_path / "run.ncu-rep").write_bytes(write_report([SPEC]))
+    first = run("advise", "run.ncu-rep", cwd=tmp_path)
+    for path in _entries(tmp_path / "cache"):
+        path.write_bytes(hashlib.sha256(body).digest() + body)
+    again = run("advise", "run.ncu-rep", cwd=tmp_path)
+    assert (again.returncode, again.stdout) == (0, first.stdout)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="takes another user id, as root may")
+def test_neither_home_nor_an_entry_of_the_user(tmp_path: Path) -> None:
+    (tmp_path / "run.ncu-rep").write_bytes(write_report([SPEC]))
+    script = (
+        "import os, sys; os.environ.pop('HOME', None); os.environ.pop('GPADVISOR_CACHE', None);"
+        "import gpadvisor.cli, gpadvisor.files as files;"
+        "files.Path.home = classmethod(lambda cls: (_ for _ in ()).throw(RuntimeError('no home')));"
+        "sys.exit(gpadvisor.cli.main(['advise', 'run.ncu-rep']))"
+    )
+    environment = {name: value for name, value in os.environ.items() if name != "XDG_CACHE_HOME"}
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_reader_ends_with_its_killed_parent(tmp_path: Path) -> None:
+    """Stopped, so that it cannot end by itself."""
+    with (tmp_path / "large.ncu-rep").open("wb") as stream:
+        stream.write(b"NVR\0\x02\0\0\0\x08\x07")
+        stream.truncate(1 << 30)
+    with subprocess.Popen(
+        [*GPADVISOR, "advise", "large.ncu-rep"], cwd=tmp_path, stderr=subprocess.DEVNULL
+    ) as parent:
+        while not (children := descendants(parent.pid)):
+            assert parent.poll() is None
+            time.sleep(0.01)
+        time.sleep(0.5)  # it sets itself up first
+        os.kill(children[0], signal.SIGSTOP)
+        parent.kill()
+    end = time.monotonic() + 20
+    while _lives(children[0]):
+        if time.monotonic() > end:
+            os.kill(children[0], signal.SIGKILL)
+            raise AssertionError("the reader outlives its parent")
+        time.sleep(0.05)
+
+
+def _lives(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in {"Z", "X"}
+    except OSError:
+        return False
+
+
+def test_sums_that_would_overflow_are_refused() -> None:
+    parts = take_apart(load_bytes(write_report([SPEC])))
+    parts.tables["samples"]["total"] = parts.tables["samples"]["total"] * 0 + (1 << 63)
+    with pytest.raises(ProfileFormatError, match="add up to more"):
+        put_together(parts)
+
+
+def test_large_files_have_more_time(tmp_path: Path) -> None:
+    with (tmp_path / "large").open("wb") as stream:
+        stream.truncate(2_100_000_000)
+    assert read_seconds(tmp_path / "large") > 3 * READ_SECONDS
+    assert read_seconds(tmp_path / "none") == READ_SECONDS
