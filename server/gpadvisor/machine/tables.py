@@ -15,6 +15,7 @@ from gpadvisor.errors import MachineModelError, UnknownArchitectureError
 from gpadvisor.machine.schema import SmValue, Table, read_table
 from gpadvisor.model.machine import Latency, MachineModel, SmLimits, Sourced
 
+_OLDEST: Final = 70
 _ARCH: Final = re.compile(r"(?:sm_|compute_)?(\d{2,3})([af])?\Z")
 _OPTIONAL_SM: Final = frozenset({"block_barriers"})
 _MAX_DEPTH: Final = 16
@@ -36,6 +37,10 @@ def load(arch: str) -> MachineModel:
         UnknownArchitectureError: no table; the message names the nearest, which is never used silently.
     """
     name = base_architecture(arch)
+    if name is not None and int(name.removeprefix("sm_")) < _OLDEST:
+        raise UnknownArchitectureError(
+            f"{arch} is a GPU before Volta, with another machine code; sm_{_OLDEST} and newer are known"
+        )
     if name not in architectures():
         raise UnknownArchitectureError(
             f"no machine table for {arch!r}; the nearest is {_nearest(name)}: if it fits, give --machine "

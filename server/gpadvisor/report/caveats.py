@@ -93,10 +93,14 @@ _SENTENCES: Final[dict[ProblemCode, Sentence]] = {
     ProblemCode.DEBUG_BUILD: lambda advice, kernels: (
         f"Debug build (-G{_of(advice, kernels)}): not what a release build does; compile with -lineinfo."
     ),
+    ProblemCode.INCONSISTENT_REPORT: _message(ProblemCode.INCONSISTENT_REPORT),
+    ProblemCode.FAILED_LAUNCH: _message(ProblemCode.FAILED_LAUNCH),
+    ProblemCode.NO_BINARY: _message(ProblemCode.NO_BINARY),
     ProblemCode.NO_DISASSEMBLY: lambda advice, kernels: (
         f"Machine code not read{_in(advice, kernels)}: gpadvisor doctor says what is missing."
     ),
     ProblemCode.UNCOVERED_TIME: _message(ProblemCode.UNCOVERED_TIME),
+    ProblemCode.COLLECTION_LIMITED: _message(ProblemCode.COLLECTION_LIMITED),
     ProblemCode.TRUNCATED_SAMPLES: _truncated,
     ProblemCode.LOWER_EVIDENCE: _message(ProblemCode.LOWER_EVIDENCE),
     ProblemCode.NO_SAMPLES: lambda advice, kernels: (

@@ -98,13 +98,20 @@ def test_names_of_one_architecture(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arch", "nearest"), [("sm_61", "sm_70"), ("sm_104", "sm_103"), ("sm_999", "sm_121"), ("gfx90a", "sm_70")]
+    ("arch", "nearest"), [("sm_104", "sm_103"), ("sm_999", "sm_121"), ("gfx90a", "sm_70")]
 )
 def test_an_unknown_architecture_names_the_nearest(arch: str, nearest: str) -> None:
     with pytest.raises(
         UnknownArchitectureError, match=f"no machine table for '{arch}'; the nearest is {nearest}"
     ):
         machine.load(arch)
+
+
+def test_a_gpu_before_volta_has_no_nearest() -> None:
+    with pytest.raises(
+        UnknownArchitectureError, match=r"sm_61 is a GPU before Volta.* sm_70 and newer are known"
+    ):
+        machine.load("sm_61")
 
 
 def test_the_same_table_is_loaded_once() -> None:

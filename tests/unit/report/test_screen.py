@@ -115,6 +115,20 @@ def test_what_lowers_trust_is_said_first_in_a_line_each_and_once() -> None:
     assert told[0] == debug
 
 
+@pytest.mark.parametrize(
+    "code",
+    [
+        ProblemCode.FAILED_LAUNCH,
+        ProblemCode.INCONSISTENT_REPORT,
+        ProblemCode.NO_BINARY,
+        ProblemCode.COLLECTION_LIMITED,
+    ],
+)
+def test_what_the_reader_found_wrong_is_said_in_its_own_words(code: ProblemCode) -> None:
+    advice = replace(values.measured(), problems=(Problem(code, "1 of 2 launches is odd"),))
+    assert "! 1 of 2 launches is odd.\n" in render_text(advice, sources=values.SOURCES)
+
+
 def test_when_there_is_nothing_to_say_it_is_short() -> None:
     nothing = values.kernel(suggestions=(), notes=(), groups=(), hidden=0)
     lines = render_text(values.advice(nothing, sources=())).splitlines()

@@ -239,7 +239,9 @@ def test_without_a_cubin() -> None:
     spec = LaunchSpec(kernel="k", cubin=None, external={(0x7F00_0000_0010, "wait"): (3, 3)})
     (kernel,) = read(spec)
     assert kernel.binary is None
-    assert ProblemCode.NO_BINARY in {problem.code for problem in kernel.problems}
+    messages = {problem.code: problem.message for problem in kernel.problems}
+    assert ProblemCode.NO_BINARY in messages
+    assert messages[ProblemCode.EXTERNAL_SAMPLES] == "3 samples of k have no machine code to be placed in"
     assert kernel.total_samples == 3
 
 

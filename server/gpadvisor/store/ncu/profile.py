@@ -164,7 +164,7 @@ def _kernel(index: int, result: Result, session: Session, modules: _Modules) -> 
             *raw.problems,
             *sampling_problems,
             *count_problems,
-            *_evidence_problems(configuration.demangled, evidence, digest, samples, sections),
+            *_evidence_problems(configuration.demangled, evidence, digest, samples, sections, cubin),
         ),
     )
 
@@ -324,7 +324,12 @@ def _instructions(
 
 
 def _evidence_problems(
-    kernel: str, evidence: Evidence, digest: str | None, samples: PcSamples, sections: _Sections
+    kernel: str,
+    evidence: Evidence,
+    digest: str | None,
+    samples: PcSamples,
+    sections: _Sections,
+    cubin: Cubin | None,
 ) -> tuple[Problem, ...]:
     problems: list[Problem] = []
     if evidence is not Evidence.MEASURED:
@@ -346,13 +351,15 @@ def _evidence_problems(
         problems.append(
             Problem(
                 ProblemCode.EXTERNAL_SAMPLES,
-                _where(int(outside.sum()), kernel, sections),
+                _where(int(outside.sum()), kernel, sections, cubin),
             )
         )
     return tuple(problems)
 
 
-def _where(outside: int, kernel: str, sections: _Sections) -> str:
+def _where(outside: int, kernel: str, sections: _Sections, cubin: Cubin | None) -> str:
+    if cubin is None:
+        return f"{outside} samples of {kernel} have no machine code to be placed in"
     if sections.placement.names:
         return f"{outside} samples of {kernel} lie in code outside its cubin, such as the driver's"
     return (
@@ -371,9 +378,7 @@ def _failed(kernels: Sequence[KernelProfile], results: Sequence[Result]) -> tupl
     if not failed:
         return ()
     named = ", ".join(failed[:_NAMED]) + (" and others" if len(failed) > _NAMED else "")
-    message = (
-        f"{len(failed)} of {len(kernels)} launches failed or could not be measured and are left out: {named}"
-    )
+    message = f"{len(failed)} of {len(kernels)} launches failed or could not be measured: {named}"
     return (Problem(ProblemCode.FAILED_LAUNCH, message),)
 
 
