@@ -6,7 +6,9 @@
 Latency samples of memory and execution dependencies, by loop or function. For each def and use it looks
 at how far the def could move up: to the instructions that make its address, to a barrier or call, to a
 store that may write what it reads, or to the start of its basic block; and at how much independent work
-follows the use.
+follows the use. Suggested is only what a programmer can do and the compiler may not: to say that a store
+does not write what is loaded, to load before a barrier or a pass ahead, to aggregate an atomic. All else
+is the compiler's schedule, and a note.
 
 ## Why warps stall
 
@@ -51,10 +53,13 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from enum import Enum
 from typing import Final
 
 import numpy as np
 
+from gpadvisor.blamer.arrays import same_array
+from gpadvisor.blamer.loops import loop_facts
 from gpadvisor.blamer.patterns import DEVICE_SPACES
 from gpadvisor.blamer.queries import (
     Rows,
@@ -73,7 +78,7 @@ from gpadvisor.estimators.context import KernelContext, Optimizer
 from gpadvisor.estimators.latency_hiding import latency_hiding
 from gpadvisor.model.advice import Adjustment, Category, Match, Rejection, StaticSite
 from gpadvisor.model.blame import CLASSES, NO_INDEX, Blame, DependencyClass, Role
-from gpadvisor.model.instruction import OpcodeClass
+from gpadvisor.model.instruction import Instruction, OpcodeClass
 from gpadvisor.model.program import Function
 from gpadvisor.model.stalls import StallClass
 
@@ -104,12 +109,61 @@ _COVERING: Final = {
 _AT_ONCE: Final = 3  # a load used within so many instructions is used immediately
 
 
+class _Cure(Enum):
+    """What a programmer can do where the compiler may not; all else it has scheduled as it is able to."""
+
+    NO_ALIAS = "no alias"  # say that a store does not write what is loaded
+    BEFORE_BARRIER = "before the barrier"
+    ONE_AHEAD = "a pass ahead"  # load one pass of the loop ahead
+    ATOMIC = "atomic"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Pair:
     row: int
     weight: int
     room: Room
     wanted: int
+    cure: _Cure | None
+
+
+def _heaviest_cure(pairs: list[_Pair]) -> _Cure | None:
+    weights: Counter[_Cure] = Counter()
+    for pair in pairs:
+        if pair.cure is not None and pair.weight:
+            weights[pair.cure] += pair.weight
+    return weights.most_common(1)[0][0] if weights else None
+
+
+def _cure_of(function: Function, definition: int, room: Room, wanted: int) -> _Cure | None:
+    """What can be done about one pair, or None where it is the compiler's affair."""
+    instruction = function.instructions[definition]
+    if instruction.info.opclass is OpcodeClass.ATOMIC:
+        return _Cure.ATOMIC
+    if instruction.info.opclass is not OpcodeClass.LOAD or instruction.info.space not in DEVICE_SPACES:
+        return None
+    if room.obstacle is None:  # it could start a pass ahead
+        return _Cure.ONE_AHEAD if room.slots >= wanted and _begins_pass(function, definition) else None
+    if room.obstacle_index is None:
+        return None
+    if room.may_alias:
+        same = same_array(function, definition, room.obstacle_index)
+        return _Cure.NO_ALIAS if not same and not _has_cache_hint(instruction) else None
+    held = function.instructions[room.obstacle_index].info.opclass
+    return _Cure.BEFORE_BARRIER if held is OpcodeClass.BARRIER else None
+
+
+def _begins_pass(function: Function, definition: int) -> bool:
+    """Whether a load stands in the block that each pass of its loop begins with, and nobody unrolled that."""
+    loop = function.innermost_loop(definition)
+    if loop is None or function.loops[loop].header != int(function.block_of[definition]):
+        return False
+    return loop_facts(function, loop).copies == 1
+
+
+def _has_cache_hint(load: Instruction) -> bool:
+    """Whether a load is an intrinsic's such as ``__ldcs``, in assembler, which no keyword moves."""
+    return not {"EF", "EL", "EU", "LU", "NA"}.isdisjoint(load.modifiers)
 
 
 def _match(context: KernelContext) -> Match | Rejection:
@@ -135,12 +189,18 @@ def _match(context: KernelContext) -> Match | Rejection:
             "already (40 instructions for memory, 12 for shared memory and slow arithmetic, 4 else)",
         )
     pairs = _pairs(context, blame, kept)
+    cure = _heaviest_cure(pairs)
+    if cure is not None:
+        # The number is of the pairs that the words are about.
+        pairs = [pair for pair in pairs if pair.cure is cure]
+        kept = np.array(sorted(pair.row for pair in pairs), dtype=np.intp)
     return Match(
         title="value used too soon after it is asked for",
         advice=_advice(context, blame, pairs),
         regions=regions(blame, context.program, context.kernel, kept),
         adjustments=(_adjustment(pairs),),
         static_sites=(),
+        actionable=cure is not None,
     )
 
 
@@ -169,12 +229,14 @@ def _pairs(context: KernelContext, blame: Blame, rows: Rows) -> list[_Pair]:
         function = context.program.functions[int(blame.rows.function[row])]
         definition, use = int(blame.rows.def_index[row]), int(blame.rows.use_index[row])
         wanted = _wanted(blame, row)
+        room = room_to_move(function, definition, use, wanted)
         found.append(
             _Pair(
                 row=row,
                 weight=int(blame.rows.latency[row]),
-                room=room_to_move(function, definition, use, wanted),
+                room=room,
                 wanted=wanted,
+                cure=_cure_of(function, definition, room, wanted),
             )
         )
     return found
@@ -225,20 +287,21 @@ def _advice(context: KernelContext, blame: Blame, pairs: list[_Pair]) -> str:
         f"{function.instructions[definition].opcode} at {line_text(function, definition)} "
         f"{_relation(blame, top)} {function.instructions[use].opcode} at {line_text(function, use)}{apart}: "
     )
-    if function.instructions[definition].info.opclass is OpcodeClass.LOAD:
-        text += "move it up, or independent work between them."
-    else:
-        text += "put independent work between them."
+    if top.cure is _Cure.ONE_AHEAD:
+        return f"{text}load for the next pass of the loop before the work of this one."
+    if top.cure is _Cure.BEFORE_BARRIER and top.room.obstacle_index is not None:
+        place = line_text(function, top.room.obstacle_index)
+        return f"{text}load it before the barrier at {place}, which the compiler may not do."
+    if top.cure is None:
+        text += "the compiler has put what it can between them."
+        return text
     if top.room.slots:
         several = top.room.slots > 1
         text += (
             f" About {top.room.slots} instruction{'s' if several else ''} nearby "
             f"{'are' if several else 'is'} independent of both."
         )
-    if top.room.obstacle is not None and top.room.slots < top.wanted:
-        text += f" It is held by {top.room.obstacle}"
-        text += _cure(function, top.room)
-    return text
+    return text + f" It is held by {top.room.obstacle}" + _no_alias(function, top.room)
 
 
 def _relation(blame: Blame, pair: _Pair) -> str:
@@ -247,13 +310,11 @@ def _relation(blame: Blame, pair: _Pair) -> str:
     return "still reads a register that is overwritten by" if overwrites else "is used by"
 
 
-def _cure(function: Function, room: Room) -> str:
+def _no_alias(function: Function, room: Room) -> str:
     if room.obstacle_index is None:
         return "."
     place = line_text(function, room.obstacle_index)
-    if room.may_alias:
-        return f" at {place}: if the pointers never overlap, mark them const __restrict__."
-    return f" at {place}."
+    return f" at {place}: if the pointers never overlap, mark them const __restrict__."
 
 
 def _held_loads(context: KernelContext) -> tuple[StaticSite, ...]:
@@ -274,9 +335,9 @@ def _held_loads(context: KernelContext) -> tuple[StaticSite, ...]:
                 if distance is None:
                     continue
                 room = room_to_move(function, index, index + distance, _COVERING[StallClass.MEMORY])
-                if room.may_alias and room.obstacle_index is not None:
+                if _cure_of(function, index, room, _COVERING[StallClass.MEMORY]) is _Cure.NO_ALIAS:
                     apart = f"{distance} instruction{'s' if distance > 1 else ''}"
-                    store = line_text(function, room.obstacle_index)
+                    store = line_text(function, room.obstacle_index or 0)
                     detail = f"{instruction.opcode} used {apart} later, behind the store of {store}"
                     found.append(StaticSite(function=function.id, index=index, detail=detail))
     return tuple(found)

@@ -134,7 +134,28 @@ def test_reordering_after_a_barrier_is_held() -> None:
     found = _match(code_reordering, context_of(listing(_loop(body)), ROWS))
     assert found.adjustments[0].expected < 0.1
     assert "a barrier" in found.adjustments[0].reason
-    assert "held by a barrier at kernel.cu:5" in found.advice
+    assert "load it before the barrier at kernel.cu:5" in found.advice
+    assert found.actionable
+
+
+def test_what_the_compiler_schedules_is_a_note() -> None:
+    shared = [Row("short_scoreboard", "use", 100, 90, "load", DependencyClass.SHARED_MEMORY, distance=1)]
+    text = "FADD R1, R1, R2\nload| LDS R2, [R6]\nuse| FADD R8, R2, R9\nEXIT"
+    found = _match(code_reordering, context_of(listing(text), [*shared, Row("selected", "use", 100)]))
+    assert not found.actionable
+    guarded = "@P0 EXIT\nload| LDG.E R2, [R6.64]\nuse| FADD R8, R2, R9\nEXIT"
+    assert not _match(code_reordering, context_of(listing(guarded), ROWS)).actionable
+
+
+def test_the_number_is_of_the_pairs_that_the_words_are_about() -> None:
+    text = (
+        "STG.E [R10.64], R12 // 4\nload| LDG.E R2, [R6.64] // 5\nuse| FADD R8, R2, R9 // 5\n"
+        "tile| LDS R4, [R7] // 6\nneed| FADD R5, R4, R8 // 6\nEXIT"
+    )
+    rows = [*ROWS, Row("short_scoreboard", "need", 300, 300, "tile", DependencyClass.SHARED_MEMORY)]
+    found = _match(code_reordering, context_of(listing(text), rows))
+    assert "__restrict__" in found.advice
+    assert [region.rows.tolist() for region in found.regions] == [[0]]
 
 
 def test_a_register_that_is_overwritten_too_soon_is_not_used() -> None:
