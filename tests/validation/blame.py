@@ -2,7 +2,8 @@
 """Blame quality: the blamer's sources of dependency stalls against what the simulated machine waited for.
 
 Run as ``python -m tests.validation.blame [--arch sm_80 ...]``. The truth is the simulator's own state.
-Scored are samples of dependency stalls whose use has two or more candidate producers before pruning.
+Scored are samples of dependency stalls whose use has two or more candidate producers before pruning, and of
+throttles, whose truth is what keeps the unit busy that the full queue waits for.
 
 Three questions are asked of the top blamed instruction of a place, from the strictest to the mildest:
 
@@ -27,8 +28,9 @@ from tests.simulations import fixture_config, program_of
 
 from gpadvisor import machine
 from gpadvisor.blamer import GPA2021, blame
+from gpadvisor.blamer.queues import THROTTLES
 from gpadvisor.blamer.rules import DEFAULT_RULES, PAPER, BlameRules
-from gpadvisor.model.blame import Blame, DependencyEdge, DependencyKind, PruneRule
+from gpadvisor.model.blame import NO_INDEX, Blame, DependencyEdge, DependencyKind, PruneRule
 from gpadvisor.model.ids import Pc
 from gpadvisor.model.machine import MachineModel
 from gpadvisor.model.program import Function, Program
@@ -43,8 +45,10 @@ Use = tuple[int, int, int]  # function, instruction index, reason
 Shares = Mapping[int, float]  # by instruction index of the def
 Sets = Mapping[frozenset[int], float]  # samples by the instructions that held the warp alike
 
-_LOOKED_FOR = {DependencyKind.STALL_COUNT, DependencyKind.SYNCHRONIZATION}
+_LOOKED_FOR = {DependencyKind.STALL_COUNT, DependencyKind.SYNCHRONIZATION, DependencyKind.FILLS}
 """Edges that only exist where a rule wants them."""
+_ALWAYS_SCORED = {StallClass.SYNCHRONIZATION, *THROTTLES}
+"""Stalls that any instruction on the way, or near, may be the cause of."""
 _SCOREBOARD = {StallClass.MEMORY, StallClass.EXECUTION}
 
 
@@ -95,12 +99,13 @@ class Score:
 
 @dataclass(slots=True)
 class Scores:
-    """Scores of one way to blame, by stall class and kernel."""
+    """Scores of one way to blame, by stall class and kernel; what fills queues also by instruction alone."""
 
     total: Score = field(default_factory=Score)
     by_class: dict[str, Score] = field(default_factory=lambda: defaultdict(Score))
     by_kernel: dict[str, Score] = field(default_factory=lambda: defaultdict(Score))
     misses: dict[tuple[str, str, str], float] = field(default_factory=lambda: defaultdict(float))
+    filled: dict[str, tuple[float, float]] = field(default_factory=dict)  # by class: samples, of them agreed
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +147,8 @@ def _truth(program: Program, simulation: Simulation) -> tuple[Mapping[Use, Share
     truth = simulation.truth
     columns = (truth.pc.tolist(), truth.reason.tolist(), truth.cause.tolist(), truth.samples.tolist())
     for pc, reason, cause, samples, holders in zip(*columns, truth.holders, strict=True):
-        if cause < 0 or not simulation.profile.reasons[reason].stall_class.is_dependency:
+        stall_class = simulation.profile.reasons[reason].stall_class
+        if cause < 0 or not (stall_class.is_dependency or stall_class in THROTTLES):
             continue
         use, source = program.at(section, Pc(pc)), program.at(section, Pc(cause))
         if use is None or source is None or use[0].id != source[0].id:
@@ -192,7 +198,8 @@ def as_blamed(case: Case, blamed: Blame) -> dict[Use, Shares]:
     rows = blamed.rows
     columns = (rows.function, rows.use_index, rows.reason, rows.def_index, rows.samples)
     for function, use, reason, definition, samples in zip(*(one.tolist() for one in columns), strict=True):
-        found[function, use, by_name[blamed.reasons[reason].name]][definition] += samples
+        own = definition == NO_INDEX and blamed.reasons[reason].stall_class in THROTTLES
+        found[function, use, by_name[blamed.reasons[reason].name]][use if own else definition] += samples
     return found
 
 
@@ -214,8 +221,16 @@ def revived(case: Case, blamed: Blame, rule: PruneRule) -> dict[Use, Shares]:
 
 
 def nearest_def(case: Case) -> dict[Use, Shares]:
-    """The baseline: the closest instruction above, by address, that writes what the use reads."""
-    return {use: _nearest(case.program.functions[use[0]], use[1]) for use in case.truth}
+    """The baseline: the closest instruction above, by address, that writes what the use reads.
+
+    A throttle is left to the instruction that waits.
+    """
+    return {
+        use: {use[1]: 1.0}
+        if case.stall_class(use) in THROTTLES
+        else _nearest(case.program.functions[use[0]], use[1])
+        for use in case.truth
+    }
 
 
 def _nearest(function: Function, use: int) -> Shares:
@@ -250,6 +265,27 @@ def score(case: Case, answer: Mapping[Use, Shares], scored: Iterable[Use], into:
         into.by_kernel[case.name].add(one)
         if one.alike < one.alike_ceiling:
             _remember(case, use, top, into, one.alike_ceiling - one.alike)
+
+
+def score_filled(case: Case, answer: Mapping[Use, Shares], into: Scores) -> None:
+    """Add how far the true and the blamed shares of instructions agree in the throttles of one kernel.
+
+    The few samples of a single place do not tell how a full queue is shared; those of a kernel do.
+    """
+    whole: dict[tuple[str, int], tuple[dict[int, float], dict[int, float]]] = {}
+    for use, truth in case.truth.items():
+        stall, found = case.stall_class(use), answer.get(use, {})
+        if stall not in THROTTLES:
+            continue
+        true, blamed = whole.setdefault((stall.value, use[0]), (defaultdict(float), defaultdict(float)))
+        total, given = sum(truth.values()), sum(found.values())
+        for shares, sums, scale in ((truth, true, 1.0), (found, blamed, total / given if given else 0.0)):
+            for index, samples in shares.items():
+                sums[index] += samples * scale
+    for (stall_class, _), (true, blamed) in whole.items():
+        samples, agreed = into.filled.get(stall_class, (0.0, 0.0))
+        both = sum(min(value, blamed.get(index, 0.0)) for index, value in true.items())
+        into.filled[stall_class] = samples + sum(true.values()), agreed + both
 
 
 def _remember(case: Case, use: Use, top: int | None, into: Scores, samples: float) -> None:
@@ -302,11 +338,7 @@ def scored_uses(case: Case, blamed: Blame) -> list[Use]:
             if edge.kind not in _LOOKED_FOR and fits(case, use, edge)
         }
 
-    return [
-        use
-        for use in case.truth
-        if case.stall_class(use) is StallClass.SYNCHRONIZATION or len(producers(use)) >= 2
-    ]
+    return [use for use in case.truth if case.stall_class(use) in _ALWAYS_SCORED or len(producers(use)) >= 2]
 
 
 def evaluate(names: Sequence[str], archs: Sequence[str], setting: Setting) -> dict[str, Scores]:
@@ -322,7 +354,9 @@ def evaluate(names: Sequence[str], archs: Sequence[str], setting: Setting) -> di
                 blamed = blame(case.program, case.simulation.profile, case.table, DEFAULT_RULES)
                 scored = scored_uses(case, blamed)
                 for way, answer in WAYS.items():
-                    score(case, answer(case, blamed), scored, found[way])
+                    answered = answer(case, blamed)
+                    score(case, answered, scored, found[way])
+                    score_filled(case, answered, found[way])
     return found
 
 
@@ -349,6 +383,14 @@ def _ways_by_class(found: Mapping[str, Scores]) -> list[str]:
     return lines
 
 
+def _filled(scores: Scores) -> str:
+    return "  ".join(
+        f"{name} {100 * agreed / samples:5.1f} ({samples:,.0f})"
+        for name, (samples, agreed) in sorted(scores.filled.items())
+        if samples
+    )
+
+
 def _pair(one: Score) -> str:
     if not one.samples:
         return f"{'-':>19}"
@@ -363,6 +405,11 @@ def report(title: str, found: Mapping[str, Scores]) -> str:
     built = found["as built"]
     lines += ["", "As built, by stall class:"]
     lines += [f"  {name:26} {one.text()}" for name, one in sorted(built.by_class.items())]
+    lines += [
+        "",
+        "What fills queues and pipes, by instruction of a kernel: overlap with the truth in percent",
+    ]
+    lines += [f"  {way:28} {_filled(scores)}" for way, scores in found.items()]
     worst = sorted(built.by_kernel.items(), key=lambda row: row[1].alike / max(1.0, row[1].samples))
     lines += ["", "As built, the worst kernels:"]
     lines += [f"  {name:34} {one.text()}" for name, one in worst[:6]]

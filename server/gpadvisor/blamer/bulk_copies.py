@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from gpadvisor.blamer.classify import copies_into_shared
 from gpadvisor.blamer.graph import Candidates, Edge, FunctionGraph
 from gpadvisor.model.blame import DependencyKind, PruneRule
 from gpadvisor.model.instruction import Instruction, MemorySpace, OpcodeClass
 
-_COPIES: Final = frozenset({"UTMALDG", "UBLKCP", "LDGSTS"})
 _MAX_BLOCKS: Final = 64
 
 
@@ -48,7 +48,7 @@ def _awaited(graph: FunctionGraph, index: int) -> list[int]:
     instruction = graph.instructions[index]
     if instruction.info.opclass is not OpcodeClass.MBARRIER or "TRYWAIT" not in instruction.modifiers:
         return []
-    copies = [at for at, one in enumerate(graph.instructions) if one.opcode in _COPIES]
+    copies = [at for at, one in enumerate(graph.instructions) if copies_into_shared(one)]
     executed = [at for at in copies if graph.issue_counts[at]]
     return (executed or copies) if _reads_next(graph, index) else []
 
@@ -62,7 +62,7 @@ def _reads_next(graph: FunctionGraph, index: int) -> bool:
     while pending and len(seen) < _MAX_BLOCKS:
         start, end, block = pending.pop(0)
         met = next(
-            (one for one in graph.instructions[start:end] if _reads(one) or one.opcode in _COPIES), None
+            (one for one in graph.instructions[start:end] if _reads(one) or copies_into_shared(one)), None
         )
         if met is not None:
             return _reads(met)

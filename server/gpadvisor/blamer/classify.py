@@ -66,6 +66,12 @@ def is_l1tex(instruction: Instruction) -> bool:
     return info.pipe is Pipe.TEX or (info.opclass in _MEMORY and info.space in _L1TEX)
 
 
+def copies_into_shared(instruction: Instruction) -> bool:
+    """Whether an instruction copies from global to shared memory, behind the back of its warp."""
+    opcode, modifiers = instruction.opcode, instruction.modifiers
+    return opcode in {"LDGSTS", "UTMALDG"} or (opcode == "UBLKCP" and modifiers[:1] == ("S",))
+
+
 def stalls_as(instruction: Instruction, *, reads_only: bool) -> Scoreboard:
     """Which scoreboard stall a wait for an operation is.
 

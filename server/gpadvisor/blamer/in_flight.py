@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection
 from dataclasses import replace
 from typing import Final
 
+from gpadvisor.blamer.classify import copies_into_shared
 from gpadvisor.blamer.graph import Edge, FunctionGraph, backwards
 from gpadvisor.blamer.sources import UNATTRIBUTED, Found, Source, UseResult
 from gpadvisor.model.blame import DependencyClass, DependencyKind, PruneRule
@@ -44,19 +45,25 @@ def is_fence(instruction: Instruction) -> bool:
 
 
 def drain_stall(graph: FunctionGraph, use: int, reason: int) -> UseResult:
-    """Sources of a drain stall: the stores that an EXIT waits for, by what each sends to memory."""
+    """Sources of a drain stall: the stores that an EXIT waits for, the late and the large ones above all."""
     ending = exit_before(graph, use)
     if ending is None:
         return UseResult((), {reason: UNATTRIBUTED})
     sources = _accesses(graph, ending, _WRITES)
     off_chip = [one for one in sources if graph.instructions[one].info.space not in _ON_CHIP]
-    edges, left = _outstanding(graph, use, ending, off_chip or sources)
+    stores = [one for one in off_chip if not copies_into_shared(graph.instructions[one])]
+    edges, left = _outstanding(graph, use, ending, stores or off_chip or sources)
     found = _found(graph, left, DependencyClass.STORE_IN_FLIGHT)
     by_traffic = (
-        replace(source, distance=1, weight=float(graph.occupied[source.edge.definition]))
-        for source in found.sources
+        replace(source, weight=_traffic(graph, source.edge.definition, ending)) for source in found.sources
     )
     return UseResult(tuple(edges), {reason: replace(found, sources=tuple(by_traffic))})
+
+
+def _traffic(graph: FunctionGraph, store: int, ending: int) -> float:
+    """What a store sends to memory for each warp that ends there: its last execution."""
+    executed, ended = graph.issue_counts[store], graph.issue_counts[ending]
+    return float(graph.occupied[store]) * (min(1.0, ended / executed) if executed and ended else 1.0)
 
 
 def exit_before(graph: FunctionGraph, use: int) -> int | None:

@@ -47,6 +47,7 @@ from gpadvisor.simulator.state import (
     BLOCK_WARPS,
     BLOCKS,
     BULK_DONE,
+    BULK_PC,
     CAUSE,
     CHOSEN,
     CHOSEN_PC,
@@ -121,6 +122,10 @@ from gpadvisor.simulator.state import (
     RUNNING_STILL,
     SCHEDULERS,
     SCOREBOARD_REASON,
+    SERVED,
+    SERVED_LSU,
+    SERVED_TEX,
+    SERVED_XU,
     SHORT,
     SLOT,
     STALL,
@@ -336,7 +341,13 @@ def _throttled(
 
 
 @compiled
-def _enqueue(m: Machine, s: int, queue: int, start: int, i: int) -> None:
+def _enqueue(m: Machine, s: int, unit: int, start: int, i: int) -> None:
+    queue = _queue_of(unit)
+    row = SERVED_XU + s if unit == _XU else SERVED_TEX if unit == _TEX else SERVED_LSU
+    served = m.served[row]
+    served[served[SERVED, 0] % SERVED, 0] = start
+    served[served[SERVED, 0] % SERVED, 1] = i
+    served[SERVED, 0] += 1
     scheduler = m.scheduler[s]
     at = queue * QUEUE_DEPTH + scheduler[QUEUE_AT + queue] % _depth(m.whole, queue)
     scheduler[QUEUE_START + at] = start
@@ -390,12 +401,13 @@ def _occupy(
             m.warp[w, MATRIX_PC] = i
     elif unit >= _MIO:
         start, read, done = _behind_queue(p, m, v, r, w, s, i, lanes, now)
-        _enqueue(m, s, _queue_of(unit), start, i)
+        _enqueue(m, s, unit, start, i)
     else:
         done = now + cycles(m, fact[LATENCY], fact[LATENCY + 1])
-    if fact[FLOW] == _TRY_WAIT:
-        done = max(done, m.block[m.warp[w, SLOT], BULK_DONE])
     cause = i
+    if fact[FLOW] == _TRY_WAIT and m.block[m.warp[w, SLOT], BULK_DONE] > done:
+        done = m.block[m.warp[w, SLOT], BULK_DONE]
+        cause = m.block[m.warp[w, SLOT], BULK_PC]
     if fact[FLOW] == _ASYNC_GROUP:
         done = max(done, m.warp[w, ASYNC_DONE])
         cause = m.warp[w, ASYNC_PC] if m.warp[w, ASYNC_DONE] else i

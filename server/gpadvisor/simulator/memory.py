@@ -15,6 +15,7 @@ from gpadvisor.simulator.state import (
     BASE_OFFSET,
     BASE_SHIFT,
     BULK_DONE,
+    BULK_PC,
     COPIES,
     DRAM_CYCLES,
     DRAM_FREE,
@@ -247,7 +248,9 @@ def global_access(
             warp[ASYNC_PC] = i
     elif kind == 10:
         slot = warp[SLOT]
-        m.block[slot, BULK_DONE] = max(m.block[slot, BULK_DONE], done)
+        if done >= m.block[slot, BULK_DONE]:
+            m.block[slot, BULK_DONE] = done
+            m.block[slot, BULK_PC] = i
     return start, start + passes + m.whole[OPERAND_READ], done
 
 

@@ -49,6 +49,10 @@ from gpadvisor.simulator.state import (
     SCHEDULERS,
     SCOREBOARD_REASON,
     SELECTED,
+    SERVED,
+    SERVED_LSU,
+    SERVED_TEX,
+    SERVED_XU,
     SLEEPING,
     SLOT,
     STATE,
@@ -72,6 +76,8 @@ from gpadvisor.simulator.state import (
     Machine,
     Results,
 )
+
+_MIO, _TEX, _XU = 7, 9, 10  # resources.Unit
 
 
 @compiled
@@ -126,6 +132,20 @@ def _note_results(p: Packed, m: Machine, r: Results, w: int, whose: int) -> None
 
 
 @compiled
+def _served(p: Packed, m: Machine, w: int, first: int, now: int) -> int:
+    """What keeps the unit busy that the first of a queue waits for: the last that it started with."""
+    unit = p.fact[first, UNIT]
+    row = SERVED_XU + w % m.whole[SCHEDULERS] if unit == _XU else SERVED_TEX if unit == _TEX else SERVED_LSU
+    served = m.served[row]
+    count = served[SERVED, 0]
+    for back in range(1, min(count, SERVED) + 1):
+        at = (count - back) % SERVED
+        if served[at, 0] <= now:
+            return int(served[at, 1])
+    return first
+
+
+@compiled
 def _classify(p: Packed, m: Machine, w: int, now: int) -> tuple[int, int]:
     """Why a warp does not issue, and the instruction that this is due to."""
     warp = m.warp[w]
@@ -146,7 +166,9 @@ def _classify(p: Packed, m: Machine, w: int, now: int) -> tuple[int, int]:
     if warp[UNTIL + U_SCOREBOARD] > now:
         return int(warp[SCOREBOARD_REASON]), int(warp[CAUSE + U_SCOREBOARD])
     if warp[THROTTLE] > now:
-        return int(warp[THROTTLE_REASON]), int(warp[THROTTLE_CAUSE])
+        first = int(warp[THROTTLE_CAUSE])
+        queued = p.fact[first, UNIT] >= _MIO
+        return int(warp[THROTTLE_REASON]), _served(p, m, w, first, now) if queued else first
     return NOT_SELECTED, -1
 
 

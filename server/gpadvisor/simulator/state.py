@@ -86,10 +86,15 @@ QUEUE_PC: Final = QUEUE_START + 3 * QUEUE_DEPTH
 SCHEDULER_COLUMNS: Final = QUEUE_PC + 3 * QUEUE_DEPTH
 
 # ---- columns of Machine.block ----
-BLOCK_WARPS, BLOCK_INDEX, BLOCK_START, BULK_DONE = range(4)
-BARRIER_COUNT: Final = 4
-BARRIER_OPEN: Final = 20
-BLOCK_COLUMNS: Final = 36
+BLOCK_WARPS, BLOCK_INDEX, BLOCK_START, BULK_DONE, BULK_PC = range(5)
+BARRIER_COUNT: Final = 5
+BARRIER_OPEN: Final = 21
+BLOCK_COLUMNS: Final = 37
+
+# ---- rows of Machine.served: what units behind queues work off, in order ----
+SERVED_LSU, SERVED_TEX, SERVED_XU = range(3)  # a row for each scheduler from the last one on
+SERVED: Final = 256
+"""More than all queues before one unit hold; the entry behind them counts those so far."""
 
 # ---- Machine.number and Machine.traffic ----
 NOW, RANDOM, LSU_FREE, NEXT_BLOCK, FINISHED_BLOCKS, INSTRUCTIONS, NEXT_SAMPLE, SAMPLE_TURN = range(8)
@@ -125,6 +130,7 @@ class Machine(NamedTuple):
     line_order: NDArray[np.int32]
     block: NDArray[np.int64]
     blocks: NDArray[np.int64]  # grid indices of the blocks of this SM, in order
+    served: NDArray[np.int64]  # [units, SERVED + 1, 2] start and instruction, rings
 
 
 class Results(NamedTuple):
@@ -185,6 +191,7 @@ def empty_machine(
         line_order=np.full((schedulers + 1, lines), -1, dtype=np.int32),
         block=block,
         blocks=blocks,
+        served=np.zeros((SERVED_XU + schedulers, SERVED + 1, 2), dtype=np.int64),
     )
 
 

@@ -234,3 +234,26 @@ def test_loads_on_one_scoreboard_hold_a_warp_in_the_same_wait() -> None:
     assert {int(truth.cause[row]) for row in waits.tolist()} == loads  # either may be the last
     for cause, together in zip(truth.cause.tolist(), truth.holders, strict=True):
         assert cause in together if cause >= 0 else not together
+
+
+_TWO_STORES = """
+extern "C" __global__ void k(float *far, float *near, int rounds) {
+#pragma unroll 1
+    for (int i = 0; i < rounds; ++i) {
+        far[threadIdx.x * 32 + i] = 1.0f;
+        near[threadIdx.x + 1024 * i] = 2.0f;
+    }
+}
+"""
+
+
+def test_a_full_queue_is_due_to_what_keeps_its_unit_busy() -> None:
+    found = run_text(_TWO_STORES, {0: 0, 4: 0x10, 8: 0, 12: 0x20, 16: 64}, block=1024)
+    stores = [one for one in text_program(_TWO_STORES).functions[0].instructions if one.opcode == "STG"]
+    assert len(stores) == 2
+    names = [reason.name for reason in found.profile.reasons]
+    truth = found.truth
+    waits = truth.reason == names.index("lg_throttle")
+    assert set(truth.pc[waits].tolist()) == {int(one.pc) for one in stores}
+    shares = [truth.samples[waits & (truth.cause == int(one.pc))].sum() for one in stores]
+    assert max(shares) / sum(shares) == pytest.approx(32 / 33, abs=0.03)  # passes through L1
