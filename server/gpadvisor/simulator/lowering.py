@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from gpadvisor.analyzer.constants import parameters_at
 from gpadvisor.errors import UsageError
 from gpadvisor.model.ids import INSTRUCTION_BYTES
 from gpadvisor.model.instruction import Instruction, MemorySpace, OpcodeClass
@@ -19,7 +20,7 @@ from gpadvisor.model.program import Function, Program
 from gpadvisor.simulator.configuration import SimulationConfig
 from gpadvisor.simulator.control import Decision, decisions, indirect_targets, is_conditional, jumps
 from gpadvisor.simulator.evaluate import Slice
-from gpadvisor.simulator.parameters import constant_words, parameters_at
+from gpadvisor.simulator.parameters import constant_words
 from gpadvisor.simulator.pointers import pointer_words
 from gpadvisor.simulator.resources import Access, Unit, Use, use_of
 from gpadvisor.simulator.semantics import TRUE, Meaning, branch_predicate, is_uniform

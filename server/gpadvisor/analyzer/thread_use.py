@@ -1,0 +1,382 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a kernel does with its thread and block numbers, and so what its launch may change.
+
+Only machine code is read: which values come from ``threadIdx``, ``blockIdx``, ``blockDim`` and ``gridDim``,
+and where they go. Whatever cannot be told counts as a reason to leave the launch as it is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Flag, auto
+from functools import lru_cache
+from typing import Final
+
+import networkx as nx
+
+from gpadvisor.analyzer.constants import block_size_at, grid_size_at
+from gpadvisor.analyzer.defuse import ReachingDefinitions
+from gpadvisor.model.ids import FunctionId
+from gpadvisor.model.instruction import (
+    Instruction,
+    MemorySpace,
+    OpcodeClass,
+    Register,
+    RegisterFile,
+    register,
+    register_file,
+)
+from gpadvisor.model.program import Function, FunctionKind, Program
+
+_LARGEST: Final = 30_000
+"""Instructions of a function that is looked at; larger ones keep their launch."""
+
+Place = tuple[FunctionId, int]
+
+
+class Origin(Flag):
+    """What a value was computed from."""
+
+    NOTHING = 0
+    THREAD = auto()  # threadIdx
+    BLOCK = auto()  # blockIdx
+    BLOCK_SIZE = auto()  # blockDim
+    GRID_SIZE = auto()  # gridDim
+    OTHER = auto()  # arguments, memory, a caller's registers
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadUse:
+    """How a kernel divides its work among threads; a place is the first instruction that shows it."""
+
+    axes: str  # of threadIdx that are read: "", "x", "xy", ...
+    flat: bool  # blockIdx counts only as the product with blockDim: blocks and threads may be traded
+    sized: bool  # blockDim is read
+    guarded: bool  # a global index is compared with something, as where the last block is not full
+    grid_stride: Place | None  # a loop whose step holds gridDim
+    tile: Place | None  # shared memory addressed by threadIdx
+    roles: Place | None  # what a thread does depends on threadIdx without blockIdx
+    waits_for_blocks: Place | None  # spins on memory that another block writes: a grid barrier, a lookback
+    teamwork: Place | None  # tensor instructions, named barriers, mbarriers: warps have set parts
+    cluster: Place | None
+    known: bool  # whether all of the code was looked at
+
+
+@lru_cache(maxsize=64)
+def thread_use(program: Program, kernel: str) -> ThreadUse:
+    """Look at a kernel with the functions that it calls."""
+    entry = next((function for function in program.functions if function.name == kernel), None)
+    if entry is None:
+        return _merged([], known=False)
+    functions, complete = _reached(program, entry)
+    fits = [function for function in functions if len(function.instructions) <= _LARGEST]
+    uses = [_Values(function, program.arch).use() for function in fits]
+    return _merged(uses, known=complete and len(fits) == len(functions) and all(use.known for use in uses))
+
+
+def _reached(program: Program, entry: Function) -> tuple[list[Function], bool]:
+    """The functions that a kernel calls, itself first, without math routines; whether all are known."""
+    found = {entry.id: entry}
+    pending, complete = [entry], True
+    while pending:
+        for call in pending.pop().calls:
+            if call.callee is None:
+                complete = False
+                continue
+            callee = program.functions[call.callee]
+            if callee.id not in found and callee.kind is not FunctionKind.MATH_HELPER:
+                found[callee.id] = callee
+                pending.append(callee)
+    return [*found.values()], complete
+
+
+def _merged(uses: list[ThreadUse], *, known: bool) -> ThreadUse:
+    def first(name: str) -> Place | None:
+        return next((place for use in uses if (place := getattr(use, name)) is not None), None)
+
+    return ThreadUse(
+        axes="".join(axis for axis in "xyz" if any(axis in use.axes for use in uses)),
+        flat=all(use.flat for use in uses),
+        sized=any(use.sized for use in uses),
+        guarded=any(use.guarded for use in uses),
+        grid_stride=first("grid_stride"),
+        tile=first("tile"),
+        roles=first("roles"),
+        waits_for_blocks=first("waits_for_blocks"),
+        teamwork=first("teamwork"),
+        cluster=first("cluster"),
+        known=known,
+    )
+
+
+_SPECIAL: Final = {"SR_TID": Origin.THREAD, "SR_CTAID": Origin.BLOCK}
+_CONSTANT: Final = re.compile(r"c\[0x0\]\[(?:U?RZ\+?)?(?:0x([0-9a-f]+))?\]")
+_ANY_CONSTANT: Final = re.compile(r"c\[|cx\[")
+_ADDRESS: Final = re.compile(r"(?<!desc)(?<!\])\[([^\]]*)\]|(?<=\])\[([^\]]*)\]")
+_NAME: Final = re.compile(r"\b(U?)R(\d+)\b")
+_LANE: Final = re.compile(r"\b0x1f\b")
+_PREDICATES: Final = frozenset({RegisterFile.PREDICATE, RegisterFile.UNIFORM_PREDICATE})
+_SHARED: Final = frozenset({MemorySpace.SHARED, MemorySpace.DISTRIBUTED_SHARED, MemorySpace.GENERIC})
+_ACCESSES: Final = frozenset(
+    {OpcodeClass.LOAD, OpcodeClass.STORE, OpcodeClass.ATOMIC, OpcodeClass.REDUCTION, OpcodeClass.ASYNC_COPY}
+)
+_READS: Final = frozenset({OpcodeClass.LOAD, OpcodeClass.ATOMIC})
+_WRITES: Final = frozenset({OpcodeClass.STORE, OpcodeClass.ATOMIC, OpcodeClass.REDUCTION})
+_TEAMS: Final = frozenset({OpcodeClass.TENSOR, OpcodeClass.MBARRIER})
+_MULTIPLIES: Final = ("IMAD", "UIMAD", "IMUL", "XMAD")
+_DATA: Final = frozenset(
+    {
+        OpcodeClass.INTEGER,
+        OpcodeClass.INTEGER_MULTIPLY,
+        OpcodeClass.MOVE,
+        OpcodeClass.CONVERSION,
+        OpcodeClass.SPECIAL_REGISTER,
+        OpcodeClass.FLOAT16,
+        OpcodeClass.FLOAT32,
+        OpcodeClass.FLOAT64,
+        OpcodeClass.TRANSCENDENTAL,
+        OpcodeClass.SHUFFLE,
+        OpcodeClass.VOTE,
+        OpcodeClass.LOAD,  # of constants: of its place, not of what memory holds
+        OpcodeClass.PREDICATE,
+    }
+)
+
+
+class _Values:
+    """The origins of every value of one function."""
+
+    def __init__(self, function: Function, arch: str) -> None:
+        self.function = function
+        self.block_size = range(block_size_at(arch), block_size_at(arch) + 12)
+        self.grid_size = range(grid_size_at(arch), grid_size_at(arch) + 12)
+        self.reaching = ReachingDefinitions(function)
+        instructions = function.instructions
+        self.inputs = [self._inputs(index) for index in range(len(instructions))]
+        self.own = [self._own(index) for index in range(len(instructions))]
+        self.passes = [self._passes(index) for index in range(len(instructions))]
+        self.origin = self._origins()
+
+    def _inputs(self, index: int) -> dict[Register, frozenset[int]]:
+        """What may have written each register that the value of an instruction is computed from."""
+        instruction = self.function.instructions[index]
+        decides = instruction.info.opclass is OpcodeClass.PREDICATE
+        return {
+            one: frozenset(self.reaching.definitions(index, one))
+            for one in instruction.uses
+            if decides or register_file(one) not in _PREDICATES
+        }
+
+    def _own(self, index: int) -> Origin:
+        """What an instruction brings in by itself."""
+        instruction = self.function.instructions[index]
+        found = Origin.NOTHING
+        for name, origin in _SPECIAL.items():
+            if name in instruction.operands:
+                found |= origin
+        for text in _CONSTANT.findall(instruction.operands):
+            found |= self._constant(int(text or "0", 16), instruction)
+        memory = instruction.info.space not in {None, MemorySpace.CONSTANT}
+        indexed = _ANY_CONSTANT.search(instruction.operands) and not _CONSTANT.search(instruction.operands)
+        if indexed or (memory and instruction.info.opclass in _ACCESSES):
+            found |= Origin.OTHER
+        if self.function.kind is not FunctionKind.KERNEL and not all(self.inputs[index].values()):
+            found |= Origin.OTHER | Origin.THREAD  # a caller's value may be anything
+        return found
+
+    def _constant(self, offset: int, instruction: Instruction) -> Origin:
+        width = 16 if "128" in instruction.modifiers else 8 if "64" in instruction.modifiers else 4
+        found = Origin.NOTHING
+        for word in range(offset, offset + (width if instruction.info.opclass is OpcodeClass.LOAD else 4), 4):
+            if word in self.block_size:
+                found |= Origin.BLOCK_SIZE
+            elif word in self.grid_size:
+                found |= Origin.GRID_SIZE
+            else:
+                found |= Origin.OTHER
+        return found
+
+    def _origins(self) -> list[Origin]:
+        """What each result was computed from; memory forgets it, and a lane is no thread of a block."""
+        instructions = self.function.instructions
+        origin = list(self.own)
+        readers: list[list[int]] = [[] for _ in instructions]
+        for index, inputs in enumerate(self.inputs):
+            for writers in inputs.values():
+                for writer in writers:
+                    readers[writer].append(index)
+        pending = [index for index, found in enumerate(origin) if found]
+        while pending:
+            index = pending.pop()
+            for reader in readers[index]:
+                if self.passes[reader] and origin[index] | origin[reader] != origin[reader]:
+                    origin[reader] |= origin[index]
+                    pending.append(reader)
+        return origin
+
+    def _is_lane(self, index: int) -> bool:
+        """Whether an instruction takes threadIdx % 32, the same in every block of whole warps."""
+        instruction = self.function.instructions[index]
+        return instruction.opcode in {"LOP3", "LOP"} and _LANE.search(instruction.operands) is not None
+
+    def _passes(self, index: int) -> bool:
+        """Whether the result of an instruction comes from the registers that it reads."""
+        instruction = self.function.instructions[index]
+        if self._is_lane(index):
+            return False
+        if instruction.info.opclass is OpcodeClass.LOAD:
+            return instruction.info.space is MemorySpace.CONSTANT
+        return instruction.info.opclass in _DATA
+
+    def of(self, index: int, one: Register) -> Origin:
+        """What a register that an instruction reads was computed from."""
+        found = Origin.NOTHING
+        for writer in self.inputs[index].get(one, ()):
+            found |= self.origin[writer]
+        return found
+
+    def use(self) -> ThreadUse:
+        """How the function uses its numbers."""
+        instructions = self.function.instructions
+        axes = {axis for one in instructions for axis in "xyz" if f"SR_TID.{axis.upper()}" in one.operands}
+        everything = Origin.NOTHING
+        for found in self.own:
+            everything |= found
+        both = Origin.THREAD | Origin.BLOCK
+        return ThreadUse(
+            axes="".join(sorted(axes)),
+            flat=all(self._multiplied(index) for index in range(len(instructions))),
+            sized=Origin.BLOCK_SIZE in everything,
+            guarded=any(
+                one.info.opclass is OpcodeClass.PREDICATE and both in self.origin[index]
+                for index, one in enumerate(instructions)
+            ),
+            grid_stride=self._place(self._strides()),
+            tile=self._place(self._tiles()),
+            roles=self._place(self._roles()),
+            waits_for_blocks=self._place(self._spins()),
+            teamwork=self._place(
+                index
+                for index, one in enumerate(instructions)
+                if one.info.opclass in _TEAMS or _is_named_barrier(one)
+            ),
+            cluster=self._place(
+                index
+                for index, one in enumerate(instructions)
+                if one.info.opclass is OpcodeClass.CLUSTER_BARRIER
+                or one.info.space is MemorySpace.DISTRIBUTED_SHARED
+            ),
+            known=self.reaching.complete,
+        )
+
+    def _place(self, indices: Iterator[int]) -> Place | None:
+        index = next(indices, None)
+        return None if index is None else (self.function.id, index)
+
+    def _multiplied(self, index: int) -> bool:
+        """Whether an instruction that reads a block's number makes its product with the block's size."""
+        numbers = [one for one in self.inputs[index] if _is_block_number(self.of(index, one))]
+        if not numbers or (_is_block_number(self.origin[index]) and not self._decides(index)):
+            return True
+        instruction = self.function.instructions[index]
+        sizes = self.own[index] is Origin.BLOCK_SIZE or any(
+            self.of(index, one) == Origin.BLOCK_SIZE for one in self.inputs[index]
+        )
+        return instruction.opcode.startswith(_MULTIPLIES) and sizes
+
+    def _decides(self, index: int) -> bool:
+        return self.function.instructions[index].info.opclass is OpcodeClass.PREDICATE
+
+    def _roles(self) -> Iterator[int]:
+        """What reads a thread's number in its block and does not add it to the number of the first thread."""
+        for index, inputs in enumerate(self.inputs):
+            origins = [self.of(index, one) for one in inputs]
+            if not any(_is_thread_number(origin) for origin in origins):
+                continue
+            result = self.origin[index]
+            joined = any(_is_first_thread(origin) for origin in origins) or (
+                Origin.BLOCK_SIZE in result and any(_is_block_number(origin) for origin in origins)
+            )
+            kept = self.passes[index] and not self._decides(index) and (joined or _is_thread_number(result))
+            if not kept and not self._is_lane(index):
+                yield index
+
+    def _tiles(self) -> Iterator[int]:
+        for index, instruction in enumerate(self.function.instructions):
+            info = instruction.info
+            shared = info.space in _SHARED or info.opclass is OpcodeClass.ASYNC_COPY
+            if not shared or info.opclass not in _ACCESSES:
+                continue
+            if any(Origin.THREAD in self.of(index, one) for one in _address_registers(instruction)):
+                yield index
+
+    def _strides(self) -> Iterator[int]:
+        """Instructions by which a value grows from pass to pass, by a step that holds the grid's size."""
+        graph = nx.DiGraph()
+        for index, inputs in enumerate(self.inputs):
+            if self.passes[index] and self.function.loop_of[self.function.block_of[index]] >= 0:
+                graph.add_edges_from((writer, index) for writers in inputs.values() for writer in writers)
+        for cycle in nx.strongly_connected_components(graph):
+            if len(cycle) == 1 and not graph.has_edge(*(2 * tuple(cycle))):
+                continue
+            for index in sorted(cycle):
+                step = self.own[index]
+                for one, writers in self.inputs[index].items():
+                    if not writers & cycle:
+                        step |= self.of(index, one)
+                if Origin.GRID_SIZE in step and not self._decides(index):
+                    yield index
+
+    def _spins(self) -> Iterator[int]:
+        """Loads of what other blocks write, in a loop that they alone end and that does nothing else."""
+        function = self.function
+        for loop in function.loops:
+            inside = [
+                index
+                for block in sorted(loop.blocks)
+                for index in range(function.blocks[block].start, function.blocks[block].end)
+            ]
+            kinds = {function.instructions[index].info.opclass for index in inside}
+            if kinds & _WRITES:
+                continue
+            yield from (
+                index
+                for index in inside
+                if function.instructions[index].info.opclass is OpcodeClass.LOAD
+                and "STRONG" in function.instructions[index].modifiers
+            )
+
+
+def _is_block_number(origin: Origin) -> bool:
+    """Whether a value is a block's number, or follows from it and constants alone."""
+    return Origin.BLOCK in origin and not origin & ~(Origin.BLOCK | Origin.GRID_SIZE)
+
+
+def _is_thread_number(origin: Origin) -> bool:
+    """The same for a thread's number in its block."""
+    return Origin.THREAD in origin and not origin & ~(Origin.THREAD | Origin.BLOCK_SIZE)
+
+
+def _is_first_thread(origin: Origin) -> bool:
+    """Whether a value is the number of a block's first thread in the grid, which a loop may have moved on."""
+    return Origin.BLOCK | Origin.BLOCK_SIZE in origin and not origin & (Origin.THREAD | Origin.OTHER)
+
+
+def _is_named_barrier(instruction: Instruction) -> bool:
+    """A barrier of some warps of a block, or one of several."""
+    if instruction.info.opclass is not OpcodeClass.BARRIER:
+        return False
+    return instruction.operands.strip() not in {"", "0x0"} and instruction.opcode == "BAR"
+
+
+def _address_registers(instruction: Instruction) -> tuple[Register, ...]:
+    """The registers in the first address of an access, without a descriptor."""
+    found = _ADDRESS.search(instruction.operands)
+    if found is None:
+        return ()
+    return tuple(
+        register(RegisterFile.UNIFORM if uniform else RegisterFile.GPR, int(number))
+        for uniform, number in _NAME.findall(found.group(1) or found.group(2) or "")
+    )

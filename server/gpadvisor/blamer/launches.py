@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What of a kernel's launch may change without breaking the kernel, and why the rest may not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+from gpadvisor.analyzer.thread_use import Place, ThreadUse, thread_use
+from gpadvisor.blamer.measured import shared_bytes
+from gpadvisor.blamer.queries import line_text
+from gpadvisor.model.profile import KernelProfile
+from gpadvisor.model.program import Program
+
+
+@dataclass(frozen=True, slots=True)
+class Freedom:
+    """What a launch may change; a reason where it may not, None where it may."""
+
+    block: str | None  # why the block must keep its size, ""<reason>""
+    grid: str | None  # why the blocks may not become more or fewer by themselves
+    any_total: bool  # threads loop with the grid's size as step: any number of blocks does the work
+    guarded: bool  # threads beyond the last element are turned away
+    axes: str  # of threadIdx in use
+    code: bool  # whether there was machine code to look at
+
+
+@lru_cache(maxsize=64)
+def freedom(program: Program, kernel: str, profile: KernelProfile) -> Freedom:
+    """What may change of a launch; without machine code nothing is known to forbid it."""
+    if not any(function.name == kernel for function in program.functions):
+        axes = "".join(axis for axis, size in zip("xyz", profile.launch.block, strict=True) if size > 1)
+        return Freedom(block=None, grid=None, any_total=False, guarded=False, axes=axes or "x", code=False)
+    use = thread_use(program, kernel)
+    apart = next(_together(program, use, profile), None)
+    grid = apart
+    if grid is None and use.grid_stride is None:
+        grid = "each thread has its own elements, no loop steps by the size of the grid"
+    return Freedom(
+        block=apart or next(_bound(program, kernel, use, profile), None),
+        grid=grid,
+        any_total=grid is None,
+        guarded=use.guarded or use.grid_stride is not None,
+        axes=use.axes or "x",
+        code=True,
+    )
+
+
+def _together(program: Program, use: ThreadUse, profile: KernelProfile) -> Iterator[str]:
+    """Why the blocks must stay as many as they are."""
+    if use.waits_for_blocks is not None:
+        yield f"its blocks wait for one another at {_at(program, use.waits_for_blocks)}, so all must fit at once"
+    cluster = profile.launch.cluster
+    if cluster is not None and cluster != (1, 1, 1):
+        yield f"it is launched in clusters of {' x '.join(map(str, cluster))} blocks"
+    if use.cluster is not None:
+        yield f"its blocks work together in clusters ({_at(program, use.cluster)})"
+
+
+def _bound(program: Program, kernel: str, use: ThreadUse, profile: KernelProfile) -> Iterator[str]:
+    """Why a block must keep its threads."""
+    facts = program.facts.get(kernel)
+    if facts is not None and facts.required_block is not None:
+        yield f"it is compiled for blocks of {' x '.join(map(str, facts.required_block))} alone"
+    if use.teamwork is not None:
+        yield f"its warps have set parts of the work ({_at(program, use.teamwork)})"
+    if use.tile is not None and shared_bytes(program, kernel, profile):
+        yield f"its shared memory is indexed by threadIdx ({_at(program, use.tile)}): tile and block are one size"
+    if not use.sized:
+        yield "the block's size is compiled in: the code does not read blockDim"
+    if use.roles is not None:
+        yield f"what its threads do goes by threadIdx alone at {_at(program, use.roles)}"
+    if not use.flat:
+        yield "a block's number stands for more than its place in blockIdx * blockDim"
+    if not use.known:
+        yield "its code could not be followed whole"
+
+
+def _at(program: Program, place: Place) -> str:
+    function = program.functions[place[0]]
+    text = line_text(function, place[1])
+    return f"{function.instructions[place[1]].opcode} {text}" if text.startswith("0x") else text

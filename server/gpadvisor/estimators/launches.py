@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a launch keeps on the GPU: blocks and warps that are resident, as counted and as the limits allow."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gpadvisor.analyzer.occupancy import occupancy
+from gpadvisor.blamer.measured import registers_per_thread
+from gpadvisor.estimators.context import KernelContext
+from gpadvisor.estimators.elapsed import active_share, elapsed_cycles
+from gpadvisor.model.advice import Occupancy
+from gpadvisor.model.profile import KernelProfile
+
+_HELD = "smsp__warps_active.avg.per_cycle_active"
+_HELD_BY_SM = "sm__warps_active.avg.per_cycle_active"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shape:
+    """A number of blocks of a size, and what an SM holds of them."""
+
+    blocks: int
+    threads: int  # in a block
+    fits: int  # blocks that an SM has room for
+    resident: int  # blocks that the fullest SM holds at once
+    busy_sms: int
+    limiter: str | None
+    warps: float  # resident for each scheduler of the fullest SM
+
+    def waves(self, sms: int) -> float:
+        """How many times the grid fills the GPU."""
+        return self.blocks / (self.fits * sms) if self.fits else 0.0
+
+
+def shape(context: KernelContext, profile: KernelProfile, blocks: int, threads: int) -> Shape | None:
+    """What an SM would hold of a launch; None where registers, the block or the SMs are not known.
+
+    Dynamic shared memory is taken to grow with the block, static shared memory to stay.
+    """
+    launch, sms, sm = profile.launch, profile.device.sms, context.machine.sm
+    registers = registers_per_thread(context.program, context.kernel, profile)
+    if not sms or registers is None or threads < 1 or launch.threads_per_block < 1:
+        return None
+    dynamic = (launch.dynamic_shared_bytes or 0) * threads // launch.threads_per_block
+    found: Occupancy = occupancy(
+        sm,
+        threads_per_block=threads,
+        registers_per_thread=registers,
+        shared_bytes=(launch.static_shared_bytes or 0) + dynamic,
+    )
+    fits = found.blocks_per_sm or 0
+    resident = min(fits, -(-blocks // sms))
+    return Shape(
+        blocks=blocks,
+        threads=threads,
+        fits=fits,
+        resident=resident,
+        busy_sms=min(blocks, sms),
+        limiter=found.limiter,
+        warps=resident * -(-threads // sm.warp_size.value) / sm.schedulers.value,
+    )
+
+
+def held_warps(context: KernelContext, profile: KernelProfile) -> float | None:
+    """Warps that a scheduler of a busy SM held on average, as counted."""
+    held = profile.metric(_HELD)
+    if held is None:
+        by_sm = profile.metric(_HELD_BY_SM)
+        held = None if by_sm is None else by_sm / context.machine.sm.schedulers.value
+    return held or None
+
+
+def idle_share(profile: KernelProfile) -> float | None:
+    """Of the elapsed cycles of all SMs that had a block the share without a warp; None where not counted."""
+    elapsed, mean, sms = elapsed_cycles(profile), profile.metric("sm__cycles_active.avg"), profile.device.sms
+    if not elapsed or mean is None or not sms or profile.launch.blocks < 1:
+        return None
+    return max(0.0, 1 - mean * sms / min(sms, profile.launch.blocks) / elapsed)
+
+
+def outside_share(profile: KernelProfile) -> float:
+    """Of the elapsed cycles those without a warp on any SM, 0 where not counted."""
+    active = active_share(profile)
+    return 0.0 if active is None else 1 - active
