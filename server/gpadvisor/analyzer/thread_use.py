@@ -64,7 +64,7 @@ class ThreadUse:
     known: bool  # whether all of the code was looked at
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=16)
 def thread_use(program: Program, kernel: str) -> ThreadUse:
     """Look at a kernel with the functions that it calls."""
     entry = next((function for function in program.functions if function.name == kernel), None)
@@ -152,6 +152,9 @@ class _Values:
         self.function = function
         self.block_size = range(block_size_at(arch), block_size_at(arch) + 12)
         self.grid_size = range(grid_size_at(arch), grid_size_at(arch) + 12)
+        # A caller's value may be anything.
+        called = function.kind is not FunctionKind.KERNEL
+        self.callers = Origin.THREAD | Origin.OTHER if called else Origin.NOTHING
         self.reaching = ReachingDefinitions(function)
         instructions = function.instructions
         self.inputs = [self._inputs(index) for index in range(len(instructions))]
@@ -182,9 +185,7 @@ class _Values:
         indexed = _ANY_CONSTANT.search(instruction.operands) and not _CONSTANT.search(instruction.operands)
         if indexed or (memory and instruction.info.opclass in _ACCESSES):
             found |= Origin.OTHER
-        if self.function.kind is not FunctionKind.KERNEL and not all(self.inputs[index].values()):
-            found |= Origin.OTHER | Origin.THREAD  # a caller's value may be anything
-        return found
+        return found if all(self.inputs[index].values()) else found | self.callers
 
     def _constant(self, offset: int, instruction: Instruction) -> Origin:
         width = 16 if "128" in instruction.modifiers else 8 if "64" in instruction.modifiers else 4
@@ -232,8 +233,9 @@ class _Values:
 
     def of(self, index: int, one: Register) -> Origin:
         """What a register that an instruction reads was computed from."""
-        found = Origin.NOTHING
-        for writer in self.inputs[index].get(one, ()):
+        writers = self.inputs[index].get(one, ())
+        found = Origin.NOTHING if writers else self.callers
+        for writer in writers:
             found |= self.origin[writer]
         return found
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 
 from gpadvisor.analyzer.thread_use import Place, ThreadUse, thread_use
 from gpadvisor.blamer.measured import shared_bytes
@@ -18,7 +17,7 @@ from gpadvisor.model.program import Program
 class Freedom:
     """What a launch may change; a reason where it may not, None where it may."""
 
-    block: str | None  # why the block must keep its size, ""<reason>""
+    block: str | None  # why a block must keep its threads
     grid: str | None  # why the blocks may not become more or fewer by themselves
     any_total: bool  # threads loop with the grid's size as step: any number of blocks does the work
     guarded: bool  # threads beyond the last element are turned away
@@ -26,7 +25,6 @@ class Freedom:
     code: bool  # whether there was machine code to look at
 
 
-@lru_cache(maxsize=64)
 def freedom(program: Program, kernel: str, profile: KernelProfile) -> Freedom:
     """What may change of a launch; without machine code nothing is known to forbid it."""
     if not any(function.name == kernel for function in program.functions):
@@ -50,7 +48,8 @@ def freedom(program: Program, kernel: str, profile: KernelProfile) -> Freedom:
 def _together(program: Program, use: ThreadUse, profile: KernelProfile) -> Iterator[str]:
     """Why the blocks must stay as many as they are."""
     if use.waits_for_blocks is not None:
-        yield f"its blocks wait for one another at {_at(program, use.waits_for_blocks)}, so all must fit at once"
+        at = _at(program, use.waits_for_blocks)
+        yield f"its blocks wait for one another at {at}, so all must fit at once"
     cluster = profile.launch.cluster
     if cluster is not None and cluster != (1, 1, 1):
         yield f"it is launched in clusters of {' x '.join(map(str, cluster))} blocks"
@@ -66,7 +65,8 @@ def _bound(program: Program, kernel: str, use: ThreadUse, profile: KernelProfile
     if use.teamwork is not None:
         yield f"its warps have set parts of the work ({_at(program, use.teamwork)})"
     if use.tile is not None and shared_bytes(program, kernel, profile):
-        yield f"its shared memory is indexed by threadIdx ({_at(program, use.tile)}): tile and block are one size"
+        at = _at(program, use.tile)
+        yield f"its shared memory is indexed by threadIdx ({at}): tile and block are one size"
     if not use.sized:
         yield "the block's size is compiled in: the code does not read blockDim"
     if use.roles is not None:

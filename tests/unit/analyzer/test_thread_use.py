@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which launches a kernel allows, as its machine code tells: each pattern as ptxas writes it."""
+
+from __future__ import annotations
+
+import pytest
+from tests.optimizer_values import listing
+
+from gpadvisor.analyzer.thread_use import ThreadUse, thread_use
+
+FLAT = """
+    S2R R0, SR_CTAID.X
+    S2R R10, SR_TID.X
+    IMAD R0, R0, c[0x0][0x0], R10
+    ISETP.GE.AND P0, PT, R0, c[0x0][0x170], PT
+    @P0 EXIT
+    MOV R7, 0x4
+    IMAD.WIDE R2, R0, R7, c[0x0][0x160]
+    load| LDG.E R9, [R2.64]
+"""
+END = "STG.E [R2.64], R9\nEXIT"
+
+
+def _use(text: str, arch: str = "sm_86") -> ThreadUse:
+    found = thread_use(listing(text, arch).program, "kernel")
+    assert found.known
+    return found
+
+
+def test_one_thread_per_element_with_a_guard() -> None:
+    use = _use(FLAT + END)
+    assert (use.axes, use.flat, use.sized, use.guarded) == ("x", True, True, True)
+    assert (use.grid_stride, use.tile, use.roles, use.teamwork, use.waits_for_blocks) == (None,) * 5
+
+
+@pytest.mark.parametrize(
+    ("arch", "block"), [("sm_90", "LDC R6, c[0x0][RZ]"), ("sm_120", "LDC R6, c[0x0][0x360]")]
+)
+def test_the_size_of_the_block_where_newer_chips_keep_it(arch: str, block: str) -> None:
+    text = f"S2R R0, SR_TID.X\nS2UR UR4, SR_CTAID.X\n{block}\nIMAD R9, R6, UR4, R0\nSTG.E [R8.64], R9\nEXIT"
+    use = _use(text, arch)
+    assert (use.flat, use.sized) == (True, True)
+
+
+def test_a_loop_that_steps_by_the_grid() -> None:
+    stride = """
+        MOV R8, c[0x0][0x0]
+        IMAD R8, R8, c[0x0][0xc], RZ
+    again:
+        MOV R7, 0x4
+        IMAD.WIDE R2, R0, R7, c[0x0][0x160]
+        STG.E [R2.64], R9
+        step| IADD3 R0, R0, R8, RZ
+        ISETP.GE.AND P0, PT, R0, c[0x0][0x170], PT
+        @!P0 BRA again
+        EXIT
+    """
+    use = _use(FLAT + stride)
+    assert use.grid_stride is not None
+    assert use.flat
+    # The same loop by the block's own threads says nothing about the number of blocks.
+    assert _use(FLAT + stride.replace("R8, R8, c[0x0][0xc], RZ", "R8, R8, 0x1, RZ")).grid_stride is None
+
+
+def test_shared_memory_addressed_by_the_thread_is_a_tile() -> None:
+    tile = "SHF.L.U32 R5, R10, 0x2, RZ\nplace| STS [R5], R9\nBAR.SYNC.DEFER_BLOCKING 0x0\n"
+    code = listing(FLAT + tile + END)
+    use = thread_use(code.program, "kernel")
+    assert use.tile == code.tags["place"]
+    # A table that data point into is none.
+    assert _use(FLAT + "SHF.L.U32 R5, R9, 0x2, RZ\nLDS R9, [R5]\n" + END).tile is None
+
+
+def test_a_size_that_is_compiled_in() -> None:
+    use = _use(FLAT.replace("IMAD R0, R0, c[0x0][0x0], R10", "LEA R0, R0, R10, 0x8") + END)
+    assert not use.sized
+
+
+def test_a_block_for_each_row() -> None:
+    row = """
+        S2R R0, SR_CTAID.X
+        S2R R3, SR_TID.X
+        MOV R6, c[0x0][0x0]
+        IMAD R0, R0, c[0x0][0x170], R3
+        MOV R7, 0x4
+        IMAD.WIDE R2, R0, R7, c[0x0][0x160]
+        STG.E [R2.64], R6
+        EXIT
+    """
+    use = _use(row)
+    assert (use.sized, use.flat) == (True, False)
+    assert use.roles is not None  # the thread's number is that of the column
+
+
+def test_threads_with_a_part_of_their_own() -> None:
+    alone = FLAT + "ISETP.NE.AND P1, PT, R10, RZ, PT\n@P1 EXIT\n" + END
+    assert _use(alone).roles is not None
+    # The number of a lane is the same in every block of whole warps.
+    lane = alone.replace(
+        "ISETP.NE.AND P1, PT, R10", "LOP3.LUT R11, R10, 0x1f, RZ, 0xc0, !PT\nISETP.NE.AND P1, PT, R11"
+    )
+    assert _use(lane).roles is None
+
+
+def test_blocks_that_wait_for_one_another() -> None:
+    spin = "again:\nspin| LDG.E.STRONG.GPU R8, [R2.64]\nISETP.NE.AND P1, PT, R8, RZ, PT\n@!P1 BRA again\n"
+    code = listing(FLAT + spin + END)
+    assert thread_use(code.program, "kernel").waits_for_blocks == code.tags["spin"]
+    # A loop that adds to memory until it succeeds waits for nobody in particular.
+    retry = spin.replace("ISETP", "ATOMG.E.CAS.STRONG.GPU PT, R8, [R2.64], R8, R9\nISETP")
+    assert _use(FLAT + retry + END).waits_for_blocks is None
+    assert _use(FLAT.replace("LDG.E ", "LDG.E.SYS ") + END, "sm_75").waits_for_blocks is None
+
+
+@pytest.mark.parametrize(
+    "text", ["BAR.SYNC.DEFER_BLOCKING 0x1, 0x80", "HMMA.16816.F32 R4, R8, R12, R4", "BAR.ARV 0x2, 0x40"]
+)
+def test_warps_with_set_parts(text: str) -> None:
+    assert _use(f"{FLAT}{text}\n{END}").teamwork is not None
+    assert _use(f"{FLAT}BAR.SYNC.DEFER_BLOCKING 0x0\n{END}").teamwork is None
+
+
+def test_clusters() -> None:
+    assert _use(f"{FLAT}UCGABAR_ARV\nUCGABAR_WAIT\n{END}", "sm_90").cluster is not None
+
+
+def test_what_is_called_counts_too_and_a_callers_values_are_not_known() -> None:
+    called = (
+        FLAT
+        + "CALL.REL.NOINC lookup\n"
+        + END
+        + "\n.function lookup device\nplace| STS [R5], R9\nRET.REL.NODEC R20 0x0"
+    )
+    code = listing(called)
+    assert thread_use(code.program, "kernel").tile == code.tags["place"]
+    pointer = listing(FLAT + "CALL.REL.NOINC nowhere\n" + END)
+    assert not thread_use(pointer.program, "kernel").known
+
+
+def test_a_kernel_that_is_not_there() -> None:
+    assert not thread_use(listing(FLAT + END).program, "other").known
