@@ -18,6 +18,7 @@ import networkx as nx
 
 from gpadvisor.analyzer.constants import block_size_at, grid_size_at
 from gpadvisor.analyzer.defuse import ReachingDefinitions
+from gpadvisor.analyzer.positions import Positions, address_registers, is_lane
 from gpadvisor.model.ids import FunctionId
 from gpadvisor.model.instruction import (
     Instruction,
@@ -25,7 +26,6 @@ from gpadvisor.model.instruction import (
     OpcodeClass,
     Register,
     RegisterFile,
-    register,
     register_file,
 )
 from gpadvisor.model.program import Function, FunctionKind, Program
@@ -54,6 +54,7 @@ class ThreadUse:
     axes: str  # of threadIdx that are read: "", "x", "xy", ...
     flat: bool  # blockIdx counts only as the product with blockDim: blocks and threads may be traded
     sized: bool  # blockDim is read
+    sizes: frozenset[int]  # constants that stand for it: blockIdx * 256 + threadIdx
     guarded: bool  # a global index is compared with something, as where the last block is not full
     grid_stride: Place | None  # a loop whose step holds gridDim
     tile: Place | None  # shared memory addressed by threadIdx
@@ -100,6 +101,7 @@ def _merged(uses: list[ThreadUse], *, known: bool) -> ThreadUse:
         axes="".join(axis for axis in "xyz" if any(axis in use.axes for use in uses)),
         flat=all(use.flat for use in uses),
         sized=any(use.sized for use in uses),
+        sizes=frozenset().union(*(use.sizes for use in uses)),
         guarded=any(use.guarded for use in uses),
         grid_stride=first("grid_stride"),
         tile=first("tile"),
@@ -114,9 +116,6 @@ def _merged(uses: list[ThreadUse], *, known: bool) -> ThreadUse:
 _SPECIAL: Final = {"SR_TID": Origin.THREAD, "SR_CTAID": Origin.BLOCK}
 _CONSTANT: Final = re.compile(r"c\[0x0\]\[(?:U?RZ\+?)?(?:0x([0-9a-f]+))?\]")
 _ANY_CONSTANT: Final = re.compile(r"c\[|cx\[")
-_ADDRESS: Final = re.compile(r"(?<!desc)(?<!\])\[([^\]]*)\]|(?<=\])\[([^\]]*)\]")
-_NAME: Final = re.compile(r"\b(U?)R(\d+)\b")
-_LANE: Final = re.compile(r"\b0x1f\b")
 _PREDICATES: Final = frozenset({RegisterFile.PREDICATE, RegisterFile.UNIFORM_PREDICATE})
 _SHARED: Final = frozenset({MemorySpace.SHARED, MemorySpace.DISTRIBUTED_SHARED, MemorySpace.GENERIC})
 _ACCESSES: Final = frozenset(
@@ -125,7 +124,6 @@ _ACCESSES: Final = frozenset(
 _READS: Final = frozenset({OpcodeClass.LOAD, OpcodeClass.ATOMIC})
 _WRITES: Final = frozenset({OpcodeClass.STORE, OpcodeClass.ATOMIC, OpcodeClass.REDUCTION})
 _TEAMS: Final = frozenset({OpcodeClass.TENSOR, OpcodeClass.MBARRIER})
-_MULTIPLIES: Final = ("IMAD", "UIMAD", "IMUL", "XMAD")
 _DATA: Final = frozenset(
     {
         OpcodeClass.INTEGER,
@@ -217,15 +215,10 @@ class _Values:
                     pending.append(reader)
         return origin
 
-    def _is_lane(self, index: int) -> bool:
-        """Whether an instruction takes threadIdx % 32, the same in every block of whole warps."""
-        instruction = self.function.instructions[index]
-        return instruction.opcode in {"LOP3", "LOP"} and _LANE.search(instruction.operands) is not None
-
     def _passes(self, index: int) -> bool:
         """Whether the result of an instruction comes from the registers that it reads."""
         instruction = self.function.instructions[index]
-        if self._is_lane(index):
+        if is_lane(instruction):
             return False
         if instruction.info.opclass is OpcodeClass.LOAD:
             return instruction.info.space is MemorySpace.CONSTANT
@@ -239,6 +232,13 @@ class _Values:
             found |= self.origin[writer]
         return found
 
+    def _is_size(self, index: int, operand: Register | str) -> bool:
+        """Whether an operand is the size of the block, and nothing else."""
+        if isinstance(operand, str):
+            found = _CONSTANT.search(operand)
+            return found is not None and int(found[1] or "0", 16) in self.block_size
+        return self.of(index, operand) == Origin.BLOCK_SIZE
+
     def use(self) -> ThreadUse:
         """How the function uses its numbers."""
         instructions = self.function.instructions
@@ -247,17 +247,19 @@ class _Values:
         for found in self.own:
             everything |= found
         both = Origin.THREAD | Origin.BLOCK
+        places = Positions(self.function, self.inputs, self._is_size)
         return ThreadUse(
             axes="".join(sorted(axes)),
-            flat=all(self._multiplied(index) for index in range(len(instructions))),
+            flat=places.blocks is None,
             sized=Origin.BLOCK_SIZE in everything,
+            sizes=frozenset(places.sizes),
             guarded=any(
                 one.info.opclass is OpcodeClass.PREDICATE and both in self.origin[index]
                 for index, one in enumerate(instructions)
             ),
             grid_stride=self._place(self._strides()),
             tile=self._place(self._tiles()),
-            roles=self._place(self._roles()),
+            roles=None if places.threads is None else (self.function.id, places.threads),
             waits_for_blocks=self._place(self._spins()),
             teamwork=self._place(
                 index
@@ -277,41 +279,13 @@ class _Values:
         index = next(indices, None)
         return None if index is None else (self.function.id, index)
 
-    def _multiplied(self, index: int) -> bool:
-        """Whether an instruction that reads a block's number makes its product with the block's size."""
-        numbers = [one for one in self.inputs[index] if _is_block_number(self.of(index, one))]
-        if not numbers or (_is_block_number(self.origin[index]) and not self._decides(index)):
-            return True
-        instruction = self.function.instructions[index]
-        sizes = self.own[index] is Origin.BLOCK_SIZE or any(
-            self.of(index, one) == Origin.BLOCK_SIZE for one in self.inputs[index]
-        )
-        return instruction.opcode.startswith(_MULTIPLIES) and sizes
-
-    def _decides(self, index: int) -> bool:
-        return self.function.instructions[index].info.opclass is OpcodeClass.PREDICATE
-
-    def _roles(self) -> Iterator[int]:
-        """What reads a thread's number in its block and does not add it to the number of the first thread."""
-        for index, inputs in enumerate(self.inputs):
-            origins = [self.of(index, one) for one in inputs]
-            if not any(_is_thread_number(origin) for origin in origins):
-                continue
-            result = self.origin[index]
-            joined = any(_is_first_thread(origin) for origin in origins) or (
-                Origin.BLOCK_SIZE in result and any(_is_block_number(origin) for origin in origins)
-            )
-            kept = self.passes[index] and not self._decides(index) and (joined or _is_thread_number(result))
-            if not kept and not self._is_lane(index):
-                yield index
-
     def _tiles(self) -> Iterator[int]:
         for index, instruction in enumerate(self.function.instructions):
             info = instruction.info
             shared = info.space in _SHARED or info.opclass is OpcodeClass.ASYNC_COPY
             if not shared or info.opclass not in _ACCESSES:
                 continue
-            if any(Origin.THREAD in self.of(index, one) for one in _address_registers(instruction)):
+            if any(Origin.THREAD in self.of(index, one) for one in address_registers(instruction)):
                 yield index
 
     def _strides(self) -> Iterator[int]:
@@ -328,7 +302,7 @@ class _Values:
                 for one, writers in self.inputs[index].items():
                     if not writers & cycle:
                         step |= self.of(index, one)
-                if Origin.GRID_SIZE in step and not self._decides(index):
+                if Origin.GRID_SIZE in step:
                     yield index
 
     def _spins(self) -> Iterator[int]:
@@ -351,34 +325,8 @@ class _Values:
             )
 
 
-def _is_block_number(origin: Origin) -> bool:
-    """Whether a value is a block's number, or follows from it and constants alone."""
-    return Origin.BLOCK in origin and not origin & ~(Origin.BLOCK | Origin.GRID_SIZE)
-
-
-def _is_thread_number(origin: Origin) -> bool:
-    """The same for a thread's number in its block."""
-    return Origin.THREAD in origin and not origin & ~(Origin.THREAD | Origin.BLOCK_SIZE)
-
-
-def _is_first_thread(origin: Origin) -> bool:
-    """Whether a value is the number of a block's first thread in the grid, which a loop may have moved on."""
-    return Origin.BLOCK | Origin.BLOCK_SIZE in origin and not origin & (Origin.THREAD | Origin.OTHER)
-
-
 def _is_named_barrier(instruction: Instruction) -> bool:
     """A barrier of some warps of a block, or one of several."""
     if instruction.info.opclass is not OpcodeClass.BARRIER:
         return False
     return instruction.operands.strip() not in {"", "0x0"} and instruction.opcode == "BAR"
-
-
-def _address_registers(instruction: Instruction) -> tuple[Register, ...]:
-    """The registers in the first address of an access, without a descriptor."""
-    found = _ADDRESS.search(instruction.operands)
-    if found is None:
-        return ()
-    return tuple(
-        register(RegisterFile.UNIFORM if uniform else RegisterFile.GPR, int(number))
-        for uniform, number in _NAME.findall(found.group(1) or found.group(2) or "")
-    )

@@ -23,6 +23,8 @@ class Freedom:
     guarded: bool  # threads beyond the last element are turned away
     axes: str  # of threadIdx in use
     code: bool  # whether there was machine code to look at
+    tile: bool = False  # nothing but a tile of the block's shape binds the block: both may grow together
+    compiled: bool = False  # the block's size is a constant in the code, which must change with it
 
 
 def freedom(program: Program, kernel: str, profile: KernelProfile) -> Freedom:
@@ -35,13 +37,16 @@ def freedom(program: Program, kernel: str, profile: KernelProfile) -> Freedom:
     grid = apart
     if grid is None and use.grid_stride is None:
         grid = "each thread has its own elements, no loop steps by the size of the grid"
+    bound = next(_bound(program, kernel, use, profile), None)
     return Freedom(
-        block=apart or next(_bound(program, kernel, use, profile), None),
+        block=apart or bound,
         grid=grid,
         any_total=grid is None,
         guarded=use.guarded or use.grid_stride is not None,
         axes=use.axes or "x",
         code=True,
+        compiled=bool(use.sizes),
+        tile=apart is None and bound is not None and bound == _tile(program, kernel, use, profile),
     )
 
 
@@ -64,17 +69,26 @@ def _bound(program: Program, kernel: str, use: ThreadUse, profile: KernelProfile
         yield f"it is compiled for blocks of {' x '.join(map(str, facts.required_block))} alone"
     if use.teamwork is not None:
         yield f"its warps have set parts of the work ({_at(program, use.teamwork)})"
-    if use.tile is not None and shared_bytes(program, kernel, profile):
-        at = _at(program, use.tile)
-        yield f"its shared memory is indexed by threadIdx ({at}): tile and block are one size"
-    if not use.sized:
-        yield "the block's size is compiled in: the code does not read blockDim"
+    tile = _tile(program, kernel, use, profile)
+    if tile is not None:
+        yield tile
+    if not use.sized and not use.sizes:
+        yield "its code does not read the block's size"
+    if not use.sizes <= set(profile.launch.block):
+        yield f"its code takes blocks for {' and '.join(map(str, sorted(use.sizes)))} threads wide"
     if use.roles is not None:
         yield f"what its threads do goes by threadIdx alone at {_at(program, use.roles)}"
     if not use.flat:
         yield "a block's number stands for more than its place in blockIdx * blockDim"
     if not use.known:
         yield "its code could not be followed whole"
+
+
+def _tile(program: Program, kernel: str, use: ThreadUse, profile: KernelProfile) -> str | None:
+    if use.tile is None or not shared_bytes(program, kernel, profile):
+        return None
+    at = _at(program, use.tile)
+    return f"its shared memory is indexed by threadIdx ({at}): tile and block are one size"
 
 
 def _at(program: Program, place: Place) -> str:

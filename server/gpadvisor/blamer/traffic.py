@@ -29,7 +29,8 @@ _L1_STORES: Final = "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum"
 _L2_FROM_L1: Final = ("lts__t_sectors_srcunit_tex.sum", "lts__t_sectors.sum")
 _DRAM: Final = ("dram__sectors_read.sum", "dram__sectors_write.sum")
 
-_SECTORS_PER_LINE: Final = 4
+SECTOR_BYTES: Final = 32
+SECTORS_PER_LINE: Final = 4
 """A wavefront of the L1 data stage moves at most a 128-byte line, four sectors."""
 _WASTEFUL: Final = 1.05
 Place = tuple[FunctionId, int]
@@ -63,13 +64,13 @@ class Traffic:
     @property
     def l1_wavefronts(self) -> float:
         """Passes through the L1 data stage: one for each tag, or line where tags were not counted."""
-        lines = self.sectors / _SECTORS_PER_LINE
+        lines = self.sectors / SECTORS_PER_LINE
         return max(lines, self.tags or 0.0) + self.wavefronts_shared
 
     @property
     def ideal_l1_wavefronts(self) -> float:
         """The same with the fewest sectors: at least one for each request."""
-        lines = self.ideal_sectors / _SECTORS_PER_LINE
+        lines = self.ideal_sectors / SECTORS_PER_LINE
         if self.tags is None or self.requests is None:
             return min(lines, self.l1_wavefronts) + self.ideal_wavefronts_shared
         return min(max(lines, self.requests), self.l1_wavefronts) + self.ideal_wavefronts_shared

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -11,6 +13,7 @@ from gpadvisor.model.blame import Blame
 from gpadvisor.model.stalls import StallClass
 
 _TURNS = frozenset({StallClass.NOT_SELECTED, StallClass.PIPE_THROTTLE})
+_OTHERS = _TURNS | {StallClass.MEMORY_THROTTLE}
 
 
 def matched_rows(match: Match) -> NDArray[np.intp]:
@@ -32,7 +35,16 @@ def matched_latency(blame: Blame, match: Match) -> int:
 
 def waiting_in_turn(blame: Blame) -> NDArray[np.bool_]:
     """Rows of warps that were ready and waited for others: for an issue slot or for a pipe."""
-    waits = np.array([reason.stall_class in _TURNS for reason in blame.reasons], dtype=bool)
+    return _of(blame, _TURNS)
+
+
+def waiting_for_others(blame: Blame) -> NDArray[np.bool_]:
+    """The same, with those that waited for a place in a queue of the SM's memory units."""
+    return _of(blame, _OTHERS)
+
+
+def _of(blame: Blame, classes: Collection[StallClass]) -> NDArray[np.bool_]:
+    waits = np.array([reason.stall_class in classes for reason in blame.reasons], dtype=bool)
     if not waits.any():
         return np.zeros(len(blame.rows), dtype=bool)
     return np.asarray(waits[blame.rows.reason], dtype=bool)

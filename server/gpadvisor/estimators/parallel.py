@@ -4,14 +4,27 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
-from gpadvisor.estimators.caps import Cap, cap_speedup, loads
+from gpadvisor.blamer.queries import percent
+from gpadvisor.estimators.caps import (
+    DRAM,
+    L2,
+    MEMORY,
+    OVERLAP,
+    Cap,
+    active_loads,
+    cap_speedup,
+    loads,
+    together,
+)
 from gpadvisor.estimators.context import KernelContext
 from gpadvisor.estimators.elapsed import whole
 from gpadvisor.estimators.interval import wilson
-from gpadvisor.estimators.matched import waiting_in_turn
+from gpadvisor.estimators.launches import outside_share
+from gpadvisor.estimators.matched import waiting_for_others, waiting_in_turn
 from gpadvisor.estimators.ranges import (
     NOTABLE,
     Range,
@@ -23,10 +36,13 @@ from gpadvisor.estimators.ranges import (
     say_truncated,
     speedup,
 )
-from gpadvisor.model.advice import Estimate, Match, ParallelTarget
+from gpadvisor.model.advice import Estimate, Match, ParallelTarget, Relief, Utilisation
 from gpadvisor.model.profile import CONFIGURATION_SHARE, CONFIGURATIONS
 from gpadvisor.model.stalls import StallClass
 
+_SHARED_BY_SMS: Final = frozenset({DRAM, L2, MEMORY})
+_LOOSE: Final = 2.0
+"""How well latency and units overlap at the low end of a range; see ``caps.OVERLAP``."""
 _NEVER_ISSUES: Final = 1e-12
 """Below this the quotient of Eq. 7 is its limit, and rounding is all that is left of it."""
 
@@ -69,9 +85,14 @@ def parallel(context: KernelContext, match: Match) -> Estimate:
         raise ValueError("a parallel estimate needs a target launch")
     terms = _terms(target, target.issue_ratio)
     paper = max(1.0, terms.speedup)
-    result = _range(context, match, target, terms.speedup)
+    if _fills(target):
+        result = _filled(context, match, target)
+    elif _spreads(target):
+        result = _spread(context, target, terms.speedup)
+        _bound_by_spread(result, context, target)
+    else:
+        result = _range(context, match, target, terms.speedup)
     apply_measured_bound(result, context, match)
-    _bound_by_spread(result, context, target)
     _share_between_configurations(result, context)
     _apply_caps(result, context, match, target)
     allow_for_model(result, context, gain=1.0)
@@ -98,17 +119,109 @@ def _range(context: KernelContext, match: Match, target: ParallelTarget, value: 
         ends += [_terms(target, chance.low).speedup, _terms(target, chance.high).speedup]
     factor = factors(match.adjustments)
     scaled = [1 + (end - 1) * value for end in ends for value in (factor.low, factor.high)]
-    if context.blame is not None and _spreads(target):
-        # Warps of a small grid that wait for memory alone wait as long on another SM: all that is sure to go
-        # is what they waited for each other.
-        crowded = int(context.blame.rows.samples[waiting_in_turn(context.blame)].sum())
-        scaled.append(min(value, speedup(context.blame.total_samples, crowded)))
-        if scaled[-1] < value * (1 - NOTABLE):
-            reasons.append(f"{crowded} samples waited for other warps; the rest may stay as it is")
     reasons += [f"{entry.reason} ({ends_text(entry)} of the gain)" for entry in match.adjustments]
     return Range(
         low=min(scaled), expected=1 + (value - 1) * factor.expected, high=max(scaled), reasons=reasons
     )
+
+
+def _spread(context: KernelContext, target: ParallelTarget, value: float) -> Range:
+    """The same warps on more SMs: each has its own work to do, and waits less for the others.
+
+    Differs from GPA: Eq. 10 takes a warp's stalls for independent of the others, so that eight warps on one
+    scheduler take eight turns. Real warps that wait for memory wait as long on another SM: of three measured
+    pairs of 8 blocks made 64, none gained more than 1.03x, where Eq. 10 gives 1.12x to 1.17x.
+    """
+    if context.blame is None or not context.blame.total_samples:
+        return Range(low=1.0, expected=value, high=value, reasons=[])
+    total = context.blame.total_samples
+    crowded = int(context.blame.rows.samples[waiting_for_others(context.blame)].sum())
+    # As many of those waits go as others leave the scheduler.
+    gone = min(1.0, (target.warps_now - target.warps_new) / max(target.warps_now - 1, 1e-9))
+    expected = speedup(total, crowded * max(0.0, gone))
+    in_turn = int(context.blame.rows.samples[waiting_in_turn(context.blame)].sum())
+    reason = (
+        f"{percent(crowded / total)} of the samples waited for other warps of the SM; what a warp waits for "
+        "its own data and results it waits on another SM, too"
+    )
+    return Range(
+        low=min(expected, speedup(total, in_turn * max(0.0, gone))),
+        expected=expected,
+        high=max(expected, value),
+        reasons=[reason],
+    )
+
+
+def _fills(target: ParallelTarget) -> bool:
+    """Whether the target holds more warps at once, or has more lanes of them work."""
+    return target.lanes > 1 or target.warps_new > (target.held_now or target.warps_now)
+
+
+def _filled(context: KernelContext, match: Match, target: ParallelTarget) -> Range:
+    """More warps at once, in which more lanes may work: they hide latency until a unit is full.
+
+    Differs from GPA: Eqs. 8 and 9 know the issue slots as the only unit that warps share. Here the time of
+    the units, as counted, stays (less what the launch relieves), the rest of the time falls as the issue rate
+    of Eqs. 8 and 9 rises, and both overlap as the stages of a kernel do (``caps.OVERLAP``). What passes
+    without a warp is neither.
+    """
+    now = target.held_now or target.warps_now
+    spread = 1.0 if not _spreads(target) else (target.busy_sms_new or 1) / (target.busy_sms_now or 1)
+    outside = 0.0 if context.profile is None else outside_share(context.profile)
+    left = outside if target.outside_new is None else min(outside, target.outside_new)
+    measured = active_loads(context)
+    units_now = min(1.0, together(measured, ()))
+    units = together(_thinned(measured, spread), match.relieves)
+    fullest = _fullest(_thinned(measured, spread), match.relieves)
+    own: float = (1 - units_now**OVERLAP) ** (1 / OVERLAP)  # of the active time what more warps hide
+
+    def gain(warps: float, issue_ratio: float) -> float:
+        terms = parallel_equation(warps_now=now, warps_new=warps, issue_ratio=issue_ratio)
+        return max(target.lanes * spread * terms.issue_change, 1e-9)
+
+    def faster(rate: float, units: float, overlap: float, left: float) -> float:
+        active: float = ((own / rate) ** overlap + units**overlap) ** (1 / overlap)
+        return 1 / max(left + (1 - outside) * active, 1e-9)
+
+    rate = gain(target.warps_new, target.issue_ratio)
+    slow = min(gain(target.held_low or target.warps_new, target.issue_ratio), rate)
+    fast = target.lanes * spread * max(target.warps_new / now, 1.0)
+    fewer = min(1.0, target.blocks_now and target.blocks_new / target.blocks_now)
+    expected = faster(rate, units, OVERLAP, left)
+    result = Range(
+        low=min(expected, faster(slow, units, _LOOSE, left)),
+        expected=expected,
+        high=max(expected, faster(max(fast, rate), fullest, OVERLAP, left * fewer)),
+        reasons=[
+            f"a scheduler holds {now:.2f} warps{'' if target.held_now is None else ' as counted'}, then "
+            f"{target.warps_new:.2f}"
+            + (f", with {target.lanes:.2f} times the lanes at work" if target.lanes > 1 else "")
+            + (f", on {spread:.2f} times the SMs" if spread > 1 else "")
+            + f": by Eqs. 8 and 9 their own waits take {1 / rate:.2f} of the time"
+        ],
+    )
+    if measured:
+        result.reasons.append(f"the units they share then take {100 * units:.0f} % of the active time of now")
+    if outside > NOTABLE:
+        stays = "stays" if left == outside else "goes" if left == 0 else f"falls to {100 * left:.1f} %"
+        result.reasons.append(
+            f"{100 * outside:.1f} % of the elapsed time passes without a warp, which {stays}"
+        )
+    return result
+
+
+def _thinned(measured: Sequence[Utilisation], spread: float) -> tuple[Utilisation, ...]:
+    """Loads per busy SM once there are more of those; what all SMs share is as full as before."""
+    return tuple(
+        entry if entry.name in _SHARED_BY_SMS else replace(entry, percent=entry.percent / spread)
+        for entry in measured
+    )
+
+
+def _fullest(measured: Sequence[Utilisation], relieves: Sequence[Relief]) -> float:
+    """The load of the busiest unit after the change."""
+    cap = cap_speedup(measured, relieves, best=True)
+    return 0.0 if cap is None else 1 / cap.speedup
 
 
 def _spreads(target: ParallelTarget) -> bool:
@@ -123,7 +236,7 @@ def _bound_by_spread(result: Range, context: KernelContext, target: ParallelTarg
     Differs from GPA: its estimate is the same for 1 block and for 79 blocks on 80 SMs.
     """
     sms = context.profile.device.sms if context.profile is not None else None
-    if not _spreads(target) or not sms:
+    if not _spreads(target) or not sms or target.blocks_new == target.blocks_now:
         return
     fullest_now = -(-target.blocks_now // sms) * target.threads_now
     fullest_new = -(-target.blocks_new // sms) * target.threads_new

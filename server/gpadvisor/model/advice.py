@@ -107,6 +107,10 @@ class ParallelTarget:
     limiter: str | None
     busy_sms_now: int | None
     busy_sms_new: int | None
+    held_now: float | None = None  # warps per scheduler as counted; the limits of the launch where not
+    held_low: float | None = None  # of the new launch at the low end of the range
+    lanes: float = 1.0  # how many times as many lanes of a warp work
+    outside_new: float | None = None  # share of the elapsed time without warps that stays; as now where None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -3,9 +3,9 @@
 
 ## What it finds
 
-Fewer blocks than SMs while the blocks are large enough to be split; and a last wave of blocks that leaves
-most of the GPU idle. It names a launch: how many blocks of how many threads, and how many SMs get work
-then.
+Fewer blocks than SMs; grids that fit on the GPU at once with room to spare, of kernels whose threads loop
+with the size of the grid as step; and a fullest SM that has more blocks than the mean, while the others
+wait. It names a launch: how many blocks of how many threads, and how many SMs get work then.
 
 ## Why warps stall
 
@@ -14,10 +14,11 @@ compete for their schedulers.
 
 ## What to try
 
-Make blocks smaller and launch more of them, with the same number of threads in all; one warp for each
-scheduler (128 threads) is enough to issue. Where a block cannot be split because its threads work
-together, divide the problem along another dimension (the inner loop of a reduction, split-k), or run
-independent kernels at once.
+Where a loop steps by ``gridDim.x * blockDim.x``, launch as many blocks as fit: the same work is done by more
+threads. Where each thread has its own element, make blocks smaller and launch more of them, with the same
+number of threads in all; one warp for each scheduler (128 threads) is enough to issue. Where a block cannot
+be split because its threads work together, divide the problem along another dimension (the inner loop of a
+reduction, split-k), or run independent kernels at once.
 
 ## Example
 
@@ -29,27 +30,28 @@ kernel<<<(n + threads - 1) / threads, threads>>>(...);
 
 ## When this advice is wrong
 
-If threads of a block share data through shared memory, smaller blocks share less and read more. If the
-kernel takes a few microseconds, the launch costs as much. Blocks of unequal length need a finer split
-than shown.
+What may change is read from the machine code; a kernel that keeps one result per block needs as many places
+for them. If threads of a block share data through caches, smaller blocks share less and read more. If the
+kernel takes a few microseconds, the launch costs as much. Warps that hardly wait for each other gain nothing
+from an SM of their own: then more threads are missing, not more SMs.
 
 ## How the gain is estimated
 
-GPA Eq. 10 with the warps of a scheduler before and after; f takes out the stalls that few warps do not
-have (memory throttle, not selected, pipe busy) once a scheduler has at most one warp. The fullest SM
-bounds the gain, so that a grid one block short of the SMs promises next to nothing.
+Blocks that are only split: the samples that waited for other warps of the SM (throttled, not selected, pipe
+busy) go as far as warps leave the scheduler, at most what GPA Eq. 10 gives; the fullest SM bounds the gain.
+More threads at once: the waits of a warp are hidden as the issue rate of Eqs. 8 and 9 rises from the warps
+counted now, the time of the units stays, and both overlap. A fuller fullest SM: the blocks of the fullest SM
+over the mean, no more than was counted as idle.
 """
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
 from typing import Final
 
-from gpadvisor.analyzer.occupancy import occupancy
-from gpadvisor.blamer.measured import registers_per_thread, shared_bytes
+from gpadvisor.blamer.launches import Freedom, freedom
 from gpadvisor.blamer.queries import by_stall, counted, percent, share
 from gpadvisor.estimators.context import KernelContext, Optimizer
+from gpadvisor.estimators.launches import Shape, held_warps, idle_share, shape
 from gpadvisor.estimators.parallel import issue_ratio, parallel
 from gpadvisor.model.advice import Adjustment, Category, Match, ParallelTarget, Rejection
 from gpadvisor.model.profile import KernelProfile
@@ -57,17 +59,10 @@ from gpadvisor.model.stalls import StallClass
 
 _CODE: Final = "GPA301"
 _CROWDED: Final = frozenset({StallClass.MEMORY_THROTTLE, StallClass.NOT_SELECTED, StallClass.PIPE_THROTTLE})
-_TAIL: Final = 1.1
-"""A last wave that adds less than a tenth to the run is not worth another launch shape."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Split:
-    """The same threads in other blocks."""
-
-    blocks: int
-    threads: int
-    waves: float
+_NOTABLE: Final = 1.03
+"""A fullest SM with less than this over the mean is not worth another launch."""
+_LITTLE: Final = 0.05
+"""Where less of the samples waited for other warps, an SM of their own gives them next to nothing."""
 
 
 def _match(context: KernelContext) -> Match | Rejection:
@@ -78,95 +73,157 @@ def _match(context: KernelContext) -> Match | Rejection:
     sms = profile.device.sms
     if not sms:
         return Rejection(code=_CODE, reason="the profile does not say how many SMs the GPU has")
-    blocks, threads = profile.launch.blocks, profile.launch.threads_per_block
-    if blocks < sms:
-        return _fewer_than_sms(context, profile, sms)
-    now = _waves(context, blocks, threads, sms)
-    if now is None or now <= 1 or math.ceil(now) / now < _TAIL:
-        waves = "" if now is None else f" ({now:.2f} waves)"
-        return Rejection(
-            code=_CODE, reason=f"{counted(blocks, 'block')} on {counted(sms, 'SM')}{waves}: every SM has work"
-        )
-    return _tail(context, profile, sms, now)
-
-
-def _fewer_than_sms(context: KernelContext, profile: KernelProfile, sms: int) -> Match | Rejection:
-    blocks, threads = profile.launch.blocks, profile.launch.threads_per_block
-    schedulers = context.machine.sm.schedulers.value
-    enough = schedulers * context.machine.sm.warp_size.value
-    if threads <= enough:
+    launch = profile.launch
+    now = shape(context, profile, launch.blocks, launch.threads_per_block)
+    if now is None or not now.fits:
+        return Rejection(code=_CODE, reason="the profile does not say the block size or the registers")
+    ratio = issue_ratio(context)
+    if ratio is None:
+        return Rejection(code=_CODE, reason="the profile does not count issued samples")
+    free = freedom(context.program, context.kernel, profile)
+    waves = now.waves(sms)
+    if free.any_total and waves < 1:
+        return _more_blocks(context, profile, now, ratio)
+    if now.blocks < sms:
+        return _fewer_than_sms(context, profile, now, free, ratio)
+    if waves <= 1:
+        why = "" if free.grid is None else f"; {free.grid}"
         return Rejection(
             code=_CODE,
-            reason=f"{counted(blocks, 'block')} on {sms} SMs, but {counted(threads, 'thread')} per block are "
-            f"no more than one warp for each of the {schedulers} schedulers: splitting blocks leaves "
-            "schedulers "
-            "idle instead",
+            reason=f"{counted(now.blocks, 'block')} on {counted(sms, 'SM')} ({waves:.2f} waves): "
+            f"every SM has work, and all blocks are there at once{why}",
         )
-    target = _best_split(blocks, threads, sms, enough)
-    warps_now = _warps_per_scheduler(context, blocks, threads, sms)
-    warps_new = _warps_per_scheduler(context, target.blocks, target.threads, sms)
-    ratio = issue_ratio(context)
-    if ratio is None or context.blame is None:
-        return Rejection(code=_CODE, reason="the profile does not count issued samples")
-    factor, reason = _factor(context, warps_new)
+    return _fullest_sm(context, profile, now, free, ratio)
+
+
+def _more_blocks(
+    context: KernelContext, profile: KernelProfile, now: Shape, ratio: float
+) -> Match | Rejection:
+    """More threads in all, where they share the elements by a loop."""
+    sms = profile.device.sms or 1
+    new = shape(context, profile, now.fits * sms, now.threads)
+    if new is None or new.warps * new.busy_sms <= now.warps * now.busy_sms:
+        return Rejection(code=_CODE, reason=f"{counted(now.blocks, 'block')} fill the {sms} SMs already")
+    held = held_warps(context, profile)
     return Match(
-        title=f"{blocks} blocks for {sms} SMs",
-        advice=f"Launch {target.blocks} blocks of {target.threads} threads instead of {blocks} of {threads}: "
-        f"{min(target.blocks, sms)} of {sms} SMs get work instead of {blocks}."
-        + _gain_note(blocks, threads, target, sms),
+        title=f"{now.blocks} blocks for {sms} SMs that hold {new.blocks}",
+        advice=f"Launch {new.blocks} blocks instead of {now.blocks}, {counted(new.fits, 'block')} for each "
+        f"of the {sms} SMs: its threads loop by the size of the grid, so more of them share the elements."
+        + (f" The {now.blocks} blocks reach {now.busy_sms} of {sms} SMs." if now.busy_sms < sms else ""),
         regions=(),
         parallel=ParallelTarget(
-            warps_now=warps_now,
-            warps_new=warps_new,
+            warps_now=now.warps,
+            warps_new=new.warps,
             issue_ratio=ratio,
-            factor=factor,
-            factor_reason=reason,
-            blocks_now=blocks,
-            blocks_new=target.blocks,
-            threads_now=threads,
-            threads_new=target.threads,
+            factor=new.warps / now.warps * new.busy_sms / now.busy_sms,
+            factor_reason="the same elements are shared by more threads at once",
+            blocks_now=now.blocks,
+            blocks_new=new.blocks,
+            threads_now=now.threads,
+            threads_new=now.threads,
             limiter="grid",
-            busy_sms_now=min(blocks, sms),
-            busy_sms_new=min(target.blocks, sms),
+            busy_sms_now=now.busy_sms,
+            busy_sms_new=new.busy_sms,
+            held_now=held,
+            held_low=None if held is None else new.warps * min(1.0, held / now.warps),
         ),
     )
 
 
-def _best_split(blocks: int, threads: int, sms: int, enough: int) -> _Split:
-    """The split whose fullest SM has the fewest threads; of equals the one with the largest blocks."""
+def _fewer_than_sms(
+    context: KernelContext, profile: KernelProfile, now: Shape, free: Freedom, ratio: float
+) -> Match | Rejection:
+    """Fewer blocks than SMs, with threads that each have their own elements."""
+    sms = profile.device.sms or 1
+    enough = context.machine.sm.schedulers.value * context.machine.sm.warp_size.value
+    new = None
+    if free.block is None and now.threads > enough:
+        new = shape(context, profile, *_best_split(now.blocks, now.threads, sms, enough))
+    if new is None or new.blocks <= now.blocks:
+        new = now
+    return Match(
+        title=f"{now.blocks} blocks for {sms} SMs",
+        advice=_split_words(context, now, new, sms, free) + _missing_threads(context, now),
+        regions=(),
+        parallel=_spread_target(context, now, new if new is not now else None, sms, ratio),
+    )
+
+
+def _spread_target(
+    context: KernelContext, now: Shape, new: Shape | None, sms: int, ratio: float
+) -> ParallelTarget:
+    """The target of a split; without one, that of a division of the blocks' own work over all SMs."""
+    warps_new = now.warps * now.blocks / sms if new is None else new.warps
+    factor, reason = _factor(context, warps_new)
+    return ParallelTarget(
+        warps_now=now.warps,
+        warps_new=min(now.warps, warps_new),
+        issue_ratio=ratio,
+        factor=factor,
+        factor_reason=reason,
+        blocks_now=now.blocks,
+        blocks_new=now.blocks if new is None else new.blocks,
+        threads_now=now.threads,
+        threads_new=now.threads if new is None else new.threads,
+        limiter="grid",
+        busy_sms_now=now.busy_sms,
+        busy_sms_new=sms if new is None else new.busy_sms,
+    )
+
+
+def _split_words(context: KernelContext, now: Shape, new: Shape, sms: int, free: Freedom) -> str:
+    if new is not now:
+        unknown = " Without machine code nothing tells whether its threads work together."
+        return (
+            f"Launch {new.blocks} blocks of {new.threads} threads instead of {now.blocks} of {now.threads}: "
+            f"{new.busy_sms} of {sms} SMs get work instead of {now.busy_sms}."
+            + ("" if free.code else unknown)
+            + (" The kernel has the block's size as a constant: change it, too." if free.compiled else "")
+            + _gain_note(now, new, sms)
+        )
+    if free.block is not None:
+        why = f"Its blocks cannot be split ({free.block})"
+    else:
+        why = (
+            f"Its blocks of {counted(now.threads, 'thread')} are too small to split: that is no more than "
+            f"one warp for each of the {context.machine.sm.schedulers.value} schedulers"
+        )
+    return (
+        f"{sms - now.blocks} of {sms} SMs have no work. {why}: divide what a block does along another "
+        "dimension (its loop, its tile), or run independent kernels at the same time."
+    )
+
+
+def _missing_threads(context: KernelContext, now: Shape) -> str:
+    """What else it takes where warps do not stand in each other's way."""
+    if context.blame is None:
+        return ""
+    crowded = share(context.blame, by_stall(context.blame, _CROWDED))
+    if crowded > _LITTLE:
+        return ""
+    warps = now.blocks * -(-now.threads // context.machine.sm.warp_size.value)
+    return (
+        f" Its warps hardly wait for one another ({percent(crowded)} of the samples), so SMs of their own "
+        f"give them little: {counted(warps, 'warp')} are too few. Let several threads share what one does "
+        "now in its loop."
+    )
+
+
+def _best_split(blocks: int, threads: int, sms: int, enough: int) -> tuple[int, int]:
+    """Blocks and threads of the split whose fullest SM has the fewest; of equals the largest blocks."""
     warps = -(-threads // 32)
-    best = _Split(blocks=blocks, threads=threads, waves=1.0)
+    best = (blocks, threads)
     fullest = threads
     for parts in range(2, warps + 1):
         if warps % parts or warps // parts * 32 < enough:
             continue
         size, count = warps // parts * 32, blocks * parts
         load = -(-count // sms) * size
-        if load < fullest or best.blocks == blocks:
-            best, fullest = _Split(blocks=count, threads=size, waves=1.0), load
-    if best.blocks == blocks:  # an odd number of warps: one warp per scheduler, rounded up
-        best = _Split(blocks=-(-blocks * threads // enough), threads=enough, waves=1.0)
+        if load < fullest or best[0] == blocks:
+            best, fullest = (count, size), load
+    if best[0] == blocks:  # an odd number of warps: one warp per scheduler, rounded up
+        best = (-(-blocks * threads // enough), enough)
     return best
-
-
-def _warps_per_scheduler(context: KernelContext, blocks: int, threads: int, sms: int) -> float:
-    """Warps that a scheduler of the fullest SM has at once."""
-    sm = context.machine.sm
-    fits = _blocks_per_sm(context, threads)
-    resident = min(-(-blocks // sms), fits or sm.max_blocks.value)
-    return max(1, resident) * -(-threads // sm.warp_size.value) / sm.schedulers.value
-
-
-def _blocks_per_sm(context: KernelContext, threads: int) -> int | None:
-    registers = registers_per_thread(context.program, context.kernel, context.profile)
-    if registers is None:
-        return None
-    return occupancy(
-        context.machine.sm,
-        threads_per_block=max(1, threads),
-        registers_per_thread=registers,
-        shared_bytes=shared_bytes(context.program, context.kernel, context.profile) or 0,
-    ).blocks_per_sm
 
 
 def _factor(context: KernelContext, warps_new: float) -> tuple[float, str]:
@@ -181,66 +238,98 @@ def _factor(context: KernelContext, warps_new: float) -> tuple[float, str]:
     return 1 / max(1e-3, 1 - crowded), reason
 
 
-def _gain_note(blocks: int, threads: int, target: _Split, sms: int) -> str:
-    if -(-target.blocks // sms) * target.threads < threads:
+def _gain_note(now: Shape, new: Shape, sms: int) -> str:
+    if -(-new.blocks // sms) * new.threads < now.threads:
         return ""
     return (
-        f" The fullest SM keeps {threads} threads, so little is gained: {blocks} blocks nearly fill the GPU."
+        f" The fullest SM keeps {now.threads} threads, so little is gained: {now.blocks} blocks nearly fill "
+        "the GPU."
     )
 
 
-def _waves(context: KernelContext, blocks: int, threads: int, sms: int) -> float | None:
-    fits = _blocks_per_sm(context, threads)
-    return blocks / (fits * sms) if fits else None
-
-
-def _tail(context: KernelContext, profile: KernelProfile, sms: int, now: float) -> Match | Rejection:
-    """Smaller blocks fill the last wave better.
+def _fullest_sm(
+    context: KernelContext, profile: KernelProfile, now: Shape, free: Freedom, ratio: float
+) -> Match | Rejection:
+    """Blocks of one SM more than of the mean: the others wait for it at the end.
 
     Differs from GPA: it looks at grids smaller than the SMs only.
     """
-    blocks, threads = profile.launch.blocks, profile.launch.threads_per_block
-    loss_now = math.ceil(now) / now
-    ratio = issue_ratio(context)
-    half = threads // 2
-    waves = None if half < 64 or half % 32 else _waves(context, blocks * 2, half, sms)
-    if ratio is None or waves is None or math.ceil(waves) / waves > loss_now - 0.05:
-        smaller = f"blocks of {half} threads would not fill the last wave better"
-        if waves is None:
-            smaller = f"blocks of {threads} threads have no half that is full warps, and two at least"
-        return Rejection(code=_CODE, reason=f"{blocks} blocks make {now:.2f} waves on {sms} SMs; {smaller}")
-    loss_new = math.ceil(waves) / waves
-    per_scheduler = _warps_per_scheduler(context, blocks, threads, sms)
+    sms = profile.device.sms or 1
+    loss = _overfull(now.blocks, sms)
+    idle = idle_share(profile)
+    counted_loss = None if idle is None else 1 / max(1e-3, 1 - idle)
+    here = f"{counted(now.blocks, 'block')} on {counted(sms, 'SM')} ({now.waves(sms):.2f} waves): "
+    if loss < _NOTABLE or (counted_loss is not None and counted_loss < _NOTABLE):
+        return Rejection(
+            code=_CODE, reason=f"{here}every SM has work, the fullest {percent(loss - 1)} over the mean"
+        )
+    new = _evener(context, profile, now, free)
+    if new is None:
+        why = free.block or free.grid
+        return Rejection(
+            code=_CODE,
+            reason=f"{here}the fullest SM has {percent(loss - 1)} more than the mean"
+            + (
+                f", but no other launch is possible: {why}"
+                if why
+                else ", and no smaller block evens that out"
+            ),
+        )
+    evened = loss / _overfull(new.blocks, sms)
+    expected = evened if counted_loss is None else min(evened, counted_loss)
+    words = (
+        f"{new.blocks} blocks, {new.blocks // sms} for each SM, whose threads loop over the rest"
+        if new.threads == now.threads
+        else f"{new.blocks} blocks of {new.threads} threads"
+    )
+    scale = (expected - 1) / (evened - 1)
     return Match(
-        title="last wave of blocks leaves SMs idle",
-        advice=f"{blocks} blocks make {now:.2f} waves on {sms} SMs. Launch {blocks * 2} blocks of {half} "
-        "threads "
-        f"({waves:.2f} waves), or let a fixed number of blocks loop over the work.",
+        title="the last blocks leave SMs idle",
+        advice=f"{now.blocks} blocks are {now.blocks / sms:.2f} for each of {sms} SMs: some have "
+        f"{-(-now.blocks // sms)}, and the others wait for them. Launch {words}.",
         regions=(),
         adjustments=(
             Adjustment(
                 low=0.0,
-                expected=0.5,
+                expected=scale,
                 high=1.0,
-                reason="blocks that differ in length fill the gaps of the last wave already",
+                reason="blocks that differ in length even out by themselves"
+                + ("" if idle is None else f", and SMs were idle for {percent(idle)} of the cycles"),
             ),
         ),
         parallel=ParallelTarget(
-            warps_now=per_scheduler,
-            warps_new=per_scheduler,
+            warps_now=now.warps,
+            warps_new=now.warps,
             issue_ratio=ratio,
-            factor=loss_now / loss_new,
-            factor_reason=f"whole waves take {loss_now:.2f} times the work they hold now, {loss_new:.2f} "
-            "times then",
-            blocks_now=blocks,
-            blocks_new=blocks * 2,
-            threads_now=threads,
-            threads_new=half,
+            factor=evened,
+            factor_reason=f"the fullest SM has {loss:.2f} times the blocks of the mean now, "
+            f"{_overfull(new.blocks, sms):.2f} times then",
+            blocks_now=now.blocks,
+            blocks_new=new.blocks,
+            threads_now=now.threads,
+            threads_new=new.threads,
             limiter="grid",
             busy_sms_now=sms,
             busy_sms_new=sms,
         ),
     )
+
+
+def _overfull(blocks: int, sms: int) -> float:
+    """Blocks of the fullest SM over the mean."""
+    return -(-blocks // sms) * sms / blocks
+
+
+def _evener(context: KernelContext, profile: KernelProfile, now: Shape, free: Freedom) -> Shape | None:
+    """A launch whose fullest SM is less over the mean: as many blocks on each SM, or smaller ones."""
+    sms = profile.device.sms or 1
+    if free.any_total:
+        return shape(context, profile, now.fits * sms, now.threads)
+    half = now.threads // 2
+    if free.block is not None or half < 64 or half % 32 or now.threads % 2:
+        return None
+    new = shape(context, profile, now.blocks * 2, half)
+    return new if new is not None and _overfull(new.blocks, sms) < _overfull(now.blocks, sms) - 0.02 else None
 
 
 OPTIMIZER: Final = Optimizer(

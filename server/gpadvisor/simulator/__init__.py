@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
+from gpadvisor.analyzer.constants import block_size_at
 from gpadvisor.simulator.configuration import Argument, SimulationConfig, argument_words
-from gpadvisor.simulator.parameters import block_size_at
 from gpadvisor.simulator.profile import Simulation, Truth, simulate
 from gpadvisor.simulator.timing import SimulatedDevice, Timing, timing_of
 

@@ -71,9 +71,27 @@ def test_shared_memory_addressed_by_the_thread_is_a_tile() -> None:
     assert _use(FLAT + "SHF.L.U32 R5, R9, 0x2, RZ\nLDS R9, [R5]\n" + END).tile is None
 
 
-def test_a_size_that_is_compiled_in() -> None:
-    use = _use(FLAT.replace("IMAD R0, R0, c[0x0][0x0], R10", "LEA R0, R0, R10, 0x8") + END)
-    assert not use.sized
+@pytest.mark.parametrize(
+    ("sum_of_both", "size"),
+    [
+        ("LEA R0, R0, R10, 0x8", 256),
+        ("IMAD R0, R0, 0x60, R10", 96),
+        ("SHF.L.U32 R0, R0, 0x9, RZ\nLOP3.LUT R0, R0, R10, RZ, 0xfc, !PT", 512),
+        ("IMAD.SHL.U32 R0, R0, 0x20, RZ\nIADD3 R0, R0, R10, RZ", 32),
+    ],
+)
+def test_a_size_that_is_compiled_in(sum_of_both: str, size: int) -> None:
+    use = _use(FLAT.replace("IMAD R0, R0, c[0x0][0x0], R10", sum_of_both) + END)
+    assert (use.sized, use.sizes, use.flat, use.roles, use.guarded) == (False, {size}, True, None, True)
+
+
+@pytest.mark.parametrize(
+    "sum_of_both", ["LEA R0, R10, R0, 0x6", "SHF.L.U32 R10, R10, 0x6, RZ\nIADD3 R0, R0, R10, RZ"]
+)
+def test_threads_that_are_a_column_apart_have_no_place_in_the_grid(sum_of_both: str) -> None:
+    use = _use(FLAT.replace("IMAD R0, R0, c[0x0][0x0], R10", sum_of_both) + END)
+    assert use.sizes == frozenset()
+    assert use.roles is not None
 
 
 def test_a_block_for_each_row() -> None:
@@ -88,8 +106,28 @@ def test_a_block_for_each_row() -> None:
         EXIT
     """
     use = _use(row)
-    assert (use.sized, use.flat) == (True, False)
+    assert use.sized
     assert use.roles is not None  # the thread's number is that of the column
+
+
+def test_sums_that_the_compiler_has_turned_around() -> None:
+    # (row * width + threadIdx) + blockIdx * 1024, as ptxas writes an index that is used in a loop.
+    turned = """
+        S2R R0, SR_CTAID.X
+        S2R R10, SR_TID.X
+        IMAD R5, R9, c[0x0][0x170], R10
+        LEA R6, R0, R5, 0xa
+        IMAD.WIDE R2, R6, R7, c[0x0][0x160]
+        STG.E [R2.64], R9
+        EXIT
+    """
+    use = _use(turned)
+    assert (use.sizes, use.roles, use.flat) == ({1024}, None, True)
+
+
+def test_a_result_for_each_block() -> None:
+    each = FLAT + "S2R R12, SR_CTAID.X\nIMAD.WIDE R4, R12, R7, c[0x0][0x168]\nSTG.E [R4.64], R9\nEXIT"
+    assert not _use(each).flat
 
 
 def test_threads_with_a_part_of_their_own() -> None:

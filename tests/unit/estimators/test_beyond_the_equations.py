@@ -98,10 +98,12 @@ def test_launch_bounds_of_todays_block_grow_with_it(bound: int | None) -> None:
         registers_per_thread=24, static_shared_bytes=0, stack_bytes=0, max_threads_per_block=bound,
         required_block=None, min_blocks_per_sm=None, uses_barriers=0,
     )  # fmt: skip
-    code = listing("add| FADD R8, R6, R9\nEXIT", "sm_80", facts)
+    index = "S2R R0, SR_CTAID.X\nS2R R1, SR_TID.X\nIMAD R0, R0, c[0x0][0x0], R1\n"
+    guard = "ISETP.GE.AND P0, PT, R0, c[0x0][0x160], PT\n@P0 EXIT\n"
+    code = listing(f"{index}{guard}add| FADD R8, R6, R9\nEXIT", "sm_80", facts)
     rows = (Row("long_scoreboard", "add", 500, 450), Row("selected", "add", 100))
     match = thread_increase.OPTIMIZER.match(context_of(code, rows, block=32, registers=24, grid=40000))
     assert isinstance(match, Match)
     assert match.parallel is not None
-    assert match.parallel.threads_new == 64
+    assert match.parallel.threads_new == 256
     assert ("Raise __launch_bounds__" in match.advice) == (bound == 32)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 import re
+from typing import Final
 
 import pytest
 from tests import hand_made as made
@@ -15,7 +16,7 @@ from gpadvisor.estimators.latency_hiding import ScopeSamples, hidden_samples, hi
 from gpadvisor.estimators.parallel import issue_ratio, parallel_equation
 from gpadvisor.estimators.ranges import factors
 from gpadvisor.estimators.stall_elimination import elimination_equation
-from gpadvisor.model.advice import Adjustment, Match, MeasuredBound, ParallelTarget, Relief
+from gpadvisor.model.advice import Adjustment, Estimate, Match, MeasuredBound, ParallelTarget, Relief
 from gpadvisor.model.blame import Blame
 
 FULL_L1 = {
@@ -174,7 +175,8 @@ def test_block_increase_gains_what_the_fullest_sm_loses() -> None:
     context = made.context(thousand(), measured=made.profile())
     spread = parallel(context, match(parallel=target()))
     assert spread.paper == pytest.approx(4 * 0.05 / 0.18549, abs=1e-3)
-    assert spread.expected == pytest.approx(spread.paper)
+    # No sample waited for another warp, and what a warp waits for itself it waits anywhere.
+    assert (spread.low, spread.expected, spread.high) == (1.0, 1.0, spread.paper)
     # 81 blocks on 82 SMs split in two: some SM still holds as many threads.
     full = target(
         blocks_now=81, blocks_new=162, threads_now=512, threads_new=256, busy_sms_now=81, busy_sms_new=82
@@ -193,8 +195,66 @@ def test_more_warps_on_full_schedulers_gain_nothing() -> None:
     estimate = parallel(made.context(busy), match(parallel=more))
     assert estimate.paper is not None
     assert estimate.paper > 1.5
-    assert estimate.high == pytest.approx(1 / 0.9)
+    assert estimate.expected == pytest.approx(0.95 / 0.9)
+    assert estimate.high < 1 / 0.9
     assert "issue is at 90 % of its peak" in estimate.reason
+
+
+SHARED: Final = {
+    "smsp__warps_active.avg.per_cycle_active": 2.0,
+    "sm__cycles_active.avg": 865.0,
+    "gpc__cycles_elapsed.max": 1000.0,
+    "gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed": 43.25,
+}
+
+
+def _filled(**changes: object) -> Estimate:
+    values: dict[str, object] = {
+        "warps_now": 8.0, "warps_new": 8.0, "issue_ratio": 0.02, "factor": 1.0, "held_now": 2.0,
+        "held_low": 4.0, "blocks_now": 32768, "blocks_new": 4096, "threads_now": 32, "threads_new": 256,
+        "busy_sms_now": 82, "busy_sms_new": 82, **changes,
+    }  # fmt: skip
+    blame = made.blame(made.Row(samples=980, latency=980), made.selected(20))
+    return parallel(made.context(blame, measured=made.profile(SHARED)), match(parallel=target(**values)))
+
+
+def test_more_warps_hide_their_own_waits_beside_the_units_that_stay() -> None:
+    found = _filled()
+    rate = (1 - 0.98**8) / (1 - 0.98**2)  # Eqs. 8 and 9 from the warps counted
+    units = 0.4325 / 0.865  # of the time in which warps are there
+    own = (1 - units**3) ** (1 / 3)
+    value = 1 / (0.135 + 0.865 * ((own / rate) ** 3 + units**3) ** (1 / 3))
+    assert found.expected == pytest.approx(value, rel=1e-3)
+    assert found.low < found.expected < found.high
+    assert "a scheduler holds 2.00 warps as counted, then 8.00" in found.reason
+    assert "13.5 % of the elapsed time passes without a warp, which stays" in found.reason
+    # With an eighth of the blocks the time between them may go with them.
+    value = 1 / (0.135 / 8 + 0.865 * ((own / 4) ** 3 + units**3) ** (1 / 3))
+    assert found.high == pytest.approx(value, rel=1e-3)
+
+
+def test_time_between_blocks_goes_where_others_fill_it() -> None:
+    found = _filled(outside_new=0.0)
+    assert found.expected > _filled().expected
+    assert "which goes" in found.reason
+
+
+def test_full_warps_do_the_work_of_partial_ones_until_a_unit_is_full() -> None:
+    assert _filled(lanes=2.0).expected > _filled().expected
+    assert _filled(lanes=2.0).expected < 1 / 0.4325
+    assert "with 2.00 times the lanes at work" in _filled(lanes=2.0).reason
+
+
+def test_units_of_an_sm_thin_out_over_more_sms_and_those_of_the_gpu_do_not() -> None:
+    spread = _filled(busy_sms_now=41, blocks_now=41, blocks_new=656)
+    assert "on 2.00 times the SMs" in spread.reason
+    assert spread.expected < 1 / 0.4325  # DRAM is one for all
+
+
+def test_the_launch_of_now_gains_nothing() -> None:
+    same = _filled(warps_new=2.0 + 1e-9, held_low=2.0, blocks_new=32768)
+    assert same.expected == pytest.approx(1.0, rel=1e-3)
+    assert same.high == pytest.approx(1.0, rel=1e-3)
 
 
 def test_issue_ratio() -> None:

@@ -11,20 +11,20 @@ from gpadvisor.model.advice import Estimate, Match, ParallelTarget
 from gpadvisor.model.profile import CONFIGURATION_SHARE, CONFIGURATIONS, KernelProfile
 
 TARGET = ParallelTarget(
-    warps_now=4.0,
-    warps_new=1.0,
+    warps_now=1.0,
+    warps_new=4.0,
     issue_ratio=0.05,
     factor=4.0,
     factor_reason="f",
-    blocks_now=2,
+    blocks_now=8,
     blocks_new=8,
-    threads_now=512,
-    threads_new=128,
+    threads_now=128,
+    threads_new=512,
     limiter="grid",
-    busy_sms_now=2,
+    busy_sms_now=8,
     busy_sms_new=8,
 )
-BLAME = made.blame(made.Row(samples=400, latency=400, definition=2, use=3), made.selected(600))
+BLAME = made.blame(made.Row(samples=950, latency=950, definition=2, use=3), made.selected(50))
 
 
 def _estimate(measured: KernelProfile) -> Estimate:

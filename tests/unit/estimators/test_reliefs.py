@@ -81,7 +81,9 @@ def test_an_unrolled_loop_counts_and_jumps_less() -> None:
 
 
 def test_partial_warps_become_full_ones() -> None:
-    context = context_of(listing(EXCURSION), (*WAITS, *ISSUED), block=16)
+    index = "S2R R0, SR_CTAID.X\nS2R R1, SR_TID.X\nIMAD R0, R0, c[0x0][0x0], R1\n"
+    guard = "ISETP.GE.AND P0, PT, R0, c[0x0][0x160], PT\n@P0 EXIT\n"
+    context = context_of(listing(index + guard + EXCURSION), (*WAITS, *ISSUED), block=16)
     found = thread_increase.OPTIMIZER.match(context)
     assert isinstance(found, Match)
     assert _by_name(found.relieves)[ISSUE] == 0.5

@@ -1,0 +1,327 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether a kernel's threads know themselves only as places in the grid: ``blockIdx * blockDim + threadIdx``.
+
+Values are followed as sums: so many times ``threadIdx`` of an axis, so many times ``blockIdx``. Where both
+meet with the block's size as their ratio, the sum is a place in the grid, and so is what is computed from it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final, TypeAlias
+
+from gpadvisor.model.instruction import (
+    Instruction,
+    MemorySpace,
+    OpcodeClass,
+    Register,
+    RegisterFile,
+    register,
+    register_file,
+)
+from gpadvisor.model.program import Function, FunctionKind
+
+Inputs: TypeAlias = Sequence[Mapping[Register, frozenset[int]]]
+
+_SIZE: Final = "blockDim"
+
+
+@dataclass(frozen=True, slots=True)
+class _Times:
+    """A product: a number and factors by name; blockDim is one of them."""
+
+    number: int = 1
+    factors: tuple[str, ...] = ()
+
+    def by(self, number: int, factor: str | None = None) -> _Times:
+        """The product with more."""
+        more = self.factors if factor is None else tuple(sorted((*self.factors, factor)))
+        return _Times(self.number * number, more)
+
+
+_ONCE: Final = _Times()
+
+
+class _Kind(Enum):
+    NEITHER = 0  # nothing of a thread's or block's number, or a lane's
+    THREAD = 1  # so many times threadIdx, and what is the same for all threads
+    BLOCK = 2
+    PLACE = 3  # computed from places in the grid alone
+    OTHER = 4  # anything else of a thread or block
+
+
+@dataclass(frozen=True, slots=True)
+class _Value:
+    kind: _Kind
+    axis: str = ""
+    times: _Times = _ONCE
+
+
+_NEITHER: Final = _Value(_Kind.NEITHER)
+_PLACE: Final = _Value(_Kind.PLACE)
+_OTHER: Final = _Value(_Kind.OTHER)
+_SPECIAL: Final = re.compile(r"SR_(TID|CTAID)\.([XYZ])")
+_SOURCE: Final = re.compile(r"^(-?)\|?(U?R)(\d+)")
+_HEX: Final = re.compile(r"^(-?)0x([0-9a-f]+)$")
+_PREDICATES: Final = frozenset({RegisterFile.PREDICATE, RegisterFile.UNIFORM_PREDICATE})
+_MOVES: Final = frozenset({"MOV", "R2UR", "UMOV", "SEL", "USEL", "S2UR"})
+_SUMS: Final = frozenset({"IADD3", "IADD", "UIADD3", "VIADD", "UIADD"})
+_VISITS: Final = 16
+"""A value that has not settled after so many changes is taken for anything."""
+_LANE: Final = re.compile(r"\b0x1f\b")
+_ADDRESS: Final = re.compile(r"(?<!desc)(?<!\])\[([^\]]*)\]|(?<=\])\[([^\]]*)\]")
+_NAME: Final = re.compile(r"\b(U?)R(\d+)\b")
+
+
+def is_lane(instruction: Instruction) -> bool:
+    """Whether an instruction takes threadIdx % 32, the same in every block of whole warps."""
+    return instruction.opcode in {"LOP3", "LOP"} and _LANE.search(instruction.operands) is not None
+
+
+def address_registers(instruction: Instruction) -> tuple[Register, ...]:
+    """The registers in the first address of an access, without a descriptor."""
+    found = _ADDRESS.search(instruction.operands)
+    if found is None:
+        return ()
+    return tuple(
+        register(RegisterFile.UNIFORM if uniform else RegisterFile.GPR, int(number))
+        for uniform, number in _NAME.findall(found.group(1) or found.group(2) or "")
+    )
+
+
+class Positions:
+    """Where a function uses numbers of threads or blocks in another way than as places in the grid.
+
+    ``threads`` and ``blocks`` are the first instructions that do, None where none does; ``sizes`` are the
+    constants that stand for the block's size.
+    """
+
+    def __init__(
+        self, function: Function, inputs: Inputs, is_size: Callable[[int, Register | str], bool]
+    ) -> None:
+        """Follow the values of a function.
+
+        Args:
+            function: its code.
+            inputs: by instruction what may have written each register that it reads.
+            is_size: whether a register that an instruction reads, or a constant operand, is blockDim.
+        """
+        self._function = function
+        self._inputs = inputs
+        self._is_size = is_size
+        self.sizes: set[int] = set()
+        # A caller's value may be anything.
+        self._unknown = _NEITHER if function.kind is FunctionKind.KERNEL else _OTHER
+        self._values = self._follow()
+        self.threads = self._first({_Kind.THREAD, _Kind.OTHER})
+        self.blocks = self._first({_Kind.BLOCK})
+
+    def _follow(self) -> list[_Value]:
+        count = len(self._function.instructions)
+        self._values = [_NEITHER] * count
+        readers: list[list[int]] = [[] for _ in range(count)]
+        for index, inputs in enumerate(self._inputs):
+            for writers in inputs.values():
+                for writer in writers:
+                    readers[writer].append(index)
+        visits = [0] * count
+        pending = deque(range(count))
+        while pending:
+            index = pending.popleft()
+            visits[index] += 1
+            found = self._value(index) if visits[index] <= _VISITS else _OTHER
+            if found != self._values[index]:
+                self._values[index] = found
+                pending += readers[index]
+        self.sizes.clear()  # of sums that were not yet known whole
+        return [self._value(index) if visits[index] <= _VISITS else _OTHER for index in range(count)]
+
+    def _read(self, index: int, one: Register) -> _Value:
+        writers = self._inputs[index].get(one, frozenset())
+        found = _NEITHER if writers else self._unknown
+        for writer in writers:
+            found = _joined(found, self._values[writer])
+        return found
+
+    def _value(self, index: int) -> _Value:
+        """What an instruction makes of what it reads."""
+        instruction = self._function.instructions[index]
+        special = _SPECIAL.search(instruction.operands)
+        if special is not None:
+            return _Value(_Kind.THREAD if special[1] == "TID" else _Kind.BLOCK, special[2].lower())
+        info = instruction.info
+        if is_lane(instruction) or info.opclass in _FORGETS:
+            return _NEITHER
+        name = instruction.opcode
+        plain = not {"X", "HI"}.intersection(instruction.modifiers)
+        if name in _MOVES or (name == "IMAD" and "MOV" in instruction.modifiers):
+            return self._choice(index)
+        if name in _SUMS or (name in {"IMAD", "UIMAD"} and "IADD" in instruction.modifiers):
+            terms = [(1, None, text) for text in self._sources(instruction)]
+            return self._sum(index, terms) if plain else self._rest(index)
+        if name in {"IMAD", "UIMAD"} and plain:
+            return self._product(index)
+        if name in {"LEA", "ULEA"} and plain:
+            return self._shifted_sum(index)
+        if name in {"SHF", "USHF", "SHL"}:
+            return self._shift(index)
+        if (
+            name in {"LOP3", "ULOP3"} and "0xfc" in instruction.operands
+        ):  # of parts that do not overlap: a sum
+            return self._sum(index, [(1, None, text) for text in self._sources(instruction)[:2]])
+        return self._rest(index)
+
+    def _sources(self, instruction: Instruction) -> list[str]:
+        """The operands that are read, without what only steers the instruction."""
+        texts = [text.strip().replace(".reuse", "") for text in instruction.operands.split(",")][1:]
+        return [text for text in texts if not re.match(r"!?U?P(T|\d)$", text)]
+
+    def _operand(self, index: int, text: str) -> tuple[int, _Value]:
+        """The sign and the value of an operand."""
+        found = _SOURCE.match(text)
+        if found is None:
+            return 1, _NEITHER
+        file = RegisterFile.UNIFORM if found[2] == "UR" else RegisterFile.GPR
+        return -1 if found[1] else 1, self._read(index, register(file, int(found[3])))
+
+    def _choice(self, index: int) -> _Value:
+        found = _NEITHER
+        for one in self._inputs[index]:
+            found = _joined(found, self._read(index, one))
+        return found
+
+    def _rest(self, index: int) -> _Value:
+        """What no sum is: a place where it is of places alone."""
+        kinds = {self._read(index, one).kind for one in self._inputs[index]} - {_Kind.NEITHER}
+        return _NEITHER if not kinds else _PLACE if kinds == {_Kind.PLACE} else _OTHER
+
+    def _shift(self, index: int) -> _Value:
+        instruction = self._function.instructions[index]
+        sources = self._sources(instruction)
+        numbers = [int(found[2], 16) for text in sources if (found := _HEX.match(text))]
+        if "R" in instruction.modifiers:
+            # The sign of an index, for its upper half: no index is below zero.
+            return _NEITHER if numbers == [0x1F] and "S32" in instruction.modifiers else self._rest(index)
+        if len(numbers) != 1 or "HI" in instruction.modifiers:
+            return self._rest(index)
+        return self._sum(index, [(1 << (numbers[0] & 31), None, sources[0])])
+
+    def _shifted_sum(self, index: int) -> _Value:
+        sources = self._sources(self._function.instructions[index])
+        shift = _HEX.match(sources[-1]) if len(sources) > 2 else None
+        if len(sources) < 2 or (len(sources) > 2 and shift is None):
+            return self._rest(index)
+        return self._sum(
+            index, [(1 << int(shift[2], 16) if shift else 1, None, sources[0]), (1, None, sources[1])]
+        )
+
+    def _product(self, index: int) -> _Value:
+        sources = self._sources(self._function.instructions[index])
+        if len(sources) < 2:
+            return self._rest(index)
+        terms = [(1, None, text) for text in sources[2:3]]
+        for one, other in ((sources[0], sources[1]), (sources[1], sources[0])):
+            if self._operand(index, one)[1].kind is _Kind.NEITHER:
+                number = _HEX.match(one)
+                times = int(number[2], 16) * (-1 if number[1] else 1) if number else 1
+                return self._sum(index, [(times, None if number else self._name(index, one), other), *terms])
+        return self._rest(index)
+
+    def _name(self, index: int, text: str) -> str:
+        """A factor's name: the same for the same value, and one of its own for the block's size."""
+        found = _SOURCE.match(text)
+        if found is None:
+            return _SIZE if self._is_size(index, text) else text
+        file = RegisterFile.UNIFORM if found[2] == "UR" else RegisterFile.GPR
+        one = register(file, int(found[3]))
+        if self._is_size(index, one):
+            return _SIZE
+        return "".join(map(str, sorted(self._inputs[index].get(one, ())))) or text
+
+    def _sum(self, index: int, terms: Sequence[tuple[int, str | None, str]]) -> _Value:
+        """The sum of operands, each times a number and a factor."""
+        found = _NEITHER
+        for number, factor, text in terms:
+            sign, value = self._operand(index, text)
+            if value.kind in {_Kind.THREAD, _Kind.BLOCK}:
+                value = _Value(value.kind, value.axis, value.times.by(sign * number, factor))
+            found = self._added(found, value)
+        return found
+
+    def _added(self, one: _Value, other: _Value) -> _Value:
+        kinds = {one.kind, other.kind}
+        if _Kind.NEITHER in kinds:
+            return other if one.kind is _Kind.NEITHER else one
+        if kinds == {_Kind.PLACE}:
+            return _PLACE
+        if kinds != {_Kind.THREAD, _Kind.BLOCK} or one.axis != other.axis:
+            return _OTHER
+        thread, block = (one, other) if one.kind is _Kind.THREAD else (other, one)
+        more = list(block.times.factors)
+        for factor in thread.times.factors:
+            if factor not in more:
+                return _OTHER
+            more.remove(factor)
+        ratio, rest = divmod(block.times.number, thread.times.number or 1)
+        if rest or (more == [_SIZE] and ratio != 1) or more not in ([], [_SIZE]):
+            return _OTHER
+        if not more:
+            self.sizes.add(ratio)
+        return _PLACE
+
+    def _first(self, kinds: set[_Kind]) -> int | None:
+        """The first comparison, address or stored value of a kind."""
+        for index, instruction in enumerate(self._function.instructions):
+            opclass = instruction.info.opclass
+            decides = opclass is OpcodeClass.PREDICATE
+            if decides:
+                asked = [] if "EX" in instruction.modifiers else [*self._inputs[index]]
+            elif opclass in _ACCESSES and instruction.info.space is not MemorySpace.CONSTANT:
+                asked = self._accessed(index, instruction)
+            elif opclass in {OpcodeClass.SHUFFLE, OpcodeClass.VOTE}:
+                asked = [*self._inputs[index]]
+            else:
+                continue
+            values = [self._read(index, one) for one in asked]
+            if any(one.kind in kinds and not (decides and self._is_first_place(one)) for one in values):
+                return index
+        return None
+
+    def _is_first_place(self, value: _Value) -> bool:
+        """Whether it is the place of a block's first thread, as loops over the grid compare it."""
+        times = value.times
+        own = times == _Times(1, (_SIZE,)) or (not times.factors and times.number in self.sizes)
+        return value.kind is _Kind.BLOCK and own
+
+    def _accessed(self, index: int, instruction: Instruction) -> list[Register]:
+        """What an access reads; the upper half of an address goes with the lower one."""
+        address = address_registers(instruction)
+        known = any(self._read(index, one).kind is _Kind.PLACE for one in address)
+        return [
+            one
+            for one in instruction.uses
+            if register_file(one) not in _PREDICATES and not (known and self._beside(one, address))
+        ]
+
+    @staticmethod
+    def _beside(one: Register, address: Sequence[Register]) -> bool:
+        return one in address or any(one == low + 1 for low in address)
+
+
+_ACCESSES: Final = frozenset(
+    {OpcodeClass.LOAD, OpcodeClass.STORE, OpcodeClass.ATOMIC, OpcodeClass.REDUCTION, OpcodeClass.ASYNC_COPY}
+)
+_FORGETS: Final = frozenset(
+    {*_ACCESSES, OpcodeClass.PREDICATE, OpcodeClass.SHUFFLE, OpcodeClass.VOTE, OpcodeClass.TENSOR}
+)
+
+
+def _joined(one: _Value, other: _Value) -> _Value:
+    """What a register may hold that is written in two places."""
+    if one == other or other.kind is _Kind.NEITHER:
+        return one
+    return other if one.kind is _Kind.NEITHER else _OTHER
