@@ -186,6 +186,9 @@ def launch_as(config: SimulationConfig, target: ParallelTarget) -> SimulationCon
     block = list(config.block)
     if math.prod(block) != target.threads_now:
         return None
+    if target.threads_new == target.threads_now:  # more blocks, of threads that loop over the grid
+        more = target.blocks_new > target.blocks_now and config.grid[1:] == (1, 1)
+        return replace(config, grid=(target.blocks_new, 1, 1)) if more else None
     if block[1] == block[2] == 1:
         block[0] = target.threads_new
     else:

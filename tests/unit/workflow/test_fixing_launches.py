@@ -37,6 +37,8 @@ def test_registers_alone_allow_one_block_more() -> None:
 
 
 def test_the_block_size_that_an_optimizer_proposes() -> None:
-    facts = kernel_launch(context_of(listing(LOOP.format(end="R10")), ROWS, block=32, registers=20))
+    place = "S2R R0, SR_CTAID.X\nS2R R1, SR_TID.X\nIMAD R0, R0, c[0x0][0x0], R1\n"
+    code = listing(place + LOOP.format(end="R10"))
+    facts = kernel_launch(context_of(code, ROWS, block=32, registers=20))
     assert facts.threads_new is not None
     assert facts.threads_new > 32
