@@ -257,26 +257,36 @@ def _copies(function: Function, loops: list[Loop]) -> dict[LoopId, int]:
     """How often the source loop's body stands in each of its machine loops."""
     work = {loop.id: _work(function, loop) for loop in loops}
     smallest = min(loops, key=lambda loop: sum(work[loop.id].values()))
-    base = 1 if len(loops) > 1 else _repeats(function, smallest, work[smallest.id])
+    # The rest of an unrolled loop comes with it: where most loops are as the smallest, that is no rest.
+    alike = sum(one == work[smallest.id] for one in work.values())
+    base = _repeats(function, smallest, work[smallest.id]) if 2 * alike > len(loops) else 1
     found = {smallest.id: base}
     for loop in loops:
         if loop is smallest:
             continue
         common = work[loop.id].keys() & work[smallest.id].keys()
         ratio = median(work[loop.id][place] / work[smallest.id][place] for place in common) if common else 1
-        found[loop.id] = max(1, round(ratio))
+        found[loop.id] = max(1, round(ratio * base))
     return found
 
 
 def _work(function: Function, loop: Loop) -> Counter[Place]:
     """Instructions of a loop by line and opcode; a loop inside it is one piece of work."""
     found = _work_of(function, [block for block in loop.blocks if function.loop_of[block] == loop.id])
-    inner = (
-        function.lines[_latch(function, one)]
-        for one in function.loops
-        if one.parent == loop.id and _ends(function, one)
-    )
-    return found + Counter((_place(entry), _INNER) for entry in inner if entry is not None)
+    return found + Counter(_inner_loops(function, loop))
+
+
+def _inner_loops(function: Function, loop: Loop) -> dict[Place, int]:
+    """How often each loop of the source stands inside another: once for its unrolled part and its rest."""
+    sizes: dict[object, Counter[int]] = {}
+    for one in function.loops:
+        entry = function.lines[_latch(function, one)] if one.parent == loop.id else None
+        if entry is not None and _ends(function, one):
+            sizes.setdefault(_place(entry), Counter())[sum(_work(function, one).values())] += 1
+    return {
+        (place, _INNER): max(own.values()) if len({*own.values()}) == 1 else sum(own.values())
+        for place, own in sizes.items()
+    }
 
 
 def _work_of(function: Function, blocks: Sequence[BlockId]) -> Counter[Place]:
@@ -298,7 +308,10 @@ def _place(entry: LineEntry) -> object:
 
 def _repeats(function: Function, loop: Loop, work: Counter[Place]) -> int:
     """Copies in the only loop: its counter's step if most of the work fits it, else a divisor of all."""
-    if len(work) < 2 and not any(opcode == _INNER for _, opcode in work):
+    inner = [count for (_, opcode), count in work.items() if opcode == _INNER]
+    if inner:
+        return gcd(*inner)
+    if len(work) < 2:
         return 1
     step = abs(_step(function, loop) or 0)
     if step > 1 and sum(count % step == 0 for count in work.values()) >= _MOST * len(work):

@@ -25,7 +25,8 @@ from gpadvisor.ide.values import Finding as PlacedFinding
 from gpadvisor.ide.values import Place
 from gpadvisor.model.advice import Estimate, KernelAdvice, ParallelTarget, Suggestion
 from gpadvisor.model.ids import SourceLocation
-from gpadvisor.model.instruction import OpcodeClass
+from gpadvisor.model.instruction import MemorySpace, OpcodeClass
+from gpadvisor.model.profile import KernelProfile
 from gpadvisor.model.program import Program
 from gpadvisor.simulator import SimulationConfig, block_size_at, simulate
 from gpadvisor.source.edits import SiteKind
@@ -42,6 +43,9 @@ from gpadvisor.workflow.request import Progress, Request
 _EDITED: Final = frozenset({"GPA101", "GPA102", "GPA103", "GPA104", "GPA201", "GPA203"})
 """Rules whose quick fix, or flag, is the change that the advice names."""
 _BARRIERS: Final = "GPA105"
+_SPACES: Final = frozenset({MemorySpace.GLOBAL, MemorySpace.GENERIC, MemorySpace.SHARED})
+_TOLERANCE: Final = 1.1
+"""By chance: branches that nothing decides are drawn."""
 _LOWEST: Final = 0.9
 _HIGHEST: Final = 1.2
 """What nine in ten changes gained over what the pair of simulations gave, at least and at most: of the rows
@@ -76,9 +80,40 @@ class _Case:
             after = simulate(program, context.kernel, context.machine, config)
         except GpadvisorError:
             return None  # such a launch is not possible
-        if self.before_ns is None or not after.duration_seconds:
+        profile = context.profile
+        if profile is None or self.before_ns is None or not after.duration_seconds:
+            return None
+        if program is not context.program and not same_work(
+            (context.program, profile), (program, after.profile)
+        ):
             return None
         return self.before_ns / (after.duration_seconds * 1e9)
+
+
+def same_work(before: tuple[Program, KernelProfile], after: tuple[Program, KernelProfile]) -> bool:
+    """Whether two runs store about as much, and the changed one loads no more than it did.
+
+    Where loops have no told or known number of passes, changed code may be taken through them more often or
+    less, and the times of two such runs say nothing of the change. Loads may go with a change.
+    """
+    stored, loaded = (
+        [_moved_bytes(*side, opclass) for side in (before, after)]
+        for opclass in (OpcodeClass.STORE, OpcodeClass.LOAD)
+    )
+    return max(stored) <= _TOLERANCE * min(stored) and loaded[1] <= _TOLERANCE * loaded[0]
+
+
+def _moved_bytes(program: Program, profile: KernelProfile, opclass: OpcodeClass) -> int:
+    """Bytes that the threads of a launch load, or store, outside of their stacks and of constants."""
+    if profile.counts is None:
+        return 0
+    threads = dict(zip(profile.counts.pc.tolist(), profile.counts.threads.tolist(), strict=True))
+    return sum(
+        threads.get(int(one.pc), 0) * (one.width_bytes or 4)
+        for function in program.functions
+        for one in function.instructions
+        if one.info.opclass is opclass and one.info.space in _SPACES
+    )
 
 
 def with_what_ifs(

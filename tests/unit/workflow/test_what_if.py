@@ -20,7 +20,7 @@ from gpadvisor.workflow.modelling import configuration, model_kernel
 from gpadvisor.workflow.programs import kernel_program
 from gpadvisor.workflow.request import Request
 from gpadvisor.workflow.settings import Settings
-from gpadvisor.workflow.what_if import launch_as, reads_block_size
+from gpadvisor.workflow.what_if import launch_as, reads_block_size, same_work
 
 pytestmark = [pytest.mark.toolkit, pytest.mark.nvdisasm]
 
@@ -160,6 +160,22 @@ def test_waiting_at_barriers_is_what_goes_without_them(tmp_path: Path) -> None:
     assert whole > 1.0
     assert f"simulated, no waiting at barriers: {whole:.3f}x" in found.reason
     assert 1.0 < found.expected <= whole
+
+
+def test_runs_that_do_not_do_the_same_work_say_nothing(tmp_path: Path) -> None:
+    path = _written(tmp_path, "k.cu", _LOOP)
+    request = _request([108], [128], {6: 64}, "pointer", "pointer", "pointer", 128)
+    code = open_code(path, request, lambda _: None, Cache(None))
+    program, table = kernel_program(code.source, {code.kernels["k"]}), machine_model("sm_80", request)
+    config = configuration("k", request)
+    assert config is not None
+    one, same, more = (
+        (program, model_kernel(program, "k", table, replace(config, **changes), None).profile)  # type: ignore[arg-type] # fields by name
+        for changes in ({}, {"seed": 2}, {"loop_trips": {6: 96}})
+    )
+    assert same_work(one, same)
+    assert not same_work(one, more)
+    assert same_work(more, one)  # loads may go; that passes went with them does not show in stores
 
 
 @pytest.mark.parametrize(
