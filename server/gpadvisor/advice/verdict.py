@@ -8,6 +8,7 @@ from typing import Final
 
 from gpadvisor.estimators.caps import ISSUE
 from gpadvisor.model.advice import (
+    Category,
     Rejection,
     SampleSummary,
     StallSummary,
@@ -47,7 +48,8 @@ def verdict(
         has_code: Whether the machine code could be read.
     """
     if not has_code:
-        return "No machine code of this kernel could be read, so nothing is said about it"
+        said = "nothing is said about it" if not suggestions else "its launch alone is looked at"
+        return f"No machine code of this kernel could be read, so {said}"
     if not limited_by:
         return _without_samples(evidence, suggestions, suppressed)
     what = f"Limited by {limited_by}"
@@ -105,9 +107,11 @@ def _nothing_helps(rejected: Sequence[Rejection], hidden: int, suppressed: int, 
 
 
 def _without_samples(evidence: Evidence, suggestions: Sequence[Suggestion], suppressed: int) -> str:
-    counted = evidence is Evidence.COUNTED
-    basis = "machine code and executed counts show" if counted else "the machine code shows"
-    start = f"Without samples nothing is said about time; {basis}"
+    basis = ["machine code"]
+    basis += ["executed counts"] if evidence is Evidence.COUNTED else []
+    basis += ["launch"] if any(one.category is Category.PARALLEL for one in suggestions) else []
+    shows = "the machine code shows" if len(basis) == 1 else f"{' and '.join(basis)} show"
+    start = f"Without samples nothing is said about time; {shows}"
     if suggestions:
         return f"{start} the patterns of {', '.join(one.code for one in suggestions)}"
     if suppressed:

@@ -67,8 +67,8 @@ _LITTLE: Final = 0.05
 
 def _match(context: KernelContext) -> Match | Rejection:
     profile = context.profile
-    if profile is None or context.blame is None:
-        reason = "needs a launch with samples: machine code has no grid"
+    if profile is None or profile.launch.failed:
+        reason = "needs a launch: machine code has no grid"
         return Rejection(code=_CODE, reason=reason, looked=False)
     sms = profile.device.sms
     if not sms:
@@ -77,7 +77,7 @@ def _match(context: KernelContext) -> Match | Rejection:
     now = shape(context, profile, launch.blocks, launch.threads_per_block)
     if now is None or not now.fits:
         return Rejection(code=_CODE, reason="the profile does not say the block size or the registers")
-    ratio = issue_ratio(context)
+    ratio = 0.0 if context.blame is None else issue_ratio(context)  # without samples nothing is estimated
     if ratio is None:
         return Rejection(code=_CODE, reason="the profile does not count issued samples")
     free = freedom(context.program, context.kernel, profile)

@@ -92,8 +92,8 @@ class _Launch:
 
 def _match(context: KernelContext) -> Match | Rejection:
     profile = context.profile
-    if profile is None or context.blame is None:
-        reason = "needs a launch with samples: machine code has no block size"
+    if profile is None or profile.launch.failed:
+        reason = "needs a launch: machine code has no block size"
         return Rejection(code=_CODE, reason=reason, looked=False)
     launch, sms = profile.launch, profile.device.sms
     now = shape(context, profile, launch.blocks, launch.threads_per_block)
@@ -103,7 +103,7 @@ def _match(context: KernelContext) -> Match | Rejection:
         )
     if not now.fits:
         return Rejection(code=_CODE, reason="the launch does not fit the limits of this architecture's table")
-    ratio = issue_ratio(context)
+    ratio = 0.0 if context.blame is None else issue_ratio(context)  # without samples nothing is estimated
     if ratio is None:
         return Rejection(code=_CODE, reason="the profile does not count issued samples")
     free = freedom(context.program, context.kernel, profile)

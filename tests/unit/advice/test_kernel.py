@@ -376,16 +376,26 @@ def test_without_machine_code_nothing_is_said_about_it() -> None:
     )  # fmt: skip
     measured = made.profile(rows=((0, 0, 0, 100, 90),), rules=(rule,))
     found = advise_kernel(made.context(of=empty, measured=measured, evidence=Evidence.STATIC), OPTIMIZERS)
-    # Those that look at the launch alone say what they lack themselves.
-    by_code = {entry.code: entry.reason for entry in found.rejected if not entry.looked}
-    assert by_code.keys() == {one.code for one in OPTIMIZERS}
-    assert {by_code[code] for code in by_code.keys() - {"GPA301", "GPA302"}} == {
-        "no machine code of this kernel could be read"
-    }
+    blind = {entry.code: entry.reason for entry in found.rejected if not entry.looked}
+    assert blind.keys() == {one.code for one in OPTIMIZERS} - {"GPA301", "GPA302"}  # which look at the launch
+    assert set(blind.values()) == {"no machine code of this kernel could be read"}
     assert len(found.rejected) == len(OPTIMIZERS)
     assert [(one.agreement, one.ours) for one in found.rules] == [("not comparable", ())]
     assert found.verdict.startswith("No machine code of this kernel could be read")
     assert found.evidence_reason == "100 PC samples, but no machine code could be read that they belong to"
+
+
+def test_without_machine_code_and_samples_the_launch_is_looked_at_all_the_same() -> None:
+    empty = replace(made.program(), functions=())
+    few = made.profile(of=made.launch(grid=(8, 1, 1), block=(256, 1, 1)))
+    found = advise_kernel(made.context(of=empty, measured=few, evidence=Evidence.STATIC), OPTIMIZERS)
+    (blocks,) = [one for one in found.suggestions if one.code == "GPA301"]
+    assert blocks.speedup is None
+    assert "8 blocks" in blocks.title
+    assert found.verdict.endswith("its launch alone is looked at")
+    failed = replace(few, launch=replace(few.launch, failed=True))
+    nothing = advise_kernel(made.context(of=empty, measured=failed, evidence=Evidence.STATIC), OPTIMIZERS)
+    assert nothing.suggestions == ()
 
 
 def test_few_samples_are_a_problem() -> None:
