@@ -27,6 +27,7 @@ from gpadvisor.blamer.queries import function_scope, kernel_function, kernel_sco
 from gpadvisor.blamer.traffic import kernel_traffic
 from gpadvisor.estimators.caps import BUSY_PERCENT, active_loads, busiest_after, utilisations
 from gpadvisor.estimators.context import KernelContext, Optimizer
+from gpadvisor.estimators.half_rate import at_half_rate
 from gpadvisor.model.advice import KernelAdvice, Scope, Suggestion
 from gpadvisor.model.blame import Coverage
 from gpadvisor.model.problem import Problem
@@ -78,7 +79,7 @@ def advise_kernel(
     profile, blame = context.profile, context.blame
     stalls = stall_summaries(profile, blame)
     samples = sample_summary(profile, blame, stalls)
-    measured = () if profile is None else utilisations(profile)
+    measured = () if profile is None else at_half_rate(utilisations(profile), context.program, profile)
     has_code = bool(context.program.functions) or context.blame is not None
     ours = OurSide(
         suggestions=[*suggestions, *notes],

@@ -16,6 +16,7 @@ import numpy as np
 
 from gpadvisor.estimators.context import KernelContext
 from gpadvisor.estimators.elapsed import active_share, mean_active_share
+from gpadvisor.estimators.half_rate import at_half_rate
 from gpadvisor.model.advice import Relief, Utilisation
 from gpadvisor.model.instruction import Pipe
 from gpadvisor.model.profile import KernelProfile
@@ -217,7 +218,9 @@ def _named_by_breakdown(profile: KernelProfile, whole: Utilisation) -> Utilisati
 
 def loads(context: KernelContext) -> tuple[Utilisation, ...]:
     """What caps an estimate: the measured utilisations, and issue slots from samples where not measured."""
-    measured = () if context.profile is None else utilisations(context.profile)
+    measured: tuple[Utilisation, ...] = ()
+    if context.profile is not None:
+        measured = at_half_rate(utilisations(context.profile), context.program, context.profile)
     blame = context.blame
     if blame is None or not blame.total_samples or any(entry.name == ISSUE for entry in measured):
         return measured

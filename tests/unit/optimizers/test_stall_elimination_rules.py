@@ -369,3 +369,13 @@ def test_a_full_dram_is_named() -> None:
 
 def test_machine_code_alone_says_nothing_about_coalescing() -> None:
     assert "does not show which addresses" in _reason(memory_transaction_reduction, context_of(listing(LOAD)))
+
+
+@pytest.mark.parametrize("reason", ["lg_throttle", "mio_throttle", "tex_throttle"])
+def test_double_precision_that_queues_like_an_access_is_arithmetic(reason: str) -> None:
+    context = context_of(
+        listing("double| DFMA R4, R8, R12, R4 // 3\nEXIT"),
+        [Row(reason, "double", 100, 90), Row("selected", "double", 100)],
+    )
+    assert "no sample waits for the load/store queue" in _reason(memory_transaction_reduction, context)
+    assert "DFMA" in _match(strength_reduction, context).advice

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How full the tensor pipe of a GeForce is, whose products with 32-bit sums run at half the rate.
+
+Its counter takes the full rate for the peak: at 50 % such a kernel is at its limit. NVIDIA's papers on the
+architectures give both rates (recalled): GeForce RTX 2080 Ti 107.6 and 53.8 TFLOPS, RTX 3090 142 and 71,
+RTX 4090 330 and 165; boards for workstations and servers with the same chips run both at the full one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from gpadvisor.blamer.measured import executed_warps
+from gpadvisor.model.advice import Utilisation
+from gpadvisor.model.instruction import Instruction, OpcodeClass
+from gpadvisor.model.profile import KernelProfile
+from gpadvisor.model.program import Program
+
+TENSOR: Final = "tensor pipe"
+_PEAK: Final = 100.0
+_NOTABLE: Final = 1.01
+
+
+def at_half_rate(
+    measured: Sequence[Utilisation], program: Program, profile: KernelProfile
+) -> tuple[Utilisation, ...]:
+    """Utilisations with the tensor pipe as full as it is, its metric under the factor that was applied."""
+    factor = _factor(program, profile)
+    if factor < _NOTABLE:
+        return tuple(measured)
+    return tuple(
+        replace(one, percent=min(_PEAK, factor * one.percent), metric=f"{factor:.3g} x {one.metric}")
+        if one.name == TENSOR and one.percent <= _PEAK / factor * _NOTABLE
+        else one
+        for one in measured
+    )
+
+
+def _factor(program: Program, profile: KernelProfile) -> float:
+    """How many times longer the executed matrix instructions take than the counter's peak has them."""
+    if "geforce" not in (profile.device.name or "").lower():
+        return 1.0
+    every = slow = 0.0
+    for function in program.functions:
+        executed = executed_warps(profile, function)
+        for index, one in enumerate(function.instructions):
+            if one.info.opclass is OpcodeClass.TENSOR:
+                count = 1.0 if executed is None else float(executed[index])
+                every += count
+                slow += count if _sums_in_32_bits(one) else 0.0
+    return 1.0 + slow / every if every else 1.0
+
+
+def _sums_in_32_bits(instruction: Instruction) -> bool:
+    return instruction.opcode == "HMMA" and "F32" in instruction.modifiers
