@@ -46,6 +46,10 @@ def evaluate(context: KernelContext, optimizers: Sequence[Optimizer]) -> Evaluat
             reason = "no machine code of this kernel could be read"
             rejections.append(Rejection(code=optimizer.code, reason=reason, looked=False))
             continue
+        if context.program.debug_build and optimizer.optimized_only:
+            reason = "the code is a debug build (-G), in which the compiler leaves what it would else change"
+            rejections.append(Rejection(code=optimizer.code, reason=reason, looked=False))
+            continue
         answer = optimizer.match(context)
         if isinstance(answer, Rejection):
             rejections.append(answer)

@@ -105,6 +105,7 @@ class _ProgramBuilder:
             facts=self._cubin.facts,
             has_line_info=self._cubin.has_line_info,
             problems=tuple(self._problems),
+            debug_build=any(one.code is ProblemCode.DEBUG_BUILD for one in self._cubin.problems),
         )
 
 

@@ -335,11 +335,17 @@ def _doubles(function: Function) -> list[CodeSequence]:
         end = _next_call(function, start, 2 * _WINDOW)  # some architectures pad doubles with NOPs
         if kind is None or end == start:
             continue
+        if "drsqrt" in (function.instructions[end].callee or _called(function, end)):
+            kind = "double reciprocal square root"
         reached = set(first.defs)
         taken = {start, end}
         for index in range(start + 1, end):
             instruction = function.instructions[index]
-            if instruction.info.opclass is OpcodeClass.FLOAT64 and _uses(instruction, reached):
+            # The last steps test whether the result is in range.
+            steps = instruction.info.opclass in {OpcodeClass.FLOAT64, OpcodeClass.BRANCH} or (
+                instruction.opcode in {"FFMA", "FSETP"}
+            )
+            if steps and _uses(instruction, reached):
                 taken.add(index)
                 reached.update(instruction.defs)
         found.append(CodeSequence(kind, start, frozenset(taken)))
@@ -347,6 +353,11 @@ def _doubles(function: Function) -> list[CodeSequence]:
 
 
 _DOUBLE_KINDS: Final = {"RCP64H": "double division", "RSQ64H": "double square root"}
+
+
+def _called(function: Function, index: int) -> str:
+    """The name of what a call goes to, where it is known."""
+    return next((call.symbol or "" for call in function.calls if call.index == index), "")
 
 
 def _reductions(function: Function) -> list[CodeSequence]:

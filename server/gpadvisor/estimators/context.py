@@ -38,3 +38,4 @@ class Optimizer:
     match: Callable[[KernelContext], Match | Rejection]
     estimate: Callable[[KernelContext, Match], Estimate]
     document: str  # the module docstring: the rule's page
+    optimized_only: bool = False  # what it finds in a debug build (-G), the compiler would not leave there

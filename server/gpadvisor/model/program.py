@@ -143,6 +143,7 @@ class Program:
     facts: Mapping[str, KernelFacts]  # by mangled kernel name
     has_line_info: bool
     problems: tuple[Problem, ...]
+    debug_build: bool = False  # compiled with -G: what the optimizer would do is not done
 
     def at(self, section: str, pc: Pc) -> tuple[Function, int] | None:
         """The function and instruction index at an offset of a section."""

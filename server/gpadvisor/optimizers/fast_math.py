@@ -122,7 +122,11 @@ def _match(context: KernelContext) -> Match | Rejection:
         regions=regions(blame, context.program, context.kernel, np.flatnonzero(matched)),
         adjustments=_adjustments(kinds, helpers),
         static_sites=sites,
-        relieves=freed(context, _gone(functions, inline, helpers)),
+        relieves=freed(
+            context,
+            _gone(functions, inline, helpers, doubles=_DOUBLES_GO),
+            _gone(functions, inline, helpers, doubles=1.0),
+        ),
     )
 
 
@@ -132,8 +136,27 @@ def _is_float_math(function: Function) -> bool:
     Differs from GPA: it takes every name with ``cuda_sm`` for math. Shuffles and votes of a mask known at run
     time have such names, too, and so have integer divisions, which are Strength Reduction's.
     """
-    floats = "f32" in function.name or "f64" in function.name
+    floats = any(mark in function.name for mark in ("f32", "f64", _POW))
     return function.kind is FunctionKind.MATH_HELPER and floats
+
+
+_POW: Final = "__internal_accurate_pow"
+"""What pow() of doubles calls for every argument."""
+_RARE: Final = ("slowpath", "mediumpath", "_full")
+
+
+def _is_double(helper: Function) -> bool:
+    return "f64" in helper.name or _POW in helper.name
+
+
+def _is_for_rare(helper: Function) -> bool:
+    """Whether a routine is behind a sequence expanded in place, for arguments that are out of its range."""
+    return any(mark in helper.name for mark in _RARE)
+
+
+def _routine(helper: Function) -> str:
+    """A routine's own name, without the kernel's that it was compiled for."""
+    return "pow" if _POW in helper.name else helper.demangled.rpartition("$")[2]
 
 
 def _without_samples(
@@ -182,23 +205,37 @@ _KEPT: Final = {
     "powf": 4,
     "sinf/cosf": 2,
     "sinf/cosf slow path": 0,
+    # A product with the reciprocal.
+    "double division": 1,
 }
+_DOUBLES_GO: Final = 0.3
+"""Share of the operations on doubles that are expected to go: only fewer of them help."""
 
 
 def _gone(
     functions: tuple[Function, ...],
     inline: dict[FunctionId, tuple[CodeSequence, ...]],
     helpers: tuple[Function, ...],
+    *,
+    doubles: float,
 ) -> dict[tuple[FunctionId, int], float]:
-    """By instruction the share that the fast forms do without; double precision has none."""
+    """By instruction the share that the fast forms do without; of doubles, that a product does without.
+
+    Args:
+        functions: the kernel and what it calls.
+        inline: sequences expanded in place, by function.
+        helpers: routines of the library.
+        doubles: share of the operations on doubles that go.
+    """
     gone: dict[tuple[FunctionId, int], float] = {}
     for function, found in inline.items():
         for sequence in found:
             kept = _KEPT.get(sequence.kind)
             if kept is not None:
                 share = max(0.0, 1 - kept / len(sequence.indices))
+                share *= 1.0 if sequence.kind in _FAST else doubles
                 gone.update({(function, index): share for index in sequence.indices})
-    single = [helper for helper in helpers if "f32" in helper.name]
+    single = [helper for helper in helpers if not _is_double(helper)]
     gone.update({(helper.id, index): 1.0 for helper in single for index in range(len(helper.instructions))})
     gone.update(
         {(site.function, site.index): 1.0 for site, helper in _calls(functions, helpers) if helper in single}
@@ -237,14 +274,19 @@ def _calls(
     return tuple(
         (
             StaticSite(
-                function=function.id, index=call.index, detail=f"call of {by_id[call.callee].demangled}"
+                function=function.id, index=call.index, detail=f"call of {_routine(by_id[call.callee])}"
             ),
             by_id[call.callee],
         )
         for function in functions
         for call in function.calls
-        if call.callee in by_id
+        if call.callee in by_id and not _is_behind_sequence(function, call.index)
     )
+
+
+def _is_behind_sequence(function: Function, call: int) -> bool:
+    """Whether a call is the way of rare arguments beside a sequence that is told itself."""
+    return any(call in sequence.indices for sequence in math_sequences(function))
 
 
 def _call_sites(functions: tuple[Function, ...], helpers: tuple[Function, ...]) -> tuple[StaticSite, ...]:
@@ -284,23 +326,27 @@ def _advice(
         more = len(places) - _SHOWN_PLACES
         where += f" and {more} more place{'s' if more > 1 else ''}" if more > 0 else ""
         parts.append(f"{kind} at {where}" + (f" (fast: {_FAST[kind]})" if kind in _FAST else ""))
-    if helpers:
-        parts.append("out-of-line " + ", ".join(sorted({helper.demangled for helper in helpers})))
-    single = any(kind in _FAST for kind in kinds) or any("f32" in helper.name for helper in helpers)
-    cure = (
-        "call the fast forms or compile with --use_fast_math if the accuracy allows"
-        if single
-        else "double precision has no fast forms: use single precision, or multiply by a reciprocal"
-    )
+    # The routine for rare arguments belongs to the sequence that is expanded beside its call.
+    own = sorted({_routine(helper) for helper in helpers if not kinds or not _is_for_rare(helper)})
+    if own:
+        parts.append("out-of-line " + ", ".join(own))
+    cures = []
+    if any(kind in _FAST for kind in kinds) or any(not _is_double(helper) for helper in helpers):
+        cures.append("call the fast forms or compile with --use_fast_math if the accuracy allows")
+    if any("double" in kind for kind in kinds) or any(_is_double(helper) for helper in helpers):
+        cures.append("double precision has no fast forms: use single precision, or multiply by a reciprocal")
+    if any(_POW in helper.name for helper in helpers):
+        cures.append("pow() with a small whole exponent is a product: x * x")
+    cure = "; ".join(cures)
     return f"Library math in the kernel: {'; '.join(parts)}. To try: {cure}."
 
 
 def _adjustments(kinds: Counter[str], helpers: tuple[Function, ...]) -> tuple[Adjustment, ...]:
-    if not any(kind in _FAST for kind in kinds) and all("f64" in helper.name for helper in helpers):
+    if not any(kind in _FAST for kind in kinds) and all(_is_double(helper) for helper in helpers):
         return (
             Adjustment(
                 low=0.0,
-                expected=0.3,
+                expected=_DOUBLES_GO,
                 high=1.0,
                 reason="all of it is double precision, which has no fast forms: only fewer calls help",
             ),
@@ -324,4 +370,5 @@ OPTIMIZER: Final = Optimizer(
     match=_match,
     estimate=stall_elimination,
     document=__doc__ or "",
+    optimized_only=True,
 )

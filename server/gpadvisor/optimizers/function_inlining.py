@@ -51,6 +51,7 @@ import numpy as np
 from gpadvisor.blamer.queries import (
     by_role,
     by_stall,
+    counted,
     function_location,
     is_recursive,
     kernel_functions,
@@ -59,6 +60,7 @@ from gpadvisor.blamer.queries import (
     samples,
     static_match,
 )
+from gpadvisor.cubin import demangle
 from gpadvisor.estimators.context import KernelContext, Optimizer
 from gpadvisor.estimators.latency_hiding import latency_hiding
 from gpadvisor.estimators.reliefs import freed
@@ -165,10 +167,20 @@ def _size(function: Function) -> int:
 
 
 def _nothing(program: Program, functions: tuple[Function, ...], callees: list[Function], limit: int) -> str:
-    indirect = sum(1 for function in functions for call in function.calls if call.callee is None)
+    unknown = [call for function in functions for call in function.calls if call.callee is None]
+    indirect = sum(1 for call in unknown if call.symbol is None)
     through = f"; {indirect} calls through pointers cannot be inlined" if indirect else ""
+    elsewhere = sorted({call.symbol for call in unknown if call.symbol is not None})
+    if elsewhere:
+        names = ", ".join(demangle(name) for name in elsewhere[:3])
+        through += (
+            f"; {counted(len(elsewhere), 'function')} of other files ({names}) joined by the linker: -dlto"
+        )
     if not callees:
-        return f"no device function is called directly: all are inlined already{through}"
+        inlined = (
+            "no device function of this file is called directly" if unknown else "all are inlined already"
+        )
+        return f"{inlined}{through}"
     recursive = [function for function in callees if is_recursive(program, function)]
     large = [function for function in callees if function not in recursive]
     parts = []
@@ -260,4 +272,5 @@ OPTIMIZER: Final = Optimizer(
     match=_match,
     estimate=latency_hiding,
     document=__doc__ or "",
+    optimized_only=True,
 )

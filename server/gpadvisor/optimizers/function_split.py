@@ -261,4 +261,5 @@ OPTIMIZER: Final = Optimizer(
     match=_match,
     estimate=stall_elimination,
     document=__doc__ or "",
+    optimized_only=True,
 )

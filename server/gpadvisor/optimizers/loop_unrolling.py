@@ -538,4 +538,5 @@ OPTIMIZER: Final = Optimizer(
     match=_match,
     estimate=latency_hiding,
     document=__doc__ or "",
+    optimized_only=True,
 )

@@ -345,15 +345,10 @@ def _cap_advice(context: KernelContext) -> str:
         return "Check the limit on registers (__launch_bounds__, -maxrregcount)."
     if registers >= cap:
         return f"All {cap} registers of a thread are in use: there is no limit to raise."
-    facts = context.program.facts.get(context.kernel)
-    threads = None if facts is None else facts.max_threads_per_block
-    bounded = threads is not None and registers >= _allowed_registers(context) - 2
-    source = f"__launch_bounds__({threads})" if bounded else "-maxrregcount or maxnreg"
-    if facts is not None and threads is not None and facts.min_blocks_per_sm is None and not bounded:
-        source = "the second number of __launch_bounds__, -maxrregcount or maxnreg"
+    source, cure = _register_limit(context, registers)
     room = _registers_at_same_occupancy(context, registers)
     if room is None:
-        return f"The compiler stopped at {registers} of {cap} registers, held there by {source}: raise it."
+        return f"The compiler stopped at {registers} of {cap} registers, held there by {source}: {cure}."
     now = context.occupancy.warps_per_sm
     if room > registers:
         return (
@@ -364,6 +359,21 @@ def _cap_advice(context: KernelContext) -> str:
         f"The compiler stopped at {registers} registers, held there by {source}; more would cost some of the "
         f"{now} warps per SM."
     )
+
+
+def _register_limit(context: KernelContext, registers: int) -> tuple[str, str]:
+    """What keeps the compiler from more registers, and what to do about that."""
+    facts = context.program.facts.get(context.kernel)
+    threads = None if facts is None else facts.max_threads_per_block
+    blocks = None if facts is None else facts.min_blocks_per_sm
+    bounded = threads is not None and registers >= _allowed_registers(context) - 2
+    if bounded and blocks is not None and blocks > 1:
+        return f"__launch_bounds__({threads}, {blocks})", "lower the second number"
+    if bounded:
+        return f"__launch_bounds__({threads})", "lower it to the threads that are launched"
+    if threads is not None and blocks is None:
+        return "the second number of __launch_bounds__, -maxrregcount or maxnreg", "give it more"
+    return "-maxrregcount or maxnreg", "raise it"
 
 
 def _registers_at_same_occupancy(context: KernelContext, registers: int) -> int | None:
@@ -394,4 +404,5 @@ OPTIMIZER: Final = Optimizer(
     match=_match,
     estimate=stall_elimination,
     document=__doc__ or "",
+    optimized_only=True,
 )

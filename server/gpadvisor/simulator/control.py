@@ -257,12 +257,19 @@ def _is_rare(function: Function, index: int) -> bool:
 
 
 def _calls_helper(program: Program, function: Function, index: int) -> bool:
-    """Whether the straight code from an instruction on calls an out-of-line math routine."""
+    """Whether the straight code from an instruction on calls an out-of-line routine for rare arguments.
+
+    The body of ``pow`` is out of line for all of them.
+    """
     end = function.blocks[function.block_of[index]].end
     for call in function.calls:
         if index <= call.index < end and call.callee is not None:
-            return program.functions[call.callee].kind is FunctionKind.MATH_HELPER
+            callee = program.functions[call.callee]
+            return callee.kind is FunctionKind.MATH_HELPER and _WHOLE_FUNCTION not in callee.name
     return False
+
+
+_WHOLE_FUNCTION: Final = "__internal_accurate_pow"
 
 
 def indirect_targets(function: Function, index: int) -> list[int]:

@@ -42,8 +42,8 @@ def _reason(rule: object, context: KernelContext) -> str:
     return found.reason
 
 
-def _facts(registers: int, threads: int | None = None) -> KernelFacts:
-    return KernelFacts(registers, 0, 64, threads, None, None, None)
+def _facts(registers: int, threads: int | None = None, blocks: int | None = None) -> KernelFacts:
+    return KernelFacts(registers, 0, 64, threads, None, blocks, None)
 
 
 SPILL = "spill| STL [R1+0x10], R20\nfill| LDL R5, [R1+0x10]\nuse| FFMA R8, R5, R9, R8\nEXIT"
@@ -76,6 +76,9 @@ def test_registers_that_keep_the_occupancy_are_named() -> None:
 def test_what_may_hold_the_registers_down_is_named() -> None:
     found = _match(register_reuse, context_of(listing(SPILL, facts=_facts(48, 128))))
     assert "the second number of __launch_bounds__, -maxrregcount or maxnreg" in found.advice
+    # Two blocks of 1024 threads leave 32 registers each: the number of threads is not what holds them down.
+    two = _match(register_reuse, context_of(listing(SPILL, facts=_facts(32, 1024, 2)), registers=32))
+    assert "held there by __launch_bounds__(1024, 2): lower the second number" in two.advice
     unbounded = _match(register_reuse, context_of(listing(SPILL, facts=_facts(48))))
     assert "held there by -maxrregcount or maxnreg" in unbounded.advice
 
