@@ -165,19 +165,30 @@ def _measured(profile: KernelProfile) -> Iterator[Utilisation]:
                 entry = Utilisation(name=name, percent=100 * per_cycle, metric=_PER_CYCLE)
         if entry is not None and 0.0 <= entry.percent <= 1000.0:
             yield entry
-    yield from _other_pipes(profile)
+    yield from _others(profile)
 
 
 _KNOWN_BASES: Final = frozenset(base for bases in _METRICS.values() for base in bases)
 
 
-def _other_pipes(profile: KernelProfile) -> Iterator[Utilisation]:
-    """Pipes that no resource here is named after (ADU, CBU, uniform, ...), under the report's own names."""
+_NAMED_UNITS: Final = frozenset(base.partition("__")[0] for base in _KNOWN_BASES)
+
+
+def _others(profile: KernelProfile) -> Iterator[Utilisation]:
+    """Units that no resource here is named after, under the report's own names.
+
+    These are pipes of the SM (ADU, CBU, uniform, ...), and units as a whole (``gcc``, ``nvlrx``, ...).
+    """
     bases: dict[str, list[str]] = {}
     for metric in profile.metrics:
         base, dot, suffix = metric.partition(".")
-        if dot + suffix in _SUFFIXES and base not in _KNOWN_BASES and (found := _OTHER_PIPE.match(base)):
-            bases.setdefault(f"{found[1].upper()} pipe", []).append(base)
+        if dot + suffix not in _SUFFIXES or base in _KNOWN_BASES:
+            continue
+        unit, pipe = base.partition("__")[0], _OTHER_PIPE.match(base)
+        if pipe is not None:
+            bases.setdefault(f"{pipe[1].upper()} pipe", []).append(base)
+        elif unit.isalnum() and unit not in _NAMED_UNITS:
+            bases.setdefault(unit, []).append(base)
     for name, known in bases.items():
         entry = None if name in _METRICS else _busiest(profile, name, sorted(known))
         if entry is not None and 0.0 <= entry.percent <= 1000.0:

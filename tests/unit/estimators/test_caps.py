@@ -155,9 +155,12 @@ def test_l1_as_a_whole_limits_where_it_is_fuller_than_its_parts() -> None:
         assert cap.speedup == pytest.approx(1 / (0.9 * left))
 
 
-def test_a_pipe_without_a_name_here_limits_under_the_name_of_the_report() -> None:
-    found = utilisations(made.profile({f"sm__inst_executed_pipe_adu{PCT}": 93.0}))
-    assert [(entry.name, entry.percent) for entry in found] == [("ADU pipe", 93.0)]
+@pytest.mark.parametrize(
+    ("metric", "name"), [("sm__inst_executed_pipe_adu", "ADU pipe"), ("nvlrx__bytes", "nvlrx")]
+)
+def test_a_unit_without_a_name_here_limits_under_the_name_of_the_report(metric: str, name: str) -> None:
+    found = utilisations(made.profile({f"{metric}{PCT}": 93.0}))
+    assert [(entry.name, entry.percent) for entry in found] == [(name, 93.0)]
     cap = cap_speedup(found, (), best=True)
     assert cap is not None
     assert cap.speedup == pytest.approx(1 / 0.93)
