@@ -42,6 +42,8 @@ CONTROL_LIMIT = 1.1
 
 ALSO: Final[Mapping[str, frozenset[str]]] = {
     "cy-reduce-v0-v1": frozenset({"GPA109"}),  # idle threads of warps by tid % (2 * i)
+    "cy-reduce-v2-v3": frozenset({"GPA109"}),  # idle threads of the tree
+    "cy-reduce-v3-v4": frozenset({"GPA109"}),  # idle warps of its last steps
     "cy-relu-base-v1": frozenset({"GPA108"}),  # float4
     "cy-sgemm-v0-v2": frozenset({"GPA107"}),  # tiles in shared memory
     "cy-sgemm-v2-v4": frozenset({"GPA107"}),  # four results a thread
