@@ -8,6 +8,9 @@
 #   make validate  figures on estimates, blame, architectures and large corpora
 #   make docs      writes the rules' pages from their modules
 #   make vsix      packages the VS Code extension: vscode-client/dist/gpadvisor.vsix
+#   make fuzz      mutated reports, cubins, line tables and snapshots for FOR (600) seconds; finds go to tests/fuzz/corpus
+#   make lock      the extension's requirements with the hashes of their wheels, from constraints.txt
+#   make advisories  asks osv.dev about every version that is installed; says so where there is no network
 #   make e2e       drives it in real VS Code; RUNS="host person" names some of the runs
 
 SHELL := /bin/bash
@@ -26,6 +29,7 @@ CUDA_12 := nvidia-cuda-nvrtc-cu12==12.9.86 nvidia-cuda-cupti-cu12==12.9.79 nvidi
 # Its wheel holds nvdisasm 12.8, which knows sm_70.
 NVDISASM_12 := triton==3.3.1
 KERNEL ?= thermal_stencil
+FOR ?= 600
 
 # A stamp is named after the content it was made from, so that an unchanged checkout needs no network.
 KEY := $(shell cat pyproject.toml constraints.txt | cksum | cut -d' ' -f1)
@@ -36,7 +40,7 @@ MODULES := vscode-client/node_modules/.installed-$(shell cat vscode-client/packa
 HAVE_NPM := command -v npm >/dev/null
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input --quiet
 
-.PHONY: run test check format docs bench validate clean vsix e2e client-check client-test client-modules
+.PHONY: fuzz lock advisories run test check format docs bench validate clean vsix e2e client-check client-test client-modules
 
 # The launch of each of our kernels stands in fixtures/gpadvisor.toml.
 run: $(BASE)
@@ -75,6 +79,18 @@ e2e: $(TEST)
 bench: $(TEST)
 	$(BIN)/python -m bench $(ARGS)
 	$(BIN)/python -m bench.editor
+
+fuzz: $(TEST)
+	$(BIN)/python -m tests.fuzz --seconds $(FOR)
+
+lock: $(TEST)
+	$(PIP) install uv
+	$(BIN)/uv pip compile pyproject.toml --extra compile -c constraints.txt --generate-hashes --universal \
+		--python-version 3.11 --no-header --no-annotate -q -o build/requirements.txt
+	$(BIN)/python vscode-client/supply.py lock build/requirements.txt
+
+advisories: $(BASE)
+	$(BIN)/python vscode-client/supply.py advisories
 
 docs: $(BASE)
 	$(BIN)/python -m docs.generate

@@ -9,7 +9,8 @@ root=$(realpath ..)
 rm -rf bundled
 mkdir -p bundled/sample
 (cd "$root" && "$python" -m hatchling build -t wheel -d "$root/vscode-client/bundled" >/dev/null)
-grep -v '^#' "$root/constraints.txt" >bundled/constraints.txt
+cp requirements.txt bundled/
+"$python" supply.py sbom >bundled/sbom.json
 cp "$root/LICENSE" "$root/CHANGELOG.md" .
 
 # The profile names the path it was compiled at: one that is the same everywhere and says nothing.

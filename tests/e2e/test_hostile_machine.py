@@ -20,7 +20,6 @@ from gpadvisor.errors import ProfileFormatError
 from gpadvisor.lsp.processes import descendants
 from gpadvisor.store import load_bytes
 from gpadvisor.store.parts import put_together, take_apart
-from gpadvisor.workflow.opening import READ_SECONDS, read_seconds
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="special files, owners and signals of Linux")
 GPADVISOR = [sys.executable, "-m", "gpadvisor"]
@@ -209,6 +208,8 @@ def test_sums_that_would_overflow_are_refused() -> None:
 
 
 def test_large_files_have_more_time(tmp_path: Path) -> None:
+    from gpadvisor.workflow.opening import READ_SECONDS, read_seconds
+
     with (tmp_path / "large").open("wb") as stream:
         stream.truncate(2_100_000_000)
     assert read_seconds(tmp_path / "large") > 3 * READ_SECONDS

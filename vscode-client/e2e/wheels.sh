@@ -17,16 +17,15 @@ with zipfile.ZipFile(sys.argv[1]) as wheel:
 print(sys.version_info[:2], *sorted(line for line in lines if line.startswith("Requires-")), sep="\n")
 PYTHON
 )
-key=$( (echo "$asked" && cat bundled/constraints.txt) | cksum | cut -d' ' -f1)
+key=$( (echo "$asked" && cat bundled/requirements.txt) | cksum | cut -d' ' -f1)
 folder=$cache/wheels-$key
 if [[ ! -d "$folder" ]]; then
     echo "e2e: downloading the wheels that the extension's environment is made of" >&2
     mkdir -p "$cache"
     made=$(mktemp -d "$cache/wheels.XXXXXX")
     trap 'rm -rf "$made"' EXIT
-    "$1" -m pip download --disable-pip-version-check --no-input --quiet --only-binary :all: \
-        -d "$made" -c bundled/constraints.txt "${wheels[0]}[compile]" >&2
-    rm "$made"/gpadvisor-*.whl # the extension brings it
+    "$1" -m pip download --disable-pip-version-check --no-input --quiet --only-binary :all: --require-hashes \
+        -d "$made" -r bundled/requirements.txt >&2
     find "$cache" -maxdepth 1 -name 'wheels-*' -mtime +7 -exec rm -rf {} +
     mv "$made" "$folder"
 fi

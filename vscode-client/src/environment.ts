@@ -49,7 +49,7 @@ export class EnvironmentFinder implements vscode.Disposable {
     this.#installer = new Installer(logs, status, {
       folder: this.#folder,
       wheel: this.#wheel,
-      constraints: context.asAbsolutePath(path.join("bundled", "constraints.txt")),
+      requirements: context.asAbsolutePath(path.join("bundled", "requirements.txt")),
     });
   }
 

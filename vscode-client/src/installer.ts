@@ -16,7 +16,7 @@ export type InstallOutcome = "done" | "declined" | "failed";
 interface Places {
   readonly folder: string;
   readonly wheel: string;
-  readonly constraints: string;
+  readonly requirements: string;
 }
 
 const CHECK_MILLISECONDS = 20_000;

@@ -14,22 +14,24 @@ const PLAN = {
   python: ["python3"] as const,
   folder: "/data/it's here/environment",
   wheel: "/ext/gpadvisor-0.1.0-py3-none-any.whl",
-  constraints: "/ext/constraints.txt",
+  requirements: "/ext/requirements.txt",
   wheelFolder: "",
   windows: false,
   ownPip: false,
 };
 
 describe("installSteps", () => {
-  it("takes the tested versions from the network", () => {
-    const fill = byHand(installSteps(PLAN));
-    assert.match(fill, /--constraint \/ext\/constraints\.txt/);
-    assert.doesNotMatch(fill, /--no-index/);
+  it("takes wheels with known hashes from the network, and its own wheel from where it is", () => {
+    const [, fill, own] = installSteps(PLAN).map(({ command }) => command.join(" "));
+    assert.match(fill ?? "", /--only-binary :all: --require-hashes -r \/ext\/requirements\.txt$/);
+    assert.doesNotMatch(fill ?? "", /--no-index/);
+    assert.match(own ?? "", /--no-index --no-deps \/ext\/gpadvisor-0\.1\.0-py3-none-any\.whl$/);
   });
   it("asks no network where there is a folder of wheels", () => {
     const fill = byHand(installSteps({ ...PLAN, wheelFolder: "/wheels" }));
     assert.match(fill, /--no-index --find-links \/wheels/);
-    assert.doesNotMatch(fill, /--constraint/);
+    assert.match(fill, /--only-binary :all:/);
+    assert.doesNotMatch(fill, /--require-hashes/);
   });
   it("can be typed into a shell", () => {
     const said = byHand(installSteps(PLAN));
@@ -86,7 +88,7 @@ describe("the steps", () => {
           python: [PYTHON] as const,
           folder,
           wheel: path.join(root, `gpadvisor-${version}-py3-none-any.whl`),
-          constraints: "",
+          requirements: "",
           wheelFolder: root,
           windows: false,
         };

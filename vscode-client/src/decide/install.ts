@@ -10,7 +10,8 @@ export interface Plan {
   readonly python: readonly [string, ...string[]];
   readonly folder: string;
   readonly wheel: string;
-  readonly constraints: string;
+  /** Versions and hashes of everything that the wheel needs. */
+  readonly requirements: string;
   readonly wheelFolder: string;
   readonly windows: boolean;
   /** The maker's own pip installs into other environments: saves unpacking another pip, a good part of the time. */
@@ -39,30 +40,24 @@ function pipCommand(plan: Plan): Step["command"] {
   return plan.ownPip ? [...plan.python, "-m", "pip", "--python", python] : [python, "-m", "pip"];
 }
 
-/** Two commands: make the environment, fill it. */
+/** Make the environment, fill it. Nothing is built: only wheels are taken, and from the network only those known here. */
 export function installSteps(plan: Plan): readonly Step[] {
+  const install = (...words: readonly string[]): Step => ({
+    title: "installing gpadvisor",
+    command: [
+      ...pipCommand(plan),
+      ...["install", "--disable-pip-version-check", "--no-input", "--progress-bar", "off"],
+      // Python compiles what is imported when it is; of all there is that would be a third of the time.
+      ...["--no-compile", "--only-binary", ":all:"],
+      ...words,
+    ],
+  });
   // A folder of wheels holds the versions that whoever filled it chose; from the network come those tested.
-  const source =
+  const fill =
     plan.wheelFolder === ""
-      ? ["--constraint", plan.constraints]
-      : ["--no-index", "--find-links", plan.wheelFolder];
-  return [
-    {
-      title: MAKING,
-      command: makeCommand(plan),
-    },
-    {
-      title: "installing gpadvisor",
-      command: [
-        ...pipCommand(plan),
-        ...["install", "--disable-pip-version-check", "--no-input", "--progress-bar", "off"],
-        // Python compiles what is imported when it is; of all there is that would be a third of the time.
-        "--no-compile",
-        ...source,
-        `${plan.wheel}[compile]`,
-      ],
-    },
-  ];
+      ? [install("--require-hashes", "-r", plan.requirements), install("--no-index", "--no-deps", plan.wheel)]
+      : [install("--no-index", "--find-links", plan.wheelFolder, `${plan.wheel}[compile]`)];
+  return [{ title: MAKING, command: makeCommand(plan) }, ...fill];
 }
 
 /** The same commands for a terminal. */

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the extension installs: hashes (`lock FILE`), bill of materials (`sbom`), licences, advisories."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import urllib.error
+import urllib.request
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+REQUIREMENTS = HERE / "requirements.txt"
+CONSTRAINTS = HERE.parent / "constraints.txt"
+_HEAD = (
+    "# The versions of constraints.txt that the extension installs, with the hashes of all their wheels: "
+    "made by `make lock`.\n"
+)
+_ADVISORIES = "https://api.osv.dev/v1/querybatch"
+_FREE = re.compile(
+    r"\b(MIT|BSD|Apache|ISC|PSF|Python Software Foundation|Zlib|0BSD|CC0|MPL-2\.0|Mozilla|LLVM|Unlicense)\b",
+    re.IGNORECASE,
+)
+# Not free, and not part of what is distributed: each user's pip takes them from NVIDIA.
+_NVIDIA = re.compile(r"nvidia-|cuda-")
+
+
+@dataclass(frozen=True, slots=True)
+class Package:
+    """One line of the requirements."""
+
+    name: str
+    version: str
+    hashes: tuple[str, ...]
+
+
+def packages(text: str) -> list[Package]:
+    """The pinned packages of a requirements file."""
+    found = []
+    for entry in text.replace("\\\n", " ").splitlines():
+        words = entry.split(";")[0].split() if not entry.startswith("#") else []
+        if words and "==" in words[0]:
+            name, _, version = words[0].partition("==")
+            found.append(Package(name, version, tuple(re.findall(r"--hash=sha256:([0-9a-f]{64})", entry))))
+    return found
+
+
+def licence(name: str) -> str:
+    """What an installed package says about its licence."""
+    found = metadata.metadata(name)
+    said = [found.get("License-Expression"), *(found.get_all("Classifier") or ()), found.get("License")]
+    return " | ".join(part[:200] for part in said if part and ("Licen" in part or "::" not in part))
+
+
+def unlicensed() -> list[str]:
+    """Installed packages of the requirements whose licence is not on the list."""
+    wrong = []
+    for package in packages(REQUIREMENTS.read_text(encoding="utf-8")):
+        try:
+            said = licence(package.name)
+        except metadata.PackageNotFoundError:  # of another platform
+            continue
+        if not _FREE.search(said) and not _NVIDIA.match(package.name):
+            wrong.append(f"{package.name}: {said or 'says nothing'}")
+    return wrong
+
+
+def sbom() -> str:
+    """A bill of materials as CycloneDX 1.5."""
+    components = [
+        {
+            "type": "library",
+            "name": one.name,
+            "version": one.version,
+            "purl": f"pkg:pypi/{one.name}@{one.version}",
+            "hashes": [{"alg": "SHA-256", "content": value} for value in one.hashes],
+        }
+        for one in packages(REQUIREMENTS.read_text(encoding="utf-8"))
+    ]
+    document = {"bomFormat": "CycloneDX", "specVersion": "1.5", "version": 1, "components": components}
+    return json.dumps(document, indent=1) + "\n"
+
+
+def advisories() -> int:
+    """Known advisories of everything that constraints.txt pins; 1 where there are any."""
+    pinned = packages(CONSTRAINTS.read_text(encoding="utf-8"))
+    asked = {
+        "queries": [
+            {"package": {"ecosystem": "PyPI", "name": one.name}, "version": one.version} for one in pinned
+        ]
+    }
+    request = urllib.request.Request(
+        _ADVISORIES, json.dumps(asked).encode(), {"Content-Type": "application/json"}
+    )
+    try:
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            results = json.load(answer)["results"]
+    except (OSError, ValueError, KeyError, urllib.error.URLError) as error:
+        sys.stdout.write(f"advisories were not looked up: {_ADVISORIES} does not answer ({error})\n")
+        return 0
+    found = [
+        f"{one.name} {one.version}: {', '.join(entry['id'] for entry in result['vulns'])}"
+        for one, result in zip(pinned, results, strict=True)
+        if result.get("vulns")
+    ]
+    sys.stdout.write("\n".join(found) + "\n" if found else f"no advisory on {len(pinned)} packages\n")
+    return 1 if found else 0
+
+
+def main(words: list[str]) -> int:
+    """Run one of the commands."""
+    match words:
+        case ["sbom"]:
+            sys.stdout.write(sbom())
+        case ["lock", made]:
+            REQUIREMENTS.write_text(_HEAD + Path(made).read_text(encoding="utf-8"), encoding="utf-8")
+        case ["licences"]:
+            wrong = unlicensed()
+            sys.stdout.write("".join(f"{line}\n" for line in wrong))
+            return 1 if wrong else 0
+        case ["advisories"]:
+            return advisories()
+        case _:
+            sys.stderr.write(f"{__doc__}\n")
+            return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
