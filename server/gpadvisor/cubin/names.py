@@ -14,9 +14,17 @@ ptxas takes the last backslash for the end of the folder, so that a slash may st
 """
 
 
+_WINDOWS: Final = re.compile(r"[A-Za-z]:\\\\")
+"""A drive, and the backslash behind it as the compiler writes it: as two; the last of a folder is one."""
+_SEPARATOR: Final = re.compile(r"\\+/?|/")
+
+
 def unescaped_path(path: str) -> str:
     """The path with its escaped bytes as the characters they are; what is no UTF-8 stays as it stands."""
-    return _ESCAPED.sub(_characters, path) if "\\" in path else path
+    if "\\" not in path:
+        return path
+    found = _ESCAPED.sub(_characters, path)
+    return _SEPARATOR.sub(r"\\", found) if _WINDOWS.match(found) else found
 
 
 def _characters(found: re.Match[str]) -> str:
