@@ -21,7 +21,7 @@ from gpadvisor.advice.shown import (
     Thresholds,
     standing,
 )
-from gpadvisor.advice.verdict import limiting, limiting_words, unit_words, verdict
+from gpadvisor.advice.verdict import beside_idle_sms, limiting, limiting_words, unit_words, verdict
 from gpadvisor.blamer.measured import registers_per_thread, shared_bytes
 from gpadvisor.blamer.queries import function_scope, kernel_function, kernel_scope
 from gpadvisor.blamer.traffic import kernel_traffic
@@ -92,7 +92,7 @@ def advise_kernel(
         sectors=_sectors(context),
     )
     launch = None if profile is None else profile.launch
-    limited_by = limiting_words(context.evidence, samples, stalls, measured)
+    limited_by = beside_idle_sms(limiting_words(context.evidence, samples, stalls, measured), profile)
     return KernelAdvice(
         name=_name(context, demangled),
         mangled=context.kernel,

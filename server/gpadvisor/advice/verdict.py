@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from gpadvisor.blamer.queries import counted
 from gpadvisor.estimators.caps import ISSUE
 from gpadvisor.model.advice import (
     Category,
@@ -16,7 +17,7 @@ from gpadvisor.model.advice import (
     Utilisation,
 )
 from gpadvisor.model.figures import gain
-from gpadvisor.model.profile import Evidence
+from gpadvisor.model.profile import Evidence, KernelProfile
 
 LIMIT_PERCENT: Final = 80.0
 """From here on a unit counts as the limit (Nsight Compute's line for high throughput)."""
@@ -79,6 +80,16 @@ def limiting_words(
     if latency or not others:
         return f"latency: {first} of the samples)"
     return f"several things: {first} of the samples), {others[0]})"
+
+
+def beside_idle_sms(words: str, profile: KernelProfile | None) -> str:
+    """What limits a kernel, with the SMs that its grid leaves without work before it."""
+    sms = None if profile is None else profile.device.sms
+    if profile is None or not words or not sms or not 0 < profile.launch.blocks < sms:
+        return words
+    grid = f"a grid of {counted(profile.launch.blocks, 'block')}"
+    idle = f"{sms - profile.launch.blocks} of {sms} SMs without work"
+    return f"{grid}, which leaves {idle}, and on the others by {words}"
 
 
 def limiting(utilisations: Sequence[Utilisation]) -> Utilisation | None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gpadvisor.analyzer.occupancy import occupancy
-from gpadvisor.blamer.measured import registers_per_thread
+from gpadvisor.blamer.measured import registers_per_thread, shared_bytes
 from gpadvisor.estimators.context import KernelContext
 from gpadvisor.estimators.elapsed import active_share, elapsed_cycles
 from gpadvisor.model.advice import Occupancy
@@ -60,6 +60,41 @@ def shape(context: KernelContext, profile: KernelProfile, blocks: int, threads: 
         limiter=found.limiter,
         warps=resident * -(-threads // sm.warp_size.value) / sm.schedulers.value,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What lets one more block of the same threads onto an SM; None where that resource allows it already."""
+
+    blocks: int  # on an SM then
+    registers: int | None  # the most for each thread
+    shared_bytes: int | None  # the most for each block
+
+
+def next_block(context: KernelContext, profile: KernelProfile) -> Step | None:
+    """The step to one more block per SM; None where no registers and shared memory would do."""
+    launch, sm = profile.launch, context.machine.sm
+    registers = registers_per_thread(context.program, context.kernel, profile)
+    if registers is None or launch.threads_per_block < 1:
+        return None
+    threads, shared = launch.threads_per_block, shared_bytes(context.program, context.kernel, profile) or 0
+
+    def blocks(registers: int, shared: int) -> int:
+        found = occupancy(
+            sm, threads_per_block=threads, registers_per_thread=registers, shared_bytes=shared
+        ).blocks_per_sm
+        return found or 0
+
+    wanted = blocks(registers, shared) + 1
+    # Registers and bytes are given in units, so the most that would do is just above a unit's border.
+    fewer = next((one for one in range(registers, 0, -1) if blocks(one, 0) >= wanted), None)
+    unit = sm.shared_allocation_unit_bytes.value
+    less = next(
+        (one for one in (shared, *range(shared // unit * unit, -1, -unit)) if blocks(0, one) >= wanted), None
+    )
+    if fewer is None or less is None:
+        return None
+    return Step(wanted, None if fewer == registers else fewer, None if less == shared else less)
 
 
 def held_warps(context: KernelContext, profile: KernelProfile) -> float | None:

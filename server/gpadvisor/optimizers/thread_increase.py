@@ -6,7 +6,8 @@
 Blocks that are no whole number of warps; blocks so small that the number of blocks per SM is the limit, or
 that end before the next ones are there; blocks so large that one of them fits on an SM, which is empty
 between two of them; and sizes that leave part of the SM unused. It names a block size with what an SM then
-holds, and says why where the kernel's own code forbids another one.
+holds, and says why where the kernel's own code forbids another one. Where registers or shared memory set the
+limit, it says what one more block per SM needs.
 
 ## Why warps stall
 
@@ -57,7 +58,7 @@ from gpadvisor.blamer.queries import kernel_functions, percent
 from gpadvisor.blamer.traffic import SECTOR_BYTES, SECTORS_PER_LINE, kernel_traffic
 from gpadvisor.estimators.caps import DRAM, L1, L1_DATA, L1_TO_L2, L2
 from gpadvisor.estimators.context import KernelContext, Optimizer
-from gpadvisor.estimators.launches import Shape, held_warps, outside_share, shape
+from gpadvisor.estimators.launches import Shape, held_warps, next_block, outside_share, shape
 from gpadvisor.estimators.parallel import issue_ratio, parallel
 from gpadvisor.estimators.reliefs import fewer_warps
 from gpadvisor.model.advice import Category, Match, ParallelTarget, Rejection, Relief
@@ -109,7 +110,7 @@ def _match(context: KernelContext) -> Match | Rejection:
     free = freedom(context.program, context.kernel, profile)
     why = _why(context, profile, now, free, sms)
     if why is None:
-        return Rejection(code=_CODE, reason=_not_limited(context, now, free, sms))
+        return Rejection(code=_CODE, reason=_not_limited(context, profile, now, free, sms))
     if free.tile:
         new = _larger_tile(context, profile, now)
     elif free.block is not None:
@@ -241,7 +242,19 @@ def _block(threads: int, axes: str, now: Size) -> Size:
     return (_WARP, threads // _WARP, 1)
 
 
-def _not_limited(context: KernelContext, now: Shape, free: Freedom, sms: int) -> str:
+def _step_words(context: KernelContext, profile: KernelProfile) -> str:
+    """What would let one more block onto an SM."""
+    step = next_block(context, profile)
+    if step is None:
+        return ""
+    needs = [
+        *([] if step.registers is None else [f"{step.registers} registers per thread"]),
+        *([] if step.shared_bytes is None else [f"{step.shared_bytes} bytes of shared memory per block"]),
+    ]
+    return f"; {step.blocks} blocks need at most {' and '.join(needs)}"
+
+
+def _not_limited(context: KernelContext, profile: KernelProfile, now: Shape, free: Freedom, sms: int) -> str:
     most = context.machine.sm.max_warps.value
     held = int(now.warps * context.machine.sm.schedulers.value)
     holds = f"an SM holds {held} of {most} warps"
@@ -251,7 +264,7 @@ def _not_limited(context: KernelContext, now: Shape, free: Freedom, sms: int) ->
         return f"{holds} because the grid is small, not because of blocks of {now.threads} threads"
     if now.limiter in {BLOCKS, WARPS}:
         return f"{holds} with blocks of {now.threads} threads: no other size gives notably more"
-    return f"{holds}, limited by {now.limiter}: no block size gives more"
+    return f"{holds}, limited by {now.limiter}: no block size gives more{_step_words(context, profile)}"
 
 
 def _found(

@@ -447,3 +447,25 @@ def test_kernels_are_ranked_by_gpu_time() -> None:
     whole = advise([small, large], path="a.ncu-rep", sha256="0" * 64)
     assert [kernel.time_share for kernel in whole.kernels] == [0.8, 0.2]
     assert (whole.collector, whole.launches) == (None, ())
+
+
+@pytest.mark.parametrize(
+    ("blocks", "said"),
+    [
+        (1, "a grid of 1 block, which leaves 81 of 82 SMs without work, and on the others by "),
+        (8, "a grid of 8 blocks, which leaves 74 of 82 SMs without work, and on the others by "),
+        (82, ""),
+    ],
+)
+def test_fewer_blocks_than_sms_are_said_first(blocks: int, said: str) -> None:
+    measured = made.profile()
+    measured = replace(
+        measured,
+        launch=replace(measured.launch, grid=(blocks, 1, 1)),
+        device=replace(measured.device, sms=82),
+    )
+    plain = advise_kernel(made.context(thousand()), ())
+    found = advise_kernel(made.context(thousand(), measured=measured), ())
+    assert plain.limited_by
+    assert found.limited_by == said + plain.limited_by
+    assert found.verdict.startswith(f"Limited by {said}")

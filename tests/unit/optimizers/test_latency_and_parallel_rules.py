@@ -11,6 +11,7 @@ import pytest
 from tests.optimizer_values import Row, context_of, listing
 
 from gpadvisor.estimators.context import KernelContext
+from gpadvisor.estimators.launches import next_block, shape
 from gpadvisor.model.advice import Match, Rejection
 from gpadvisor.model.blame import DependencyClass
 from gpadvisor.model.program import KernelFacts
@@ -500,3 +501,40 @@ def test_every_target_launch_has_warps(rule: Any, text: str, grid: int, block: i
 
 def test_full_occupancy_has_nothing_to_gain() -> None:
     assert "all of them" in _reason(thread_increase, _launch(ROWS, block=256, registers=32))
+
+
+@pytest.mark.parametrize(
+    ("registers", "shared", "needs"),
+    [
+        (
+            71,
+            32768,
+            "4 blocks need at most 64 registers per thread and 24576 bytes of shared memory per block",
+        ),
+        (48, 32768, "4 blocks need at most 24576 bytes of shared memory per block"),
+        (71, 0, "4 blocks need at most 64 registers per thread"),
+    ],
+)
+def test_the_step_to_one_more_block(registers: int, shared: int, needs: str) -> None:
+    more: dict[str, Any] = {"grid": 4000, "block": 256, "registers": registers, "static_shared": shared}
+    assert _reason(thread_increase, _launch(WAITING, **more)).endswith(f"no block size gives more; {needs}")
+    # It does: with that there is another block, and with more there is none.
+    context = _launch(WAITING, **more)
+    assert context.profile is not None
+    step = next_block(context, context.profile)
+    assert step is not None
+    enough = (step.registers or registers, shared if step.shared_bytes is None else step.shared_bytes)
+    assert _blocks(*enough) == 4
+    assert _blocks(registers, shared) == 3
+    if step.registers is not None:
+        assert _blocks(step.registers + 1, enough[1]) == 3
+    if step.shared_bytes is not None:
+        assert _blocks(enough[0], step.shared_bytes + 1) == 3
+
+
+def _blocks(registers: int, shared: int) -> int:
+    context = _launch(WAITING, grid=4000, block=256, registers=registers, static_shared=shared)
+    assert context.profile is not None
+    found = shape(context, context.profile, 4000, 256)
+    assert found is not None
+    return found.fits
