@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from gpadvisor.advice.language import in_language, language_of
 from gpadvisor.analyzer.places import is_library
 from gpadvisor.estimators.context import KernelContext, Optimizer
 from gpadvisor.estimators.matched import matched_latency, matched_samples
@@ -39,6 +40,7 @@ def evaluate(context: KernelContext, optimizers: Sequence[Optimizer]) -> Evaluat
     Without machine code those are asked that look at the launch alone.
     """
     no_code = context.blame is None and not context.program.functions
+    language = language_of(context.program, context.kernel)
     findings: list[Finding] = []
     rejections: list[Rejection] = []
     for optimizer in sorted(optimizers, key=_code):
@@ -62,7 +64,7 @@ def evaluate(context: KernelContext, optimizers: Sequence[Optimizer]) -> Evaluat
             reason = "the code that shows it is a library's, from the kernel down"
             rejections.append(Rejection(code=optimizer.code, reason=reason))
             continue
-        finding = _finding(context, optimizer, answer)
+        finding = _finding(context, optimizer, in_language(answer, language))
         if finding is None:
             rejections.append(Rejection(code=optimizer.code, reason="it matches no sample of this kernel"))
         else:

@@ -186,7 +186,7 @@ def _static_advice(context: KernelContext) -> str:
     unique = list(dict.fromkeys(places))
     loops = f"loop{'s' if len(unique) > 1 else ''} at {', '.join(unique[:3])}"
     return (
-        f"Put #pragma unroll {_UNROLL} before the {loops}, so that loads of several passes are in flight "
+        f"Unroll the {loops} (#pragma unroll {_UNROLL}), so that loads of several passes are in flight "
         "together."
     )
 
