@@ -34,7 +34,7 @@ def _own_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="module")
 def launch() -> LaunchSpec:
-    return sampled_launch("gemm_strided")
+    return sampled_launch("thermal_stencil")
 
 
 @pytest.fixture
@@ -104,9 +104,9 @@ def test_a_source_that_changes_makes_a_new_answer(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, report: Path
 ) -> None:
     first = run(capsys, "advise", report, "--format", "json")[1]
-    local = tmp_path / "work" / "fixtures" / "kernels" / "gemm_strided" / "before.cu"
+    local = tmp_path / "work" / "fixtures" / "kernels" / "thermal_stencil" / "before.cu"
     local.parent.mkdir(parents=True)
-    local.write_text((FOLDER / "gemm_strided" / "before.cu").read_text())
+    local.write_text((FOLDER / "thermal_stencil" / "before.cu").read_text())
     second = run(capsys, "advise", report, "--format", "json")[1]
     assert first != second
     assert any(match["method"] == "content hash" for match in json.loads(second)["sources"])
@@ -121,11 +121,11 @@ def test_suppression_is_honoured_by_every_format(
     )
     code = suggestion["code"]
     assert run(capsys, "advise", report, "--fail-on", code)[0] == 1
-    lines = (FOLDER / "gemm_strided" / "before.cu").read_text().splitlines()
+    lines = (FOLDER / "thermal_stencil" / "before.cu").read_text().splitlines()
     lines[suggestion["scope"]["line"] - 1] += f"  // gpadvisor: ignore[{code}] measured, no gain"
     lines.append("// gpadvisor: ignore[GPA301] nobody needs this")
     lines.append("static const int nothing_here = 0;")
-    local = tmp_path / "work" / "gemm_strided" / "before.cu"
+    local = tmp_path / "work" / "thermal_stencil" / "before.cu"
     local.parent.mkdir()
     local.write_text("\n".join(lines) + "\n")
     code_, out, _ = run(capsys, "advise", report, "--fail-on", code, "--details")
@@ -281,7 +281,7 @@ def test_launches_are_listed_chosen_and_merged(
     assert "launches are 0 to 2" in err
     code, _, err = run(capsys, "advise", path, "--kernel", "absent")
     assert code == 3
-    assert "gemm_strided" in err
+    assert "thermal_stencil" in err
 
 
 def test_a_cubin_and_a_source_get_static_findings(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -306,7 +306,7 @@ LAUNCH = ("--grid", "8,8", "--block", "32,8", "--arch", "sm_80")
 def test_a_modelled_profile_says_so_and_is_repeatable(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    source = FOLDER / "gemm_strided" / "before.cu"
+    source = FOLDER / "thermal_stencil" / "before.cu"
     first, second = tmp_path / "a.gpadvisor", tmp_path / "b.gpadvisor"
     code, out, _ = run(capsys, "simulate", source, *LAUNCH, "--loop", "14=64", "-o", first)
     assert code == 0
@@ -326,11 +326,11 @@ def test_a_modelled_profile_says_so_and_is_repeatable(
 
 
 def test_a_launch_may_stand_in_the_settings(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    source = FOLDER / "gemm_strided" / "before.cu"
+    source = FOLDER / "thermal_stencil" / "before.cu"
     code, _, err = run(capsys, "advise", source, "--model")
     assert (code, "--grid and --block" in err) == (2, True)
     (tmp_path / "work" / "gpadvisor.toml").write_text(
-        "[launches.gemm_strided]\ngrid = [8, 8]\nblock = [32, 8]\nloops = { 14 = 64 }\n"
+        "[launches.thermal_stencil]\ngrid = [8, 8]\nblock = [32, 8]\nloops = { 14 = 64 }\n"
     )
     code, out, _ = run(capsys, "advise", source, "--model", "--format", "json", "--arch", "sm_80")
     assert code == 0

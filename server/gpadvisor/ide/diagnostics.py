@@ -22,6 +22,7 @@ from gpadvisor.ide.values import (
     ToolNote,
 )
 from gpadvisor.ide.words import EVIDENCE_WORDS, FRESHNESS_WORDS, clean, plural, shorten
+from gpadvisor.model.figures import gain
 from gpadvisor.model.profile import Evidence
 from gpadvisor.source.line_map import split_lines
 
@@ -110,9 +111,12 @@ def tags(finding: Finding, freshness: Freshness, kernel: KernelView | None) -> t
 
 
 def message(finding: Finding, freshness: Freshness, kernel: KernelView | None) -> str:
-    """The diagnostic's whole text: rule, what happens, what to change, and what that rests on."""
-    advice = f" {shorten(finding.advice, _ADVICE)}" if finding.leads and finding.advice else ""
-    return clean(f"{finding.name}: {finding.message}{advice} [{', '.join(tags(finding, freshness, kernel))}]")
+    """The diagnostic's whole text: gain, what to change, the cause, and what that rests on."""
+    won = "" if finding.speedup is None else f"{gain(finding.speedup)} "
+    change = shorten(finding.cure or finding.advice, _ADVICE) if finding.leads else ""
+    cure = f"{change} Cause: " if change else ""
+    rests_on = ", ".join(tags(finding, freshness, kernel))
+    return clean(f"{won}{finding.name}: {cure}{finding.message} [{rests_on}]")
 
 
 def _gone(file: PlacedFile, options: Options) -> Sequence[PlacedFinding]:

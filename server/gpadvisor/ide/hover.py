@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The hover of a line in at most 25 lines: verdict, where its samples went, why, what else was considered."""
+"""The hover of a line in at most 25 lines: gain, change, cause, where its samples went, the rest."""
 
 from __future__ import annotations
 
@@ -83,6 +83,7 @@ def hover(
     leader = _leader(found, data, kernels)
     return _fitted(
         head=[_head(found[0], now)] if found else [],
+        change=_change(found[0], now) if found else [],
         table=_table(data, kernels, now),
         reasons=_reasons(found[0], history, now) if found else [],
         others=[_other(one, now) for one in found[1:_FINDINGS]],
@@ -120,26 +121,38 @@ def _leader(
 def _head(placed: PlacedFinding, now: _Now) -> str:
     finding = placed.finding
     page = now.options.page(finding.code, finding.slug)
-    title = f"**{finding.code} {escape(finding.name)}**"
+    title = f"{finding.code} {escape(finding.name)}"
+    won, of = _gain(finding, now)
     head = f"[{title}]({page})" if page is not None else title
-    return f"{head}: {_gain(finding, now)}"
+    return f"**{won}** {head} {of}" if won else f"**{head}** {of}"
 
 
 def _other(placed: PlacedFinding, now: _Now) -> str:
     """Another finding on the line, in one line."""
     finding = placed.finding
-    text = finding.advice if finding.suppressed is None else f"suppressed: {finding.suppressed}"
+    text = (
+        finding.cure or finding.advice if finding.suppressed is None else f"suppressed: {finding.suppressed}"
+    )
     return f"{_head(placed, now)}. {now.text(text, _ADVICE // 2, finding.scope)}"
 
 
-def _reasons(placed: PlacedFinding, history: Sequence[LedgerEntry], now: _Now) -> list[str]:
+def _change(placed: PlacedFinding, now: _Now) -> list[str]:
+    """What to change, and the cause."""
     finding = placed.finding
     if finding.suppressed is not None:
         return [f"Suppressed in the source: {escape(shorten(finding.suppressed, _REASON))}"]
-    lines = [
-        f"Why: {now.text(finding.message, _ADVICE, finding.scope)}",
+    return [
         f"Change: {now.text(finding.advice, _ADVICE, finding.scope)}",
+        f"Cause: {now.text(finding.message, _ADVICE, finding.scope)}",
     ]
+
+
+def _reasons(placed: PlacedFinding, history: Sequence[LedgerEntry], now: _Now) -> list[str]:
+    """Why the range is what it is, and what earlier predictions came to."""
+    finding = placed.finding
+    if finding.suppressed is not None:
+        return []
+    lines = []
     if finding.speedup is not None:
         lines.append(f"Range: {now.text(finding.speedup.reason, _REASON, finding.scope)}")
     said = summary(history, finding.code)
@@ -155,20 +168,19 @@ def _reasons(placed: PlacedFinding, history: Sequence[LedgerEntry], now: _Now) -
     return lines
 
 
-def _gain(finding: Finding, now: _Now) -> str:
-    """The range for the kernel that is shown, where it has a part in this, else for the leading one."""
+def _gain(finding: Finding, now: _Now) -> tuple[str, str]:
+    """The estimate for the kernel that is shown, where it has a part in this, else for the leading one."""
     parts = sorted(finding.parts, key=lambda one: one.kernel not in now.shown)[:1]
     part = parts[0] if parts else None
     if part is None or part.speedup is None:
         kind = "a note" if finding.samples else f"{EVIDENCE_WORDS[finding.evidence]} finding"
         name = finding.kernel_name if part is None else part.kernel_name
-        return f"{kind} for {code(name)}, without an estimate"
-    name = code(part.kernel_name)
-    text = f"{gain(part.speedup)} for {name}"
+        return "", f"({kind} for {code(name)}, without an estimate)"
+    text = f"for {code(part.kernel_name)}"
     kernel, whole = now.kernels.get(part.kernel), part.program_speedup
     if kernel is not None and kernel.time_share is not None and whole is not None:
         text += f" ({percent(kernel.time_share)} of GPU time: {gain(whole)} of the whole)"
-    return text
+    return gain(part.speedup), text
 
 
 def _table(data: Sequence[PlacedLine], kernels: Mapping[str, KernelView], now: _Now) -> list[str]:
@@ -251,16 +263,22 @@ def _evidence(kernel: KernelView, analysis: EditorAnalysis, file: PlacedFile, *,
 
 
 def _fitted(
-    *, head: list[str], table: list[str], reasons: list[str], others: list[str], closing: list[str]
+    *,
+    head: list[str],
+    change: list[str],
+    table: list[str],
+    reasons: list[str],
+    others: list[str],
+    closing: list[str],
 ) -> str:
     """The blocks with an empty line between; of too much, other findings go first, then reasons."""
     while True:
-        blocks = [head, table, _broken(reasons), _broken(others), _broken(closing)]
+        blocks = [head, _broken(change), table, _broken(reasons), _broken(others), _broken(closing)]
         shown = [block for block in blocks if block]
         if sum(map(len, shown)) + len(shown) - 1 <= MAX_LINES:
             return "\n\n".join("\n".join(block) for block in shown)
         for block in (others, reasons, table):
-            if len(block) > 1:
+            if len(block) > (1 if block is table else 0):
                 block.pop()
                 break
         else:

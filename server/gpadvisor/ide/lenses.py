@@ -84,18 +84,16 @@ def _titles(
 
 
 def _summary(file: PlacedFile, family: Sequence[KernelView], kernel: KernelView, best: Finding | None) -> str:
-    name = kernel.name if len(family) > 1 else ""
-    open_suggestions = sum(1 for one in kernel.suggestions if one.suppressed is None)
-    parts = [f"GPA: {name} {_share(kernel)}" if name else f"GPA: {_share(kernel)}"]
-    if kernel.best_speedup is not None and kernel.best_code is not None:
-        parts.append(f"{gain(kernel.best_speedup)} ({kernel.best_code}{_where(file, best)})")
-        if open_suggestions > 1:
-            parts.append(f"{open_suggestions - 1} more")
-    elif open_suggestions:
-        parts.append(plural(open_suggestions, "suggestion"))
+    open_ones = [one for one in kernel.suggestions if one.suppressed is None]
+    share = f"{kernel.name} {_share(kernel)}" if len(family) > 1 else _share(kernel)
+    leader = next((one for one in open_ones if one.code == kernel.best_code), None)
+    if kernel.best_speedup is not None and leader is not None:
+        name = f"{leader.name} ({leader.code}{_where(file, best)})"
+        more = [f"{len(open_ones) - 1} more"] if len(open_ones) > 1 else []
+        parts = [f"{gain(kernel.best_speedup)} {name}", share, *more]
     else:
-        parts.append("no suggestion")
-    return " | ".join(parts)
+        parts = [share, plural(len(open_ones), "suggestion") if open_ones else "no suggestion"]
+    return f"GPA: {' | '.join(parts)}"
 
 
 def _share(kernel: KernelView) -> str:

@@ -84,6 +84,7 @@ class Finding:
     related: tuple[Related, ...]  # most samples first, at most five
     scope: Place | None  # head of the loop that the suggestion is about
     suppressed: str | None = None  # the reason given in the source
+    cure: str = ""  # the change alone, in one sentence; empty where only ``advice`` has it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,9 +8,10 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from gpadvisor.model.advice import Advice, CodeRef, Hotspot, KernelAdvice, Suggestion
-from gpadvisor.model.figures import factor
+from gpadvisor.model.figures import factor, gain
 from gpadvisor.model.problem import Problem
 from gpadvisor.model.profile import Evidence
+from gpadvisor.report.caveats import caveats
 from gpadvisor.report.folding import folded, folded_problems, folded_words
 from gpadvisor.report.names import short_name
 from gpadvisor.report.page import Page
@@ -26,7 +27,6 @@ from gpadvisor.report.words import (
     duration,
     percent,
     shorten,
-    speedup,
 )
 
 _NAME: Final = 72
@@ -58,6 +58,7 @@ def render_markdown(
         blocks.append(_overview(advice))
     if not advice.kernels:
         blocks.append("No kernel was analysed.")
+    blocks.append("\n".join(f"- {prose(text)}" for text in caveats(advice)))
     aside = folded(advice.kernels)
     spared = {id(kernel) for kernel in aside}
     for kernel in advice.kernels:
@@ -110,19 +111,19 @@ def _overview(advice: Advice) -> str:
 def _kernel(page: Page, kernel: KernelAdvice) -> list[str]:
     blocks = [f"## {code(short_name(kernel.name, _NAME))}"]
     blocks.append(f"**{prose(kernel.verdict)}**" if kernel.verdict else "")
-    blocks.append("\n".join(f"- {label}: {prose(text)}" for label, text in facts(kernel) if text))
-    blocks.append(_stalls(kernel))
     live = [suggestion for suggestion in kernel.suggestions if suggestion.suppressed is None]
     if not live:
         blocks.append(f"No suggestion. {nothing(kernel)}")
     if live and kernel.evidence is Evidence.STATIC:
         blocks.append("Static findings: without samples no gain is estimated, and the order says nothing.")
     shown = live if page.top is None else live[: page.top]
-    for number, suggestion in enumerate(shown, start=1):
-        blocks += _suggestion(page, kernel, suggestion, number)
+    for suggestion in shown:
+        blocks += _suggestion(page, kernel, suggestion)
     blocks += [f"**{prose(joint(kernel, group))}**" for group in kernel.groups]
     blocks.append(_hidden(kernel, len(live) - len(shown)))
     blocks += _suppressed(page, kernel)
+    numbers = "\n".join(f"- {label}: {prose(text)}" for label, text in facts(kernel) if text)
+    blocks.append(_closed("Numbers", "\n\n".join(part for part in (numbers, _stalls(kernel)) if part)))
     notes = [note for note in kernel.notes if note.suppressed is None]
     blocks += _folded("Notes", [f"{note.code}: {prose(note_words(note))}" for note in notes])
     blocks += _folded("Considered and rejected", [f"{r.code}: {prose(r.reason)}" for r in kernel.rejected])
@@ -160,25 +161,27 @@ def _stalls(kernel: KernelAdvice) -> str:
     return f"{table}\n\n{full}" if sums.truncated else table
 
 
-def _suggestion(page: Page, kernel: KernelAdvice, suggestion: Suggestion, number: int) -> list[str]:
+def _suggestion(page: Page, kernel: KernelAdvice, suggestion: Suggestion) -> list[str]:
     estimate = suggestion.speedup
-    gain = "no estimate" if estimate is None else prose(speedup(estimate))
+    won = "no estimate" if estimate is None else prose(gain(estimate))
+    matched = f", {percent(suggestion.importance)} of the samples" if suggestion.matched_samples else ""
     rows = [
-        ("kind", f"{CATEGORY_WORDS[suggestion.category]}, {suggestion.evidence.value}"),
-        ("found", prose(suggestion.title)),
-        ("importance", percent(suggestion.importance) if suggestion.matched_samples else ""),
-        ("whole run", prose(whole_run(kernel, suggestion))),
-        ("where", prose(scope_words(page, kernel, suggestion.scope))),
         ("change", prose(suggestion.advice)),
-        ("estimate", "" if estimate is None else prose(reasoning(estimate))),
+        ("cause", prose(f"{suggestion.title}{matched}")),
+        ("where", prose(scope_words(page, kernel, suggestion.scope))),
+        ("whole run", prose(whole_run(kernel, suggestion))),
+        ("then limited by", prose(suggestion.next_limit)),
     ]
-    blocks = [
-        f"### {number}. {suggestion.code} {prose(suggestion.name)}: {gain}",
+    behind = [
+        f"{CATEGORY_WORDS[suggestion.category]}, {suggestion.evidence.value}",
+        "" if estimate is None else prose(reasoning(estimate)),
+        _hotspots(page, suggestion.hotspots) if suggestion.hotspots else "",
+    ]
+    return [
+        f"### {won}: {suggestion.code} {prose(suggestion.name)}",
         "\n".join(f"- {label}: {text}" for label, text in rows if text),
+        _closed("What this rests on", "\n\n".join(part for part in behind if part)),
     ]
-    if suggestion.hotspots:
-        blocks.append(_hotspots(page, suggestion.hotspots))
-    return blocks
 
 
 def _hotspots(page: Page, hotspots: Sequence[Hotspot]) -> str:
@@ -221,10 +224,12 @@ def _suppressed(page: Page, kernel: KernelAdvice) -> list[str]:
 
 
 def _folded(title: str, items: Sequence[str]) -> list[str]:
-    if not items:
-        return []
-    lines = "\n".join(f"- {item}" for item in items)
-    return [f"<details><summary>{title}</summary>\n\n{lines}\n\n</details>"]
+    return [_closed(title, "\n".join(f"- {item}" for item in items))] if items else []
+
+
+def _closed(title: str, text: str) -> str:
+    """Text that is shown on a click."""
+    return f"<details><summary>{title}</summary>\n\n{text}\n\n</details>"
 
 
 def _rules(kernel: KernelAdvice) -> list[str]:

@@ -55,16 +55,16 @@ def suggestion_lines(
 ) -> list[str]:
     """One ranked suggestion, counted from 1; hotspots that an earlier one has in full are not repeated."""
     suggestion = ranked[number - 1]
-    lines = _headline(page, suggestion, number)
-    if suggestion.title:
-        lines += wrap(suggestion.title, page.width, _MARGIN)
+    lines = _headline(page, suggestion)
+    lines += _fact(page, "change", suggestion.advice)
+    lines += _fact(page, "cause", suggestion.title)
     if suggestion.matched_samples:
         latency = f"{count(suggestion.matched_latency)} of them latency"
         matched = f"({count(suggestion.matched_samples)} samples, {latency})"
         lines += _fact(page, "importance", f"{percent(suggestion.importance)} {matched}")
-    lines += _fact(page, "whole run", whole_run(kernel, suggestion))
     lines += _fact(page, "where", scope_words(page, kernel, suggestion.scope))
-    lines += _fact(page, "change", suggestion.advice)
+    lines += _fact(page, "whole run", whole_run(kernel, suggestion))
+    lines += _fact(page, "then", f"limited by {suggestion.next_limit}" if suggestion.next_limit else "")
     if suggestion.speedup is not None:
         lines += _fact(page, "estimate", reasoning(suggestion.speedup))
     shown = worth_showing(suggestion.hotspots)
@@ -95,8 +95,8 @@ def _fact(page: Page, label: str, text: str) -> list[str]:
     return page.fact(label, text, margin=_MARGIN)
 
 
-def _headline(page: Page, suggestion: Suggestion, number: int) -> list[str]:
-    left = f"{number}. {suggestion.code} {suggestion.name}"
+def _headline(page: Page, suggestion: Suggestion) -> list[str]:
+    left = f"{suggestion.code} {suggestion.name}"
     tag = f"{_MARGIN}[{CATEGORY_WORDS[suggestion.category]}, {suggestion.evidence.value}]"
     estimate = suggestion.speedup
     right = "no estimate" if estimate is None else speedup(estimate)

@@ -191,6 +191,7 @@ def _finding(place: Place, parts: Sequence[_Part], sources: FindingSources, iden
         title=suggestion.title,
         message=_message(parts),
         advice=suggestion.advice,
+        cure=suggestion.cure,
         leads=first.rank == 0,
         line=place.line,
         token=_token(first, place, sources.facts),

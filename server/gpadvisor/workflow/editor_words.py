@@ -9,7 +9,6 @@ from typing import Final
 from gpadvisor.ide.words import clean, percent, plural, reason_words, shorten
 from gpadvisor.model.advice import Estimate
 from gpadvisor.model.blame import DependencyClass
-from gpadvisor.model.figures import gain
 from gpadvisor.model.instruction import Instruction, OpcodeClass
 
 _MODIFIERS: Final = 2
@@ -152,12 +151,11 @@ def sampled_message(
 
 
 def estimate_words(estimate: Estimate | None, lines: int, matched: str) -> str:
-    """The range of the whole suggestion, and that it is of all its lines."""
-    if estimate is None:
+    """That the gain is of all lines of a suggestion together, where it has several."""
+    if estimate is None or lines < 2:
         return ""
     number = "both" if lines == 2 else f"all {lines}"
-    whole = f" for {number} lines that this advice is about ({matched})" if lines > 1 else ""
-    return f" Expected of the cure: {gain(estimate)}{whole}."
+    return f" The gain is of {number} lines together ({matched})."
 
 
 def static_message(title: str, names: Sequence[str], details: Sequence[str]) -> str:

@@ -124,7 +124,7 @@ def test_advice_in_neovim_as_its_page_sets_it_up(tmp_path: Path) -> None:
     assert found["severity"] == 2
     assert found["related"]
     assert "GPA102 Strength Reduction" in seen["hover"]["contents"]["value"]
-    assert seen["lenses"][0]["command"]["title"].startswith("GPA: 100 % of GPU time | best ")
+    assert re.match(r"GPA: [\d.]+x \(\S+\) .* \| 100 % of GPU time", seen["lenses"][0]["command"]["title"])
     assert seen["shown_lenses"] == len(seen["lenses"])
     assert seen["hints"]
     assert "2.0f" in seen["edited"]

@@ -54,9 +54,11 @@ def _lenses(
 
 
 def test_a_kernel_has_its_share_its_best_estimate_and_a_place() -> None:
-    assert _lenses(analysis()) == [(3, "GPA: 34 % of GPU time | 1.15x (1.12-1.19) (GPA202, line 7)")]
+    assert _lenses(analysis()) == [
+        (3, "GPA: 1.15x (1.12-1.19) Code Reordering (GPA202, line 7) | 34 % of GPU time")
+    ]
     assert _lenses(analysis(), text="// new\n" + SOURCE) == [
-        (4, "GPA: 34 % of GPU time | 1.15x (1.12-1.19) (GPA202, line 8)")
+        (4, "GPA: 1.15x (1.12-1.19) Code Reordering (GPA202, line 8) | 34 % of GPU time")
     ]
 
 
@@ -64,14 +66,14 @@ def test_suggestions_that_share_samples_have_one_number_together() -> None:
     more = kernel().suggestions * 3
     value = kernel(suggestions=more, together=estimate(1.2, 1.31, 1.4), together_codes=("GPA102", "GPA202"))
     assert _lenses(analysis(value)) == [
-        (3, "GPA: 34 % of GPU time | 1.15x (1.12-1.19) (GPA202, line 7) | 2 more"),
+        (3, "GPA: 1.15x (1.12-1.19) Code Reordering (GPA202, line 7) | 34 % of GPU time | 2 more"),
         (3, "together 1.31x (GPA102 + GPA202)"),
     ]
 
 
 def test_instantiations_share_a_line_and_one_of_them_is_shown() -> None:
     titles = _lenses(_four())
-    assert titles[0][1].startswith("GPA: gather<1> 34 % of GPU time")
+    assert titles[0][1].endswith(" | gather<1> 34 % of GPU time")
     assert titles[1] == (3, "showing gather<1>; also gather<4> 9.0 %")
     assert _lenses(_four(), CHOSEN_FOUR) == [
         (3, "GPA: gather<4> 9.0 % of GPU time | no suggestion"),

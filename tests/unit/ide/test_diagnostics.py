@@ -18,11 +18,11 @@ def _shown(value: EditorAnalysis, text: str = SOURCE, options: Options | None = 
     return diagnostics(value, file, {FILE: file}, options or Options(), text)
 
 
-def test_a_finding_says_rule_share_range_change_and_evidence() -> None:
+def test_a_finding_says_gain_change_cause_and_evidence() -> None:
     one = _shown(analysis())[0]
     assert one.message == (
-        "Code Reordering: Value used too soon. 58 % of the samples of gather<1> wait for LDG.E on this line. "
-        "Move the load at gather.cu:6 up. [measured, fresh, A100]"
+        "1.15x (1.12-1.19) Code Reordering: Move the load at gather.cu:6 up. Cause: Value used too soon. "
+        "58 % of the samples of gather<1> wait for LDG.E on this line. [measured, fresh, A100]"
     )
     assert (one.line, one.start, one.end, one.severity) == (7, 4, 25, Severity.WARNING)
     assert [(entry.place.line, entry.message) for entry in one.related] == [

@@ -43,8 +43,11 @@ def _hover(
 
 def test_the_whole_hover() -> None:
     assert _hover(analysis(), options=PAGES) == (
-        "[**GPA202 Code Reordering**](https://rules/GPA202.md): 1.15x (1.12-1.19) for `gather<1>` "
+        "**1.15x (1.12-1.19)** [GPA202 Code Reordering](https://rules/GPA202.md) for `gather<1>` "
         "(34 % of GPU time: 1.06x (1.05-1.07) of the whole)\n"
+        "\n"
+        "Change: Move the load at gather.cu:6 up.  \n"
+        "Cause: Value used too soon. 58 % of the samples of gather\\<1\\> wait for LDG.E on this line.\n"
         "\n"
         "60 % of the 1,000 samples of `gather<1>` are on this line; it causes 2.0 %.\n"
         "\n"
@@ -53,8 +56,6 @@ def test_the_whole_hover() -> None:
         "| long scoreboard | 580 (58 %) | line 6: LDG.E loads it here |\n"
         "| selected | 20 (2.0 %) | plain selected |\n"
         "\n"
-        "Why: Value used too soon. 58 % of the samples of gather\\<1\\> wait for LDG.E on this line.  \n"
-        "Change: Move the load at gather.cu:6 up.  \n"
         "Range: held back\n"
         "\n"
         "Not suggested: GPA101 (no local memory); GPA104 (no library math).  \n"
@@ -124,7 +125,7 @@ def test_static_findings_have_no_number() -> None:
     )
     text = _hover(analysis(kernel(evidence=Evidence.STATIC), files=(file,)))
     assert text is not None
-    assert text.startswith("**GPA202 Code Reordering**: static finding for `gather<1>`, without an estimate")
+    assert text.startswith("**GPA202 Code Reordering** (static finding for `gather<1>`, without an estimate)")
     assert "Range" not in text
 
 
@@ -166,7 +167,7 @@ def test_no_hover_is_longer_than_the_limit() -> None:
     assert text is not None
     lines = text.split("\n")
     assert len(lines) <= MAX_LINES
-    assert lines[0].startswith("**GPA200")
+    assert lines[0].startswith("**1.15x (1.12-1.19)** GPA200")
     assert lines[-1].startswith("Evidence: modelled")
     assert sum(line.startswith("| reason") for line in lines) >= 3
     assert len(text) < 4_000
@@ -183,8 +184,8 @@ def test_the_chosen_instantiation_has_its_own_range() -> None:
     leading, chosen = _hover(value), _hover(value, options=Options(chosen={"gather": FOUR}))
     assert leading is not None
     assert chosen is not None
-    assert leading.startswith("**GPA202 Code Reordering**: 1.15x (1.12-1.19) for `gather<1>` (34 %")
-    assert chosen.startswith("**GPA202 Code Reordering**: 1.60x (1.50-1.70) for `gather<4>` (9.0 %")
+    assert leading.startswith("**1.15x (1.12-1.19)** GPA202 Code Reordering for `gather<1>` (34 %")
+    assert chosen.startswith("**1.60x (1.50-1.70)** GPA202 Code Reordering for `gather<4>` (9.0 %")
 
 
 def test_names_cannot_write_markdown() -> None:

@@ -65,6 +65,6 @@ def test_prose_stays_readable() -> None:
 
 def test_the_top_suggestions_only() -> None:
     report = render_markdown(values.measured(), top=1)
-    assert "### 1. GPA102" in report
+    assert ": GPA102 Strength Reduction" in report
     assert "GPA201 Loop" not in report
     assert "3 more not shown; 1 below the thresholds" in report
