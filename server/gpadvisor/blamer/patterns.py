@@ -348,11 +348,17 @@ def _doubles(function: Function) -> list[CodeSequence]:
             if steps and _uses(instruction, reached):
                 taken.add(index)
                 reached.update(instruction.defs)
-        found.append(CodeSequence(kind, start, frozenset(taken)))
+        divisor = first.operands.rpartition(",")[2].strip()
+        if kind == DOUBLE_DIVISION and not _VECTOR_REGISTER.search(divisor):
+            kind = DIVISION_BY_CONSTANT
+        found.append(CodeSequence(kind, start, frozenset(taken), divisor))
     return found
 
 
-_DOUBLE_KINDS: Final = {"RCP64H": "double division", "RSQ64H": "double square root"}
+DOUBLE_DIVISION: Final = "double division"
+DIVISION_BY_CONSTANT: Final = "double division by a constant"
+_DOUBLE_KINDS: Final = {"RCP64H": DOUBLE_DIVISION, "RSQ64H": "double square root"}
+_VECTOR_REGISTER: Final = re.compile(r"\bR\d")
 
 
 def _called(function: Function, index: int) -> str:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.optimizer_values import listing
+from tests.optimizer_values import Row, context_of, listing
 
 from gpadvisor.blamer.divisions import integer_divisions
 from gpadvisor.blamer.patterns import (
@@ -14,7 +14,9 @@ from gpadvisor.blamer.patterns import (
     math_sequences,
     opcode_index,
 )
+from gpadvisor.model.advice import Match
 from gpadvisor.model.program import Function
+from gpadvisor.optimizers import fast_math
 
 
 def _function(text: str, arch: str = "sm_86") -> Function:
@@ -94,6 +96,10 @@ SEQUENCES = {
         "MUFU.RCP64H R3, R5\nDFMA R8, -R4, R2, 1\nDFMA R8, R8, R8, R8\n@P0 BRA over\nCALL.REL.NOINC slow\n"
         "over:\nEXIT"
     ),
+    "double division by a constant": (
+        "MUFU.RCP64H R3, 12\nDFMA R8, -R4, R2, 1\nDFMA R8, R8, R8, R8\n@P0 BRA over\nCALL.REL.NOINC slow\n"
+        "over:\nEXIT"
+    ),
     "sinf/cosf slow path": (
         "@!P0 BRA over\nFSETP.NEU.AND P0, PT, |R0|, +INF , PT\nLDG.E.CONSTANT R5, [R6.64]\n"
         "IMAD.WIDE.U32 R4, R5, R8, RZ\nI2F.F64.S64 R4, R6\nDMUL R4, R4, R10\nF2F.F32.F64 R4, R4\nover:\nEXIT"
@@ -143,3 +149,20 @@ def test_slow_units() -> None:
     found = [is_slow_arithmetic(instruction) for instruction in function.instructions]
     assert found[:3] == [True, True, True]
     assert found[4:] == [False, False]
+
+
+@pytest.mark.parametrize(
+    ("divisor", "cure"), [("12", "multiply by the reciprocal of the constant"), ("R5", "no fast forms")]
+)
+def test_a_division_of_doubles_by_a_constant_is_a_product(divisor: str, cure: str) -> None:
+    text = (
+        SEQUENCES["double division"]
+        .replace("R3, R5", f"R3, {divisor}")
+        .replace("DFMA R8, -R4", "a| DFMA R8, -R4")
+    )
+    context = context_of(listing(text), [Row("wait", "a", 400, 300), Row("selected", "a", 100)])
+    found = fast_math.OPTIMIZER.match(context)
+    assert isinstance(found, Match)
+    assert cure in found.advice
+    assert "--use_fast_math" not in found.advice
+    assert found.adjustments[0].expected == pytest.approx(0.95 if divisor == "12" else 0.3)
