@@ -101,6 +101,7 @@ validate: $(TEST)
 	$(BIN)/python -m tests.validation.pairs
 	$(BIN)/python -m tests.validation.estimates
 	$(BIN)/python -m tests.validation.blame
+	$(BIN)/python -m tests.validation.throttles
 	$(BIN)/python -m tests.validation.real_pair
 	$(BIN)/python -m tests.validation.table3
 	$(PIP) install --no-deps --upgrade --target build/cuda-12 $(CUDA_12)

@@ -2,8 +2,9 @@
 """Blame quality: the blamer's sources of dependency stalls against what the simulated machine waited for.
 
 Run as ``python -m tests.validation.blame [--arch sm_80 ...]``. The truth is the simulator's own state.
-Scored are samples of dependency stalls whose use has two or more candidate producers before pruning, and of
-throttles, whose truth is what keeps the unit busy that the full queue waits for.
+Scored are samples of dependency stalls whose use has two or more candidate producers before pruning. Those of
+throttles, whose truth is what keeps the unit busy that a full queue waits for, are scored apart: they have no
+one cause.
 
 Three questions are asked of the top blamed instruction of a place, from the strictest to the mildest:
 
@@ -260,8 +261,10 @@ def score(case: Case, answer: Mapping[Use, Shares], scored: Iterable[Use], into:
             main=total if top is not None and truth.get(top, 0.0) == max(truth.values()) else 0.0,
             overlap=sum(min(truth[i], found.get(i, 0.0) * total / given) for i in truth) if given else 0.0,
         )
-        into.total.add(one)
         into.by_class[case.stall_class(use).value].add(one)
+        if case.stall_class(use) in THROTTLES:
+            continue
+        into.total.add(one)
         into.by_kernel[case.name].add(one)
         if one.alike < one.alike_ceiling:
             _remember(case, use, top, into, one.alike_ceiling - one.alike)

@@ -9,14 +9,17 @@ from tests.validation.blame import (
     WAYS,
     Scores,
     accuracy,
+    as_blamed,
     case_of,
     evaluate,
     nearest_def,
     overlap,
     score,
+    score_filled,
     split,
 )
 
+from gpadvisor.blamer import blame
 from gpadvisor.blamer.queues import THROTTLES
 
 pytestmark = [pytest.mark.nvdisasm]
@@ -30,6 +33,20 @@ def test_the_truth_scores_as_well_as_any_single_answer() -> None:
     assert perfect.total.top == perfect.total.ceiling <= perfect.total.alike_ceiling
     assert perfect.total.main == perfect.total.samples
     assert perfect.total.overlap == pytest.approx(perfect.total.samples)
+
+
+def test_the_truth_of_throttles_is_agreed_with_by_itself_alone() -> None:
+    case = case_of("transpose_naive", "before", "sm_80", TUNING)
+    perfect, none, built = Scores(), Scores(), Scores()
+    score_filled(case, case.truth, perfect)
+    score_filled(case, {}, none)
+    blamed = blame(case.program, case.simulation.profile, case.table)
+    score_filled(case, as_blamed(case, blamed), built)
+    samples, agreed = perfect.filled["memory_throttle"]
+    assert samples > 0
+    assert agreed == pytest.approx(samples)
+    assert none.filled["memory_throttle"] == (samples, 0.0)
+    assert built.filled["memory_throttle"][1] > 0.8 * samples  # its strided stores
 
 
 def test_no_answer_scores_nothing() -> None:
