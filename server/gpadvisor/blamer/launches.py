@@ -24,6 +24,7 @@ class Freedom:
     axes: str  # of threadIdx in use
     code: bool  # whether there was machine code to look at
     tile: bool = False  # nothing but a tile of the block's shape binds the block: both may grow together
+    per_block: bool = False  # something is addressed by a block's number alone, such as its result
     compiled: bool = False  # the block's size is a constant in the code, which must change with it
 
 
@@ -45,6 +46,7 @@ def freedom(program: Program, kernel: str, profile: KernelProfile) -> Freedom:
         guarded=use.guarded or use.grid_stride is not None,
         axes=use.axes or "x",
         code=True,
+        per_block=not use.flat,
         compiled=bool(use.sizes),
         tile=apart is None and bound is not None and bound == _tile(program, kernel, use, profile),
     )

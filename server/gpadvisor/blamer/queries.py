@@ -239,7 +239,8 @@ def line_text(function: Function, index: int) -> str:
 
 def location_text(location: SourceLocation) -> str:
     """A source line as a sentence names it: ``saxpy.cu:12``."""
-    return f"{location.file.rsplit('/', 1)[-1]}:{location.line}"
+    name = location.file.replace("\\", "/").rpartition("/")[2]  # paths of Windows, too
+    return f"{name}:{location.line}"
 
 
 def heaviest(blame: Blame, rows: Rows) -> int:

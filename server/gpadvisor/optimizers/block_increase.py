@@ -80,24 +80,38 @@ def _match(context: KernelContext) -> Match | Rejection:
     ratio = 0.0 if context.blame is None else issue_ratio(context)  # without samples nothing is estimated
     if ratio is None:
         return Rejection(code=_CODE, reason="the profile does not count issued samples")
-    free = freedom(context.program, context.kernel, profile)
     waves = now.waves(sms)
+    if waves > 1 and _is_even(profile, now, sms):
+        over = percent(_overfull(now.blocks, sms) - 1)
+        reason = f"{_here(now, sms)}: every SM has work, the fullest {over} over the mean"
+        return Rejection(code=_CODE, reason=reason)
+    free = freedom(context.program, context.kernel, profile)
     if free.any_total and waves < 1:
-        return _more_blocks(context, profile, now, ratio)
+        return _more_blocks(context, profile, now, free, ratio)
     if now.blocks < sms:
         return _fewer_than_sms(context, profile, now, free, ratio)
     if waves <= 1:
         why = "" if free.grid is None else f"; {free.grid}"
         return Rejection(
             code=_CODE,
-            reason=f"{counted(now.blocks, 'block')} on {counted(sms, 'SM')} ({waves:.2f} waves): "
-            f"every SM has work, and all blocks are there at once{why}",
+            reason=f"{_here(now, sms)}: every SM has work, and all blocks are there at once{why}",
         )
     return _fullest_sm(context, profile, now, free, ratio)
 
 
+def _here(now: Shape, sms: int) -> str:
+    """The grid beside the GPU."""
+    return f"{counted(now.blocks, 'block')} on {counted(sms, 'SM')} ({now.waves(sms):.2f} waves)"
+
+
+def _is_even(profile: KernelProfile, now: Shape, sms: int) -> bool:
+    """Whether no SM waits notably for the fullest, by the number of blocks or as counted."""
+    idle = idle_share(profile)
+    return _overfull(now.blocks, sms) < _NOTABLE or (idle is not None and 1 - idle > 1 / _NOTABLE)
+
+
 def _more_blocks(
-    context: KernelContext, profile: KernelProfile, now: Shape, ratio: float
+    context: KernelContext, profile: KernelProfile, now: Shape, free: Freedom, ratio: float
 ) -> Match | Rejection:
     """More threads in all, where they share the elements by a loop."""
     sms = profile.device.sms or 1
@@ -109,7 +123,8 @@ def _more_blocks(
         title=f"{now.blocks} blocks for {sms} SMs that hold {new.blocks}",
         advice=f"Launch {new.blocks} blocks instead of {now.blocks}, {counted(new.fits, 'block')} for each "
         f"of the {sms} SMs: its threads loop by the size of the grid, so more of them share the elements."
-        + (f" The {now.blocks} blocks reach {now.busy_sms} of {sms} SMs." if now.busy_sms < sms else ""),
+        + (f" The {now.blocks} blocks reach {now.busy_sms} of {sms} SMs." if now.busy_sms < sms else "")
+        + (" What each block keeps for itself needs as many places." if free.per_block else ""),
         regions=(),
         parallel=ParallelTarget(
             warps_now=now.warps,
@@ -258,17 +273,12 @@ def _fullest_sm(
     loss = _overfull(now.blocks, sms)
     idle = idle_share(profile)
     counted_loss = None if idle is None else 1 / max(1e-3, 1 - idle)
-    here = f"{counted(now.blocks, 'block')} on {counted(sms, 'SM')} ({now.waves(sms):.2f} waves): "
-    if loss < _NOTABLE or (counted_loss is not None and counted_loss < _NOTABLE):
-        return Rejection(
-            code=_CODE, reason=f"{here}every SM has work, the fullest {percent(loss - 1)} over the mean"
-        )
     new = _evener(context, profile, now, free)
     if new is None:
         why = free.block or free.grid
         return Rejection(
             code=_CODE,
-            reason=f"{here}the fullest SM has {percent(loss - 1)} more than the mean"
+            reason=f"{_here(now, sms)}: the fullest SM has {percent(loss - 1)} more than the mean"
             + (
                 f", but no other launch is possible: {why}"
                 if why

@@ -107,10 +107,12 @@ def _match(context: KernelContext) -> Match | Rejection:
     ratio = 0.0 if context.blame is None else issue_ratio(context)  # without samples nothing is estimated
     if ratio is None:
         return Rejection(code=_CODE, reason="the profile does not count issued samples")
+    if _why(context, profile, now, sms, any_total=True) is None:  # whatever the code allows
+        return Rejection(code=_CODE, reason=_not_limited(context, profile, now, sms))
     free = freedom(context.program, context.kernel, profile)
-    why = _why(context, profile, now, free, sms)
+    why = _why(context, profile, now, sms, any_total=free.any_total)
     if why is None:
-        return Rejection(code=_CODE, reason=_not_limited(context, profile, now, free, sms))
+        return Rejection(code=_CODE, reason=_not_limited(context, profile, now, sms))
     if free.tile:
         new = _larger_tile(context, profile, now)
     elif free.block is not None:
@@ -124,10 +126,12 @@ def _match(context: KernelContext) -> Match | Rejection:
     return _found(context, profile, now, new, why, free, ratio)
 
 
-def _why(context: KernelContext, profile: KernelProfile, now: Shape, free: Freedom, sms: int) -> str | None:
+def _why(
+    context: KernelContext, profile: KernelProfile, now: Shape, sms: int, *, any_total: bool
+) -> str | None:
     """What is wrong with the block; None where nothing is."""
     threads = now.threads
-    small = now.waves(sms) < 1 and not free.any_total
+    small = now.waves(sms) < 1 and not any_total
     if _lanes(threads) >= _WORTHWHILE:
         return f"{threads} threads leave {percent(1 - 1 / _lanes(threads))} of their lanes idle"
     if small:
@@ -254,13 +258,13 @@ def _step_words(context: KernelContext, profile: KernelProfile) -> str:
     return f"; {step.blocks} blocks need at most {' and '.join(needs)}"
 
 
-def _not_limited(context: KernelContext, profile: KernelProfile, now: Shape, free: Freedom, sms: int) -> str:
+def _not_limited(context: KernelContext, profile: KernelProfile, now: Shape, sms: int) -> str:
     most = context.machine.sm.max_warps.value
     held = int(now.warps * context.machine.sm.schedulers.value)
     holds = f"an SM holds {held} of {most} warps"
     if held >= most:
         return f"{holds} with blocks of {now.threads} threads: all of them"
-    if now.waves(sms) < 1 and not free.any_total:
+    if now.waves(sms) < 1:
         return f"{holds} because the grid is small, not because of blocks of {now.threads} threads"
     if now.limiter in {BLOCKS, WARPS}:
         return f"{holds} with blocks of {now.threads} threads: no other size gives notably more"

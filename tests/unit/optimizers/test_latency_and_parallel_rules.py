@@ -10,10 +10,12 @@ from typing import Any
 import pytest
 from tests.optimizer_values import Row, context_of, listing
 
+from gpadvisor.blamer.queries import location_text
 from gpadvisor.estimators.context import KernelContext
 from gpadvisor.estimators.launches import next_block, shape
 from gpadvisor.model.advice import Match, Rejection
 from gpadvisor.model.blame import DependencyClass
+from gpadvisor.model.ids import SourceLocation
 from gpadvisor.model.program import KernelFacts
 from gpadvisor.optimizers import (
     block_increase,
@@ -316,6 +318,10 @@ def test_threads_that_loop_by_the_grid_may_become_more() -> None:
     assert "its threads loop by the size of the grid" in found.advice
     estimate = block_increase.OPTIMIZER.estimate(context, found)
     assert estimate.expected > 2.5  # more SMs, and more warps on each
+    assert "places" not in found.advice
+    each = STRIDED.removesuffix("EXIT") + "S2R R12, SR_CTAID.X\nSTG.E [R12.64], R8\nEXIT"
+    kept = _match(block_increase, _launch(WAITING, each, grid=32, block=32, registers=24))
+    assert kept.advice.endswith("What each block keeps for itself needs as many places.")
 
 
 def test_blocks_that_wait_for_one_another_stay_as_they_are() -> None:
@@ -538,3 +544,8 @@ def _blocks(registers: int, shared: int) -> int:
     found = shape(context, context.profile, 4000, 256)
     assert found is not None
     return found.fits
+
+
+@pytest.mark.parametrize("path", ["/home/me/src/kernel.cu", r"C:\Users\me\src\kernel.cu", "kernel.cu"])
+def test_a_place_is_named_without_its_folders(path: str) -> None:
+    assert location_text(SourceLocation(path, 7)) == "kernel.cu:7"
