@@ -158,6 +158,22 @@ def test_a_gate_on_code_that_nobody_could_read_is_an_error(
     assert run(capsys, "advise", report, "--no-cache")[0] == 0
 
 
+def test_without_a_command_it_names_the_next_step(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    code, out, _ = run(capsys)
+    assert code == 2
+    assert out.splitlines()[2].startswith("Next: gpadvisor profile -- ./app")
+    (tmp_path / "old one.ncu-rep").write_bytes(b"")
+    os.utime(tmp_path / "old one.ncu-rep", (1, 1))
+    assert run(capsys)[1].splitlines()[2] == "Next: gpadvisor advise 'old one.ncu-rep'"
+    (tmp_path / "new.gpadvisor").write_bytes(b"")
+    last = run(capsys)[1].splitlines()
+    assert last[2] == "Next: gpadvisor advise new.gpadvisor (the newest of 2 profiles here)"
+    assert len(last) < 10
+
+
 def test_why_shows_the_estimate_that_the_screen_numbers(
     capsys: pytest.CaptureFixture[str], report: Path
 ) -> None:

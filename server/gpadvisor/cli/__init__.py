@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 import signal
 import sys
 import threading
@@ -46,6 +47,9 @@ COMMANDS: Final = (
     rules,
     lsp,
 )
+
+_DESCRIPTION: Final = "Why the warps of a CUDA kernel wait, what to change, and what that would gain."
+_PROFILES: Final = ("*.ncu-rep", "*.ncu-repz", "*.gpadvisor")
 
 _EPILOG = """\
 exit codes:
@@ -155,7 +159,7 @@ def build_parser() -> argparse.ArgumentParser:
     """The whole command line."""
     parser = Parser(
         prog="gpadvisor",
-        description="Why the warps of a CUDA kernel wait, what to change, and how much faster it would get.",
+        description=_DESCRIPTION,
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -173,9 +177,27 @@ def _run(arguments: Sequence[str] | None) -> int:
     except SystemExit as exit_:  # argparse ends the process by itself, after its own message
         return int(exit_.code or 0)
     if options.command is None:
-        parser.print_help()
+        sys.stdout.write(_next_step())
         return 2
     return int(options.run(options))
+
+
+def _next_step() -> str:
+    """What gpadvisor is for, and what to do next in this folder."""
+    profiles = [path for pattern in _PROFILES for path in Path.cwd().glob(pattern) if path.is_file()]
+    newest = max(profiles, key=lambda path: path.stat().st_mtime, default=None)
+    if newest is None:
+        step = "Next: gpadvisor profile -- ./app, or gpadvisor advise REPORT (no profile is here)"
+    else:
+        which = f" (the newest of {len(profiles)} profiles here)" if len(profiles) > 1 else ""
+        name = newest.name if newest.name.isprintable() else "FILE"
+        step = f"Next: gpadvisor advise {shlex.quote(name)}{which}"
+    return (
+        f"GPAdvisor {__version__}\n{_DESCRIPTION}\n{step}\n\n"
+        "gpadvisor --help       all commands\n"
+        "gpadvisor doctor       what works on this machine, and what blocks\n"
+        "gpadvisor why FILE 1   how the first estimate of a profile came about\n"
+    )
 
 
 def _open_missing_streams() -> None:

@@ -12,6 +12,7 @@ from gpadvisor import __version__
 from gpadvisor.model.advice import Advice, Category, KernelAdvice
 from gpadvisor.model.figures import expected, gain
 from gpadvisor.model.ids import SourceLocation
+from gpadvisor.model.profile import Evidence
 from gpadvisor.report.caveats import caveats
 from gpadvisor.report.entries import Entry, Family, cause, families, heaviest, primary
 from gpadvisor.report.folding import SMALL_SHARE
@@ -277,12 +278,16 @@ def _closing(page: Page, advice: Advice, found: Sequence[Family]) -> list[str]:
     notes = sum(len(kernel.notes) for kernel in advice.kernels)
     ignored = sum(1 for kernel in advice.kernels for one in kernel.suggestions if one.suppressed is not None)
     name = shlex.quote(advice.path) if len(advice.path) <= _PATH else "FILE"
+    if advice.collector is None and any(one.evidence is Evidence.MODELLED for one in advice.kernels):
+        number = "1 --model"  # of a source, which is simulated again
+    else:
+        number = "1"
     more = [
         "--details has every number" + (f" and {plural(notes, 'note')}" if notes else ""),
         f"--all {plural(hidden, 'smaller finding')}" if hidden else "",
     ]
     ways = [
-        "" if first is None else f"gpadvisor why {name} 1 tells {_told(first)}",
+        "" if first is None else f"gpadvisor why {name} {number} tells {_told(first)}",
         ", ".join(way for way in more if way),
         f"comments in the source set {ignored} aside" if ignored else "",
     ]
