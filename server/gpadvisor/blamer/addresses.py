@@ -21,6 +21,7 @@ _FOLLOWED: Final = 16
 """Registers of other blocks that an address is followed through."""
 _SIGN: Final = 1 << 31
 _REGISTER: Final = re.compile(r"U?R\d+\Z")
+_NUMBER: Final = re.compile(r"0x[0-9a-fA-F]+\Z")
 _IN_BRACKETS: Final = re.compile(r"\[([^\[\]]*)\]\s*\Z")
 _SCALES: Final = {"X4": 4, "X8": 8, "X16": 16}
 _COPIES: Final = frozenset({"MOV", "UMOV"})
@@ -71,7 +72,7 @@ class _Values:
         name = name.lstrip("-")
         if name in {"RZ", "URZ"}:
             return Sum((), 0)
-        if name.startswith("0x"):
+        if _NUMBER.match(name):
             return Sum((), _signed(sign * int(name, 16)))
         value = self._known.get(name) if _REGISTER.match(name) else None
         return (_sum({name: 1}, 0) if value is None else value).times(sign)

@@ -37,7 +37,7 @@ _DROP: Final = 0.9
 
 def threads_per_warp(profile: KernelProfile) -> float:
     """Threads of a warp as launched; fewer than 32 where blocks are no multiple of it."""
-    threads = profile.launch.threads_per_block
+    threads = max(1, profile.launch.threads_per_block)  # a damaged report may say 0
     return threads / ceil(threads / WARP)
 
 

@@ -64,6 +64,13 @@ def test_kinds_widths_and_guards_are_kept_apart() -> None:
     assert not _runs(f"{narrow}\nLDS.128 R12, [R4+0x10]\nEXIT")
 
 
+@pytest.mark.parametrize("odd", ["0x", "0xg", "-QNAN", "c[0x0]", "1.5", "R", "+", ""])
+def test_operands_that_are_not_understood_are_unknown_values(odd: str) -> None:
+    assert _runs(f"a| LDS R8, [R4]\nIADD3 R5, {odd or 'RZ'}, R5, RZ\nb| LDS R9, [R4+0x4]\nEXIT") == [
+        ("a", "b")
+    ]
+
+
 def test_stores_are_compared_by_their_place() -> None:
     assert _runs("a| STS [R4+0x8], R5\nb| STS [R4+0xc], R9\nEXIT") == [("a", "b")]
 
