@@ -85,7 +85,7 @@ from gpadvisor.estimators.context import KernelContext, Optimizer
 from gpadvisor.estimators.stall_elimination import stall_elimination
 from gpadvisor.model.advice import Adjustment, Category, Match, Rejection, Relief, Utilisation
 from gpadvisor.model.blame import Blame, DependencyClass
-from gpadvisor.model.instruction import Pipe
+from gpadvisor.model.instruction import OpcodeClass, Pipe
 from gpadvisor.model.profile import Evidence, KernelProfile
 from gpadvisor.model.stalls import StallClass
 
@@ -98,6 +98,8 @@ _NOTABLE_SHARE: Final = 0.01
 _SECTOR_BYTES: Final = 32
 _WARP: Final = 32
 _THROTTLE: Final = frozenset({StallClass.MEMORY_THROTTLE, StallClass.TEXTURE_THROTTLE})
+
+_ATOMIC: Final = frozenset({OpcodeClass.ATOMIC, OpcodeClass.REDUCTION})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,8 +151,10 @@ def _matched(context: KernelContext, blame: Blame, traffic: Traffic | None) -> _
     program = context.program
     local = by_instruction(blame, program, causes(blame), is_local)
     double = by_instruction(blame, program, causes(blame), lambda one: one.info.pipe is Pipe.FP64)
-    throttle = by_stall(blame, _THROTTLE) & ~local & ~double  # slow double precision queues like accesses
-    drain = by_class(blame, {DependencyClass.STORE_IN_FLIGHT}) & ~local
+    atomic = by_instruction(blame, program, causes(blame), lambda one: one.info.opclass in _ATOMIC)
+    # Slow double precision queues like accesses; atomics wait for each other, and have a rule of their own.
+    throttle = by_stall(blame, _THROTTLE) & ~local & ~double & ~atomic
+    drain = by_class(blame, {DependencyClass.STORE_IN_FLIGHT}) & ~local & ~atomic
     nothing = np.zeros(len(blame.rows), dtype=bool)
     if traffic is None:
         return _Matched(throttle=throttle, scattered=drain, conflicts=nothing)

@@ -302,6 +302,17 @@ def test_without_counters_the_throttle_stalls_count_in_part() -> None:
     assert estimate.expected == pytest.approx(1 / (apart * waits) ** 0.5)
 
 
+def test_atomics_that_fill_the_queue_are_no_scattered_accesses() -> None:
+    text = "again:\nadd| RED.E.ADD.F32.FTZ.RN.STRONG.GPU [R6.64], R8 // 10\n@P0 BRA again\nend| EXIT"
+    rows = [
+        Row("lg_throttle", "add", 300, 250),
+        Row("drain", "end", 200, 150, due_to="add", kind=DependencyClass.STORE_IN_FLIGHT),
+        Row("selected", "add", 100),
+    ]
+    found = memory_transaction_reduction.OPTIMIZER.match(context_of(listing(text), rows))
+    assert isinstance(found, Rejection)
+
+
 @pytest.mark.parametrize("sectors", [SECTORS, "memory_l2_sectors_global"])  # the latter in reports of 2020
 def test_waste_without_a_busy_unit_lowers_the_equation(sectors: str) -> None:
     rows = [Row("lg_throttle", "load", 300, 250), Row("selected", "use", 100)]
