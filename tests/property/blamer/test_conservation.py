@@ -14,6 +14,7 @@ from tests.blame_rows import assert_conserved, rows
 from gpadvisor.blamer import DEFAULT_RULES, GPA2021, PAPER, BlameRules, blame
 from gpadvisor.blamer.queues import THROTTLES
 from gpadvisor.model.blame import Role
+from gpadvisor.model.instruction import MemorySpace
 from gpadvisor.model.profile import KernelProfile, PcSamples
 from gpadvisor.model.program import Program
 from gpadvisor.model.stalls import KNOWN_REASONS
@@ -139,6 +140,23 @@ def test_scoreboard_stalls_come_from_what_sets_a_waited_scoreboard(
             assert waited & set_by_source or in_order
         else:
             assert set(source.defs) & set(use.uses)
+
+
+@given(kernel=kernels())
+def test_throttles_come_from_what_goes_through_the_queue(kernel: tuple[Program, KernelProfile]) -> None:
+    program, profile = kernel
+    code = program.functions[0].instructions
+    for row in rows(blame(program, profile, model())):
+        if row.role != "blamed" or row.dependency != "queue":
+            continue
+        assert row.definition is not None
+        assert row.use is not None
+        source, use = code[row.definition], code[row.use]
+        assert row.definition != row.use
+        if row.reason == "math_pipe_throttle":
+            assert source.info.pipe is use.info.pipe
+        elif row.reason == "lg_throttle":
+            assert source.info.space in {MemorySpace.GLOBAL, MemorySpace.GENERIC, MemorySpace.LOCAL}
 
 
 @given(kernel=kernels())

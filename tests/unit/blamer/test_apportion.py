@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpadvisor.blamer.apportion import apportion, apportion_stalls, ratios
+from gpadvisor.blamer.apportion import apportion, apportion_carrying, apportion_stalls, ratios
 
 
 def test_figure_4d_twice_the_issues_at_twice_the_distance_is_the_same_share() -> None:
@@ -59,3 +59,24 @@ def test_parts_add_up_and_latency_never_exceeds_samples(
     assert all(0 <= part_latency <= part for part, part_latency in parts)
     for (part, _), share in zip(parts, shares, strict=True):
         assert abs(part - share * samples) <= 2 + samples * 1e-9
+
+
+@given(
+    waits=st.lists(
+        st.integers(0, 50).flatmap(lambda total: st.tuples(st.just(total), st.integers(0, total))),
+        max_size=40,
+    ),
+    weights=st.lists(st.integers(1, 100), min_size=1, max_size=12),
+)
+def test_what_is_carried_on_evens_out(waits: list[tuple[int, int]], weights: list[int]) -> None:
+    shares = {source: weight / sum(weights) for source, weight in enumerate(weights)}
+    owed: dict[int, float] = {}
+    given_ = [0] * len(weights)
+    for samples, latency in waits:
+        parts = apportion_carrying(samples, latency, shares, owed)
+        assert (sum(one for one, _ in parts), sum(one for _, one in parts)) == (samples, latency)
+        assert all(0 <= part_latency <= part for part, part_latency in parts)
+        given_ = [known + part for known, (part, _) in zip(given_, parts, strict=True)]
+    total = sum(samples for samples, _ in waits)
+    for source, share in shares.items():
+        assert abs(given_[source] - share * total) <= 3
