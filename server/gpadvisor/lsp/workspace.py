@@ -108,9 +108,18 @@ class Workspace:
         return None if path is None else self.documents.get(path)
 
     def uri_of(self, path: str) -> str:
-        """As the client calls an open document, else made from the path."""
+        """As the client calls an open document, else made from the path below the client's own folder.
+
+        A folder that is a link has files by the name of the link to the client, and by another one here.
+        """
         document = self.documents.get(path)
-        return document.uri if document is not None else str(from_fs_path(path))
+        if document is not None:
+            return document.uri
+        holding = [at for at, folder in self.folders.items() if folder.uri and Path(path).is_relative_to(at)]
+        named = to_fs_path(self.folders[max(holding, key=len)].uri or "") if holding else None
+        if named:
+            path = str(Path(named, Path(path).relative_to(max(holding, key=len))))
+        return str(from_fs_path(path))
 
     # Folders
 
