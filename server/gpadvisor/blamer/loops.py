@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
 from collections import Counter
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ from gpadvisor.model.instruction import (
     Register,
     RegisterFile,
     register_file,
+    register_name,
 )
 from gpadvisor.model.program import Function, LineEntry
 
@@ -377,3 +379,72 @@ def divergence(executed: Values | None, threads: Values | None, indices: tuple[i
     at = np.array(indices, dtype=np.intp)
     warps = float(executed[at].sum())
     return float(threads[at].sum()) / warps if warps else None
+
+
+@lru_cache(maxsize=64)
+def kept_in_memory(function: Function) -> frozenset[int]:
+    """Loads and stores of one element that each pass of an innermost loop reads and writes again.
+
+    Its address does not change in the loop, and nothing in the loop lets other threads see it; the compiler
+    leaves it in memory where another access of the loop may be to the same place.
+    """
+    found: set[int] = set()
+    for loop in function.loops:
+        facts = loop_facts(function, loop.id)
+        code = {index: function.instructions[index] for index in facts.indices}
+        if facts.has_inner or any(one.info.opclass in _SHOWS_OTHERS for one in code.values()):
+            continue
+        changed = {written for one in code.values() for written in one.defs}
+        by_place: dict[tuple[MemorySpace | None, str], list[int]] = {}
+        for index, one in code.items():
+            if (
+                one.info.space in _HELD_SPACES
+                and one.info.opclass in _PLAIN
+                and "STRONG" not in one.modifiers
+            ):
+                by_place.setdefault((one.info.space, _address(one)), []).append(index)
+        for (_, address), indices in by_place.items():
+            moved = any(register_name(written) in _NAMES.findall(address) for written in changed)
+            if moved or not _NAMES.search(address):
+                continue
+            loads = [index for index in indices if code[index].info.opclass is OpcodeClass.LOAD]
+            stores = [index for index in indices if index not in loads]
+            if stores and (loads or any(_stores_sum(function, loop.id, index) for index in stores)):
+                found.update(indices)
+    return frozenset(found)
+
+
+def _stores_sum(function: Function, loop: LoopId, store: int) -> bool:
+    """Whether a store writes what its own value of the pass before goes into."""
+    value = _VALUE.search(function.instructions[store].operands)
+    if value is None:
+        return False
+    indices = list(loop_facts(function, loop).indices)
+    made = _last_writer(function, indices, Register(int(value[1])), store)
+    return made is not None and is_recurrence(function, loop, made)
+
+
+_VALUE: Final = re.compile(r"\], R(\d+)")
+
+
+_PLAIN: Final = frozenset({OpcodeClass.LOAD, OpcodeClass.STORE})
+_HELD_SPACES: Final = frozenset({MemorySpace.SHARED, MemorySpace.GLOBAL, MemorySpace.GENERIC})
+_SHOWS_OTHERS: Final = frozenset(
+    {
+        OpcodeClass.BARRIER,
+        OpcodeClass.MEMORY_BARRIER,
+        OpcodeClass.CLUSTER_BARRIER,
+        OpcodeClass.MBARRIER,
+        OpcodeClass.ATOMIC,
+        OpcodeClass.REDUCTION,
+        OpcodeClass.CALL,
+    }
+)
+_NAMES: Final = re.compile(r"\bU?R\d+")
+_BRACKETS: Final = re.compile(r"\[([^\[\]]*R\d[^\[\]]*)\]")
+
+
+def _address(instruction: Instruction) -> str:
+    """The address as the disassembler prints it, without the descriptor before it."""
+    found = _BRACKETS.findall(instruction.operands)
+    return found[-1].replace(".reuse", "") if found else ""

@@ -7,8 +7,9 @@ Latency samples of memory and execution dependencies, by loop or function. For e
 at how far the def could move up: to the instructions that make its address, to a barrier or call, to a
 store that may write what it reads, or to the start of its basic block; and at how much independent work
 follows the use. Suggested is only what a programmer can do and the compiler may not: to say that a store
-does not write what is loaded, to load before a barrier or a pass ahead, to aggregate an atomic. All else
-is the compiler's schedule, and a note.
+does not write what is loaded, to load before a barrier or a pass ahead, to aggregate an atomic, to keep
+an element in a register that each pass of a loop writes to memory. All else is the compiler's schedule,
+and a note.
 
 ## Why warps stall
 
@@ -59,7 +60,7 @@ from typing import Final
 import numpy as np
 
 from gpadvisor.blamer.arrays import same_array
-from gpadvisor.blamer.loops import loop_facts
+from gpadvisor.blamer.loops import kept_in_memory, loop_facts
 from gpadvisor.blamer.patterns import DEVICE_SPACES
 from gpadvisor.blamer.queries import (
     Rows,
@@ -116,6 +117,7 @@ class _Cure(Enum):
     BEFORE_BARRIER = "before the barrier"
     ONE_AHEAD = "a pass ahead"  # load one pass of the loop ahead
     ATOMIC = "atomic"
+    IN_REGISTER = "in a register"  # what each pass writes to one place
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,6 +142,9 @@ def _cure_of(function: Function, definition: int, room: Room, wanted: int) -> _C
     instruction = function.instructions[definition]
     if instruction.info.opclass is OpcodeClass.ATOMIC:
         return _Cure.ATOMIC
+    kept = kept_in_memory(function)
+    if definition in kept or (room.may_alias and room.obstacle_index in kept):
+        return _Cure.IN_REGISTER
     if instruction.info.opclass is not OpcodeClass.LOAD or instruction.info.space not in DEVICE_SPACES:
         return None
     if room.obstacle is None:  # it could start a pass ahead
@@ -170,11 +175,13 @@ def _match(context: KernelContext) -> Match | Rejection:
     if context.blame is None:
         return static_match(
             _CODE,
-            title="load held back by a store that may alias",
+            title="load held back by a store that may alias"
+            if _held_loads(context)
+            else "element of memory written in every pass of a loop",
             advice=_static_advice(context),
-            sites=_held_loads(context),
+            sites=(*_held_loads(context), *_kept(context)),
             missing="no global load in a loop is used at once and held back by nothing but a store that may "
-            "alias",
+            "alias, and no loop writes one element in every pass",
         )
     blame = context.blame
     candidates = _candidates(context, blame)
@@ -287,8 +294,12 @@ def _advice(context: KernelContext, blame: Blame, pairs: list[_Pair]) -> str:
         f"{function.instructions[definition].opcode} at {line_text(function, definition)} "
         f"{_relation(blame, top)} {function.instructions[use].opcode} at {line_text(function, use)}{apart}: "
     )
+    room_index = top.room.obstacle_index
     if top.cure is _Cure.ONE_AHEAD:
         return f"{text}load for the next pass of the loop before the work of this one."
+    if top.cure is _Cure.IN_REGISTER:
+        store = definition if room_index is None or definition in kept_in_memory(function) else room_index
+        return f"{text}{_in_register(line_text(function, store))}"
     if top.cure is _Cure.BEFORE_BARRIER and top.room.obstacle_index is not None:
         place = line_text(function, top.room.obstacle_index)
         return f"{text}load it before the barrier at {place}, which the compiler may not do."
@@ -308,6 +319,13 @@ def _relation(blame: Blame, pair: _Pair) -> str:
     """What the use does to the def; one that overwrites an operand uses no result."""
     overwrites = CLASSES[int(blame.rows.dependency_class[pair.row])] is DependencyClass.WRITE_AFTER_READ
     return "still reads a register that is overwritten by" if overwrites else "is used by"
+
+
+def _in_register(place: str) -> str:
+    return (
+        f"the element at {place} is the same in every pass of the loop: keep it in a local variable and "
+        "store it behind the loop."
+    )
 
 
 def _no_alias(function: Function, room: Room) -> str:
@@ -343,16 +361,33 @@ def _held_loads(context: KernelContext) -> tuple[StaticSite, ...]:
     return tuple(found)
 
 
+def _kept(context: KernelContext) -> tuple[StaticSite, ...]:
+    """Stores to an element that its loop could keep in a register, one for each line."""
+    found: dict[str, StaticSite] = {}
+    for function in kernel_functions(context.program, context.kernel):
+        for index in sorted(kept_in_memory(function)):
+            if function.instructions[index].info.opclass is OpcodeClass.STORE:
+                detail = "element written in every pass of its loop"
+                site = StaticSite(function=function.id, index=index, detail=detail)
+                found.setdefault(line_text(function, index), site)
+    return tuple(found.values())
+
+
 def _static_advice(context: KernelContext) -> str:
-    sites = _held_loads(context)
-    if not sites:
-        return ""
-    first = sites[0]
-    place = line_text(context.program.functions[first.function], first.index)
-    return (
-        f"The load at {place} cannot move ahead of a store that may write what it reads: if the pointers "
-        "never overlap, mark them const __restrict__; else load into a local variable before the store."
-    )
+    parts = []
+    sites, kept = _held_loads(context), _kept(context)
+    if sites:
+        first = sites[0]
+        place = line_text(context.program.functions[first.function], first.index)
+        parts.append(
+            f"The load at {place} cannot move ahead of a store that may write what it reads: if the pointers "
+            "never overlap, mark them const __restrict__; else load into a local variable before the store."
+        )
+    if kept:
+        place = line_text(context.program.functions[kept[0].function], kept[0].index)
+        said = _in_register(place)
+        parts.append(f"{said[0].upper()}{said[1:]}")
+    return " ".join(parts)
 
 
 def _first_use(function: Function, index: int) -> int | None:
