@@ -64,7 +64,7 @@ async def test_diagnostics_of_a_profile(project: Path) -> None:
         assert wanted.related_information
         assert {each.location.uri for each in wanted.related_information} == {one.uri(NAME)}
         assert "samples of thermal_stencil" in wanted.message
-        assert "Estimated speedup" in wanted.message
+        assert re.match(r"\d+\.\d+x \(\S+\) Strength Reduction: ", wanted.message)
         assert wanted.data is not None
         assert wanted.code_description is not None
         page = Path(wanted.code_description.href.removeprefix("file://"))
