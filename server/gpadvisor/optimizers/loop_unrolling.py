@@ -172,7 +172,16 @@ def _match(context: KernelContext) -> Match | Rejection:
         ),
         static_sites=_rolled_loops(context),
         relieves=_reliefs(context, found),
+        actionable=not _is_unrolled(context, heaviest),
     )
+
+
+def _is_unrolled(context: KernelContext, region: Region) -> bool:
+    """Whether a loop's body stands in the code as often as this rule would have it."""
+    function, loop = region.scope.function, region.scope.loop
+    if function is None or loop is None:
+        return False
+    return loop_facts(context.program.functions[function], loop).copies >= _UNROLL
 
 
 def _static_advice(context: KernelContext) -> str:

@@ -110,6 +110,13 @@ def test_a_barrier_in_each_pass() -> None:
     assert "1 barrier in each pass keeps" in reason
 
 
+def test_a_loop_that_is_unrolled_already_is_a_note() -> None:
+    assert _match(loop_unrolling, context_of(listing(_loop(STREAM)), ROWS, registers=20)).actionable
+    again = STREAM.replace("load| ", "").replace("use| ", "")
+    body = "\n".join([STREAM, *[again] * 7])
+    assert not _match(loop_unrolling, context_of(listing(_loop(body)), ROWS, registers=20)).actionable
+
+
 def test_no_room_for_registers_may_cost() -> None:
     context = context_of(listing(_loop(STREAM)), ROWS, registers=254)
     found = _match(loop_unrolling, context)
