@@ -43,7 +43,8 @@ from gpadvisor.workflow.request import Progress, Request
 _EDITED: Final = frozenset({"GPA101", "GPA102", "GPA103", "GPA104", "GPA201", "GPA203"})
 """Rules whose quick fix, or flag, is the change that the advice names."""
 _BARRIERS: Final = "GPA105"
-_SPACES: Final = frozenset({MemorySpace.GLOBAL, MemorySpace.GENERIC, MemorySpace.SHARED})
+_RESULTS: Final = frozenset({MemorySpace.GLOBAL, MemorySpace.GENERIC})
+_SPACES: Final = _RESULTS | {MemorySpace.SHARED}
 _TOLERANCE: Final = 1.1
 """By chance: branches that nothing decides are drawn."""
 _LOWEST: Final = 0.9
@@ -91,20 +92,22 @@ class _Case:
 
 
 def same_work(before: tuple[Program, KernelProfile], after: tuple[Program, KernelProfile]) -> bool:
-    """Whether two runs store about as much, and the changed one loads no more than it did.
+    """Whether two runs store about as many results, and the changed one loads no more than it did.
 
     Where loops have no told or known number of passes, changed code may be taken through them more often or
-    less, and the times of two such runs say nothing of the change. Loads may go with a change.
+    less, and the times of two such runs say nothing of the change. Loads and shared memory may go with it.
     """
     stored, loaded = (
-        [_moved_bytes(*side, opclass) for side in (before, after)]
-        for opclass in (OpcodeClass.STORE, OpcodeClass.LOAD)
+        [_moved_bytes(*side, opclass, spaces) for side in (before, after)]
+        for opclass, spaces in ((OpcodeClass.STORE, _RESULTS), (OpcodeClass.LOAD, _SPACES))
     )
     return max(stored) <= _TOLERANCE * min(stored) and loaded[1] <= _TOLERANCE * loaded[0]
 
 
-def _moved_bytes(program: Program, profile: KernelProfile, opclass: OpcodeClass) -> int:
-    """Bytes that the threads of a launch load, or store, outside of their stacks and of constants."""
+def _moved_bytes(
+    program: Program, profile: KernelProfile, opclass: OpcodeClass, spaces: frozenset[MemorySpace]
+) -> int:
+    """Bytes that the threads of a launch load, or store."""
     if profile.counts is None:
         return 0
     threads = dict(zip(profile.counts.pc.tolist(), profile.counts.threads.tolist(), strict=True))
@@ -112,7 +115,7 @@ def _moved_bytes(program: Program, profile: KernelProfile, opclass: OpcodeClass)
         threads.get(int(one.pc), 0) * (one.width_bytes or 4)
         for function in program.functions
         for one in function.instructions
-        if one.info.opclass is opclass and one.info.space in _SPACES
+        if one.info.opclass is opclass and one.info.space in spaces
     )
 
 
