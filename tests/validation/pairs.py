@@ -40,6 +40,8 @@ CONTROL_LIMIT = 1.1
 """A control for which more than this is expected was promised a gain."""
 
 
+WORTH: Final = 1.03
+"""Less is not offered by default."""
 ALSO: Final[Mapping[str, frozenset[str]]] = {
     "cy-reduce-v0-v1": frozenset({"GPA109"}),  # idle threads of warps by tid % (2 * i)
     "cy-reduce-v2-v3": frozenset({"GPA109"}),  # idle threads of the tree
@@ -270,6 +272,8 @@ def report(found: Sequence[Outcome], without: Sequence[Outcome] = ()) -> str:
     promised = sum(one.tried > CONTROL_LIMIT for one in controls)
     lines += [f"{promised} of {len(controls)} controls were promised more than {CONTROL_LIMIT}x"]
     lines += ["", "Mean |ln(estimate / achieved)|", HEAD, summary("all cures", cures)]
+    worth = [one for one in cures if one.pair.achieved >= WORTH]
+    lines.append(summary(f"those that gained {WORTH}x or more", worth))
     if without:
         lines.append(summary("all, each repository left out", without))
     for repository, part in groups(cures, lambda one: one.pair.repository).items():
