@@ -33,12 +33,22 @@ def hotspots(
     by_latency = category is Category.LATENCY_HIDING
     weight = blame.rows.latency[rows] if by_latency else blame.rows.samples[rows]
     kept = rows[weight > 0]
-    order = np.lexsort((kept, -weight[weight > 0]))[:shown]
+    ranked = kept[np.lexsort((kept, -weight[weight > 0]))]
+    top = list(ranked[:shown])
+    if top and not any(_has_line(context, blame, row) for row in top):
+        # Samples may gather in a routine of the compiler's: a reader wants the line that calls it.
+        top[-1:] = [next((row for row in ranked[shown:] if _has_line(context, blame, row)), top[-1])]
     active = _active_by_row(match) if by_latency else {}
-    found = (_hotspot(context, blame, int(row), active.get(int(row))) for row in kept[order])
+    found = (_hotspot(context, blame, int(row), active.get(int(row))) for row in top)
     if category is Category.NOTE:  # without an optimizer there is nothing that these stalls would go by
         return tuple(replace(hotspot, speedup=None) for hotspot in found)
     return tuple(found)
+
+
+def _has_line(context: KernelContext, blame: Blame, row: int) -> bool:
+    number, index = int(blame.rows.function[row]), int(blame.rows.use_index[row])
+    functions = context.program.functions
+    return number < len(functions) and index != NO_INDEX and functions[number].lines[index] is not None
 
 
 def _active_by_row(match: Match) -> Mapping[int, int]:

@@ -44,6 +44,7 @@ Table III the three kernels of this kind gained 0.35 to 1.6 times what was match
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection
 from typing import Final
 
 import numpy as np
@@ -124,6 +125,7 @@ def _match(context: KernelContext) -> Match | Rejection:
         )
     return Match(
         title=_TITLE,
+        cure=_cure({one.kind for found in inline.values() for one in found}, helpers),
         advice=_advice(functions, inline, helpers),
         regions=regions(blame, context.program, context.kernel, np.flatnonzero(matched)),
         adjustments=_adjustments(blame, matched, inline, helpers),
@@ -337,8 +339,14 @@ def _advice(
     own = sorted({_routine(helper) for helper in helpers if not kinds or not _is_for_rare(helper)})
     if own:
         parts.append("out-of-line " + ", ".join(own))
+    cure = _cure(kinds, helpers)
+    return f"Library math in the kernel: {'; '.join(parts)}. To try: {cure}."
+
+
+def _cure(kinds: Collection[str], helpers: tuple[Function, ...]) -> str:
+    """What to do about the kinds of library math that were found."""
     cures = []
-    single = kinds.keys() & _FAST.keys() - {DIVISION_BY_CONSTANT}
+    single = set(kinds) & _FAST.keys() - {DIVISION_BY_CONSTANT}
     if single or any(not _is_double(helper) for helper in helpers):
         cures.append("call the fast forms or compile with --use_fast_math if the accuracy allows")
     if DIVISION_BY_CONSTANT in kinds:
@@ -347,8 +355,7 @@ def _advice(
         cures.append("double precision has no fast forms: use single precision, or multiply by a reciprocal")
     if any(_POW in helper.name for helper in helpers):
         cures.append("pow() with a small whole exponent is a product: x * x")
-    cure = "; ".join(cures)
-    return f"Library math in the kernel: {'; '.join(parts)}. To try: {cure}."
+    return "; ".join(cures)
 
 
 def _adjustments(

@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which places of a suggestion are shown."""
+
+from __future__ import annotations
+
+from tests.optimizer_values import Row, context_of, listing
+
+from gpadvisor.advice.hotspots import hotspots
+from gpadvisor.model.advice import Match
+from gpadvisor.optimizers import fast_math
+
+
+def test_a_line_of_the_source_is_among_them_where_samples_gather_in_a_routine() -> None:
+    text = (
+        ".function kernel\ncall| CALL.REL.NOINC __cuda_sm20_div_rn_f64_full // 7\nEXIT\n"
+        ".function __cuda_sm20_div_rn_f64_full math_helper\n"
+        "a| DFMA R2, R4, R6, R2\nb| DFMA R2, R4, R6, R2\nRET.REL.NODEC R20 0x0"
+    )
+    rows = [Row("wait", "a", 500, 400), Row("wait", "b", 400, 300), Row("branch_resolving", "call", 10, 9)]
+    context = context_of(listing(text), rows)
+    found = fast_math.OPTIMIZER.match(context)
+    assert isinstance(found, Match)
+    spots = hotspots(context, found, fast_math.OPTIMIZER.category, 2)
+    assert [spot.samples for spot in spots] == [500, 10]
+    assert spots[1].use is not None
+    assert spots[1].use.location is not None
+    assert spots[1].use.location.line == 7
