@@ -5,9 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Final
 
 from gpadvisor.analyzer.thread_use import Place, ThreadUse, thread_use
-from gpadvisor.blamer.measured import shared_bytes
+from gpadvisor.blamer.loops import measured_trips
+from gpadvisor.blamer.measured import executed_warps, shared_bytes
 from gpadvisor.blamer.queries import line_text
 from gpadvisor.model.profile import KernelProfile
 from gpadvisor.model.program import Program
@@ -38,6 +40,9 @@ def freedom(program: Program, kernel: str, profile: KernelProfile) -> Freedom:
     grid = apart
     if grid is None and use.grid_stride is None:
         grid = "each thread has its own elements, no loop steps by the size of the grid"
+    if grid is None and use.grid_stride is not None and runs_once(program, use.grid_stride, profile):
+        at = _at(program, use.grid_stride)
+        grid = f"the loop at {at} that steps by the size of the grid runs once: no element waits for a thread"
     bound = next(_bound(program, kernel, use, profile), None)
     return Freedom(
         block=apart or bound,
@@ -50,6 +55,18 @@ def freedom(program: Program, kernel: str, profile: KernelProfile) -> Freedom:
         compiled=bool(use.sizes),
         tile=apart is None and bound is not None and bound == _tile(program, kernel, use, profile),
     )
+
+
+_ONCE: Final = 1.5
+"""Passes per entry below which most threads have one element."""
+
+
+def runs_once(program: Program, place: Place, profile: KernelProfile | None) -> bool:
+    """Whether the innermost loop around an instruction has one pass for each entry, as counted."""
+    function = program.functions[place[0]]
+    loop, executed = function.innermost_loop(place[1]), executed_warps(profile, function)
+    trips = None if loop is None or executed is None else measured_trips(function, loop, executed)
+    return trips is not None and trips < _ONCE
 
 
 def _together(program: Program, use: ThreadUse, profile: KernelProfile) -> Iterator[str]:

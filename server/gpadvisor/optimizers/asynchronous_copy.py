@@ -113,6 +113,11 @@ def _match(context: KernelContext) -> Match | Rejection:
         return Rejection(
             code=_CODE, reason=f"waits for loads that go to shared memory have {percent(part)} of the samples"
         )
+    _, then = _blocks(context)
+    if then == 0:
+        return Rejection(
+            code=_CODE, reason="a second buffer does not fit: the block has most of the shared memory"
+        )
     row = heaviest(blame, np.flatnonzero(rows))
     function = context.program.functions[int(blame.rows.function[row])]
     return Match(
@@ -151,7 +156,10 @@ def _passed_on(function: Function) -> set[int]:
             for register in written
             if register in instruction.uses and index in reaching.definitions(use, register)
         }
-        if readers and all(_stores(function, use) for use in readers):
+        width = function.instructions[index].width_bytes
+        if readers and all(
+            _stores(function, use) and function.instructions[use].width_bytes == width for use in readers
+        ):
             found.add(index)
     return found
 
@@ -176,15 +184,20 @@ def _advice(context: KernelContext, function: Function, index: int, part: float)
         "shared memory as they are: copy the next tile with cuda::memcpy_async or __pipeline_memcpy_async "
         "while this one is used."
     )
-    now = context.occupancy.blocks_per_sm
+    now, then = _blocks(context)
     shared = shared_bytes(context.program, context.kernel, context.profile)
-    limit = dict(context.occupancy.limits).get("shared memory")
-    if shared and now and limit is not None and limit // 2 < now:
+    if shared and now is not None and then is not None and then < now:
         text += (
-            f" A second buffer ({shared:,} bytes more per block) leaves {limit // 2} blocks per SM instead "
+            f" A second buffer ({shared:,} bytes more per block) leaves {then} blocks per SM instead "
             f"of {now}: it may cost more than it gives."
         )
     return text
+
+
+def _blocks(context: KernelContext) -> tuple[int | None, int | None]:
+    """Blocks per SM now and with a second buffer; None where they are not known."""
+    limit = dict(context.occupancy.limits).get("shared memory")
+    return context.occupancy.blocks_per_sm, None if limit is None else limit // 2
 
 
 OPTIMIZER: Final = Optimizer(

@@ -51,6 +51,7 @@ from typing import Final
 
 import numpy as np
 
+from gpadvisor.analyzer.defuse import ReachingDefinitions
 from gpadvisor.blamer.addresses import is_same_for_all
 from gpadvisor.blamer.lanes import active_share, threads_per_warp
 from gpadvisor.blamer.measured import executed_warps, metric
@@ -206,11 +207,17 @@ def _advice(worst: _Atomic, part: float) -> str:
 
 
 def _cure(worst: _Atomic) -> str:
-    if _meets(worst):
+    if _is_place(worst):
         return (
-            "add the values of a warp up (shuffles or __reduce_add_sync), then those of the block, and "
-            "send one"
+            "its result is used, perhaps as a place to write to: count in the warp or the block, add once "
+            "for all of them, and pass the base on (__ballot_sync(), __popc(), __shfl_sync())"
         )
+    if _meets(worst):
+        floats = {"F16", "F32", "F64", "BF16", "F16x2"} & set(
+            worst.function.instructions[worst.index].modifiers
+        )
+        how = "by shuffles" if floats else "by shuffles, from sm_80 by __reduce_add_sync()"
+        return f"add the values of a warp up {how}, then those of the block, and send one"
     if worst.threads is not None and worst.threads < _MEET:
         return "add up in the block, or over several elements of a thread, and send less often"
     if is_shared(worst.function.instructions[worst.index]):
@@ -218,6 +225,17 @@ def _cure(worst: _Atomic) -> str:
     return (
         "keep a copy for each block in shared memory and add it up at the end, or sort what goes to the same "
         "address"
+    )
+
+
+def _is_place(atomic: _Atomic) -> bool:
+    """Whether an operation's result is used in the function, so that no copies can be added up at the end."""
+    made = set(atomic.function.instructions[atomic.index].defs)
+    reaching = ReachingDefinitions(atomic.function) if made else None
+    return reaching is not None and any(
+        atomic.index in reaching.definitions(use, register)
+        for use, instruction in enumerate(atomic.function.instructions)
+        for register in made.intersection(instruction.uses)
     )
 
 

@@ -60,6 +60,7 @@ from typing import Final
 import numpy as np
 
 from gpadvisor.blamer.arrays import same_array
+from gpadvisor.blamer.launches import runs_once
 from gpadvisor.blamer.loops import kept_in_memory, loop_facts
 from gpadvisor.blamer.patterns import DEVICE_SPACES
 from gpadvisor.blamer.queries import (
@@ -237,13 +238,16 @@ def _pairs(context: KernelContext, blame: Blame, rows: Rows) -> list[_Pair]:
         definition, use = int(blame.rows.def_index[row]), int(blame.rows.use_index[row])
         wanted = _wanted(blame, row)
         room = room_to_move(function, definition, use, wanted)
+        cure = _cure_of(function, definition, room, wanted)
+        if cure is _Cure.ONE_AHEAD and runs_once(context.program, (function.id, definition), context.profile):
+            cure = None  # there is no next pass to load for
         found.append(
             _Pair(
                 row=row,
                 weight=int(blame.rows.latency[row]),
                 room=room,
                 wanted=wanted,
-                cure=_cure_of(function, definition, room, wanted),
+                cure=cure,
             )
         )
     return found

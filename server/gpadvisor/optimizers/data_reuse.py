@@ -288,7 +288,13 @@ def _what(step: _Step) -> str:
 
 def _advice(context: KernelContext, profile: KernelProfile, found: ProductLoop) -> str:
     times = times_loaded(context.program, profile, found)
-    counted = "" if times is None else f", and each value is loaded {times:.0f} times over all threads"
+    counted = ""
+    if times is not None:
+        counted = (
+            f", and each value is loaded {times:.0f} times over all threads"
+            if found.from_shared
+            else f", and L1 serves each value that it fetches {times:.0f} times"
+        )
     facts = f"The loop {_where(found)} loads {found.values_per_product:.2g} values for each multiply-add"
     return f"{facts}{counted}: {_cure(profile, found)}."
 

@@ -57,7 +57,7 @@ import numpy as np
 
 from gpadvisor.blamer.addresses import neighbours
 from gpadvisor.blamer.measured import executed_warps
-from gpadvisor.blamer.patterns import is_local
+from gpadvisor.blamer.patterns import is_local, is_shared
 from gpadvisor.blamer.queries import (
     Mask,
     by_class,
@@ -65,6 +65,7 @@ from gpadvisor.blamer.queries import (
     by_place,
     by_stall,
     causes,
+    kernel_functions,
     percent,
     regions,
     samples,
@@ -85,7 +86,7 @@ from gpadvisor.estimators.context import KernelContext, Optimizer
 from gpadvisor.estimators.stall_elimination import stall_elimination
 from gpadvisor.model.advice import Adjustment, Category, Match, Rejection, Relief, Utilisation
 from gpadvisor.model.blame import Blame, DependencyClass
-from gpadvisor.model.instruction import OpcodeClass, Pipe
+from gpadvisor.model.instruction import Instruction, OpcodeClass, Pipe
 from gpadvisor.model.profile import Evidence, KernelProfile
 from gpadvisor.model.stalls import StallClass
 
@@ -96,10 +97,16 @@ _IDEAL: Final = 1.05
 """Up to 5 % more transactions than needed count as ideal: rows rarely end on a sector."""
 _NOTABLE_SHARE: Final = 0.01
 _SECTOR_BYTES: Final = 32
+_WORD_BYTES: Final = 4
 _WARP: Final = 32
 _THROTTLE: Final = frozenset({StallClass.MEMORY_THROTTLE, StallClass.TEXTURE_THROTTLE})
 
-_ATOMIC: Final = frozenset({OpcodeClass.ATOMIC, OpcodeClass.REDUCTION})
+_ATOMICS_SET_THE_PACE: Final = 0.5
+"""Above this share of the samples they, and not the accesses beside them, set the time."""
+
+
+def _is_atomic(instruction: Instruction) -> bool:
+    return instruction.info.opclass in {OpcodeClass.ATOMIC, OpcodeClass.REDUCTION}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,10 +130,23 @@ def _match(context: KernelContext) -> Match | Rejection:
             reason="needs samples: machine code does not show which addresses the threads of a warp access",
             looked=False,
         )
+    threads = profile.launch.threads_per_block
+    if 0 < threads < _WARP:
+        return Rejection(
+            code=_CODE,
+            reason=f"blocks of {threads} threads are no whole warp: their shape scatters the accesses, and "
+            "comes first",
+        )
     traffic = kernel_traffic(context.program, context.kernel, profile)
     matched = _matched(context, blame, traffic)
     if not samples(blame, matched.all):
         return Rejection(code=_CODE, reason=_nothing(traffic))
+    atomic = share(blame, by_instruction(blame, context.program, causes(blame), _is_atomic))
+    if atomic > _ATOMICS_SET_THE_PACE:
+        return Rejection(
+            code=_CODE,
+            reason=f"{percent(atomic)} of the samples are due to atomic operations, which come first",
+        )
     full = _full_unit(profile)
     wasteful = traffic is not None and (
         traffic.sectors > _IDEAL * traffic.ideal_sectors or bool(matched.conflicts.any())
@@ -151,7 +171,7 @@ def _matched(context: KernelContext, blame: Blame, traffic: Traffic | None) -> _
     program = context.program
     local = by_instruction(blame, program, causes(blame), is_local)
     double = by_instruction(blame, program, causes(blame), lambda one: one.info.pipe is Pipe.FP64)
-    atomic = by_instruction(blame, program, causes(blame), lambda one: one.info.opclass in _ATOMIC)
+    atomic = by_instruction(blame, program, causes(blame), _is_atomic)
     # Slow double precision queues like accesses; atomics wait for each other, and have a rule of their own.
     throttle = by_stall(blame, _THROTTLE) & ~local & ~double & ~atomic
     drain = by_class(blame, {DependencyClass.STORE_IN_FLIGHT}) & ~local & ~atomic
@@ -243,12 +263,30 @@ def _mostly_conflicts(blame: Blame, matched: _Matched) -> bool:
 
 
 _PAD: Final = "pad the rows of the array by one element or swizzle the index"
+_PAD_WIDE: Final = (
+    "accesses to shared memory of up to {bytes} bytes must stay aligned: pad rows by {bytes} bytes or "
+    "swizzle the index in such steps"
+)
+
+
+def _pad(context: KernelContext) -> str:
+    """How to part the banks without moving wide accesses off their alignment."""
+    widest = max(
+        (
+            instruction.width_bytes or 0
+            for function in kernel_functions(context.program, context.kernel)
+            for instruction in function.instructions
+            if is_shared(instruction)
+        ),
+        default=0,
+    )
+    return _PAD_WIDE.format(bytes=widest) if widest > _WORD_BYTES else _PAD
 
 
 def _main_cure(context: KernelContext, blame: Blame, matched: _Matched, traffic: Traffic | None) -> str:
     """The cure of what the title names; empty where the advice is that alone."""
     if _mostly_conflicts(blame, matched):
-        return _PAD
+        return _pad(context)
     wasteful = traffic is not None and traffic.sectors > _IDEAL * traffic.ideal_sectors
     return _cure(context, traffic) if wasteful and traffic is not None else ""
 
@@ -263,14 +301,16 @@ def _advice(context: KernelContext, blame: Blame, matched: _Matched, traffic: Tr
             "them "
             f"at {worst}: {_cure(context, traffic)}."
         )
-    elif samples(blame, matched.throttle | matched.scattered):
+    elif samples(blame, matched.throttle | matched.scattered) and not _mostly_conflicts(blame, matched):
         parts.append(
             "Make fewer and wider requests: vector loads and stores (float4), values kept in registers or "
             "shared memory, read-only parameters in constant memory."
         )
     if traffic is not None and samples(blame, matched.conflicts):
         ratio = traffic.wavefronts_shared / max(1.0, traffic.ideal_wavefronts_shared)
-        parts.append(f"Shared memory accesses take {ratio:.1f} times the wavefronts they need: {_PAD}.")
+        parts.append(
+            f"Shared memory accesses take {ratio:.1f} times the wavefronts they need: {_pad(context)}."
+        )
     return " ".join(parts)
 
 

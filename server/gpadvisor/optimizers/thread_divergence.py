@@ -53,6 +53,7 @@ from typing import Final
 
 import numpy as np
 
+from gpadvisor.blamer.barriers import tree_barriers
 from gpadvisor.blamer.lanes import active_share, condition, threads_per_warp, wavefronts
 from gpadvisor.blamer.measured import Values, executed_warps
 from gpadvisor.blamer.patterns import is_shared
@@ -122,7 +123,7 @@ def _match(context: KernelContext) -> Match | Rejection:
     bound = relieved_bound(profile, left[0], left[1], left[2], what) if is_busy else None
     return Match(
         title="warps execute code that few of their threads need",
-        cure=_CURE,
+        cure=_cure(found.function),
         advice=_advice(found, threads_per_warp(profile), what),
         regions=regions(blame, context.program, context.kernel, np.flatnonzero(rows)),
         adjustments=() if bound is not None else (_adjustment(blame, found),),
@@ -183,17 +184,27 @@ def _idle(context: KernelContext, *, guarded: bool) -> _Idle | None:
     )
 
 
-_CURE: Final = (
-    "Let the active threads be neighbours so that whole warps skip the code, give each thread more than one "
-    "element, or leave the last steps to one warp and its shuffles."
+_IN_TREE: Final = (
+    "Give each thread more than one element, leave the last steps to one warp and its shuffles, and let the "
+    "active threads be neighbours, so that whole warps skip the code."
 )
+_ELSEWHERE: Final = (
+    "Let the active threads be neighbours, so that whole warps skip the code: sort or queue what is left to "
+    "do, and give whole warps of it out."
+)
+
+
+def _cure(function: Function) -> str:
+    """A tree's last steps have few threads by themselves; elsewhere it is the data that part them."""
+    return _IN_TREE if tree_barriers(function) else _ELSEWHERE
 
 
 def _advice(found: _Idle, full: float, what: str) -> str:
     where = line_text(found.function, found.worst if found.condition is None else found.condition)
     by = "at" if found.condition is None else "behind the condition at"
     return (
-        f"{what}: {by} {where}, {found.active * full:.1f} of {full:.0f} threads of a warp are active. {_CURE}"
+        f"{what}: {by} {where}, {found.active * full:.1f} of {full:.0f} threads of a warp are active. "
+        f"{_cure(found.function)}"
     )
 
 

@@ -89,6 +89,8 @@ from gpadvisor.model.program import Function
 from gpadvisor.model.stalls import StallClass
 
 _CODE: Final = "GPA105"
+_RARE: Final = 0.01
+"""Code that fewer warps run is a path for rare arguments, and no work."""
 _UNEVEN: Final = 0.8
 """Code before a barrier is uneven work if fewer than this share of the warps at the barrier ran it."""
 
@@ -316,7 +318,7 @@ def _uneven(context: KernelContext, functions: tuple[Function, ...]) -> str:
                 start, end = function.blocks[other].start, function.blocks[other].end
                 part = float(executed[start] / executed[index])
                 work = float(executed[start:end].sum())
-                if 0 < part < _UNEVEN and (best is None or work > best[0]):
+                if _RARE < part < _UNEVEN and (best is None or work > best[0]):
                     text = (
                         f"Only {percent(part)} of the warps at the barrier run {line_text(function, start)}."
                     )

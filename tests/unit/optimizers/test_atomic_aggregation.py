@@ -90,3 +90,16 @@ def test_addresses_that_the_launch_alone_decides(text: str, same: bool) -> None:
     (function,) = listing(f"{text}\nEXIT").program.functions
     (index,) = [at for at, one in enumerate(function.instructions) if one.opcode == "RED"]
     assert is_same_for_all(function, index) is same
+
+
+@pytest.mark.parametrize(("used", "words"), [(True, "pass the base on"), (False, "a copy for each block")])
+def test_a_result_that_is_used_cannot_be_added_up_later(used: bool, words: str) -> None:
+    place = "R8" if used else "R3"
+    code = listing(
+        f"add| ATOMG.E.ADD.STRONG.GPU PT, R8, [R4.64], R2 // 20\nIMAD.WIDE R10, {place}, R9, R6\n"
+        "STG.E [R10.64], R0\nEXIT"
+    )
+    rows = [Row("long_scoreboard", "add", 500, 500), Row("selected", "add", 500)]
+    counts = {"add": (1000, 32000)}
+    found = _match(context_of(code, rows, counts=counts, pc_metrics={SECTORS: {"add": 32000.0}}))
+    assert words in found.advice

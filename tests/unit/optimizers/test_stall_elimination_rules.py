@@ -302,6 +302,27 @@ def test_without_counters_the_throttle_stalls_count_in_part() -> None:
     assert estimate.expected == pytest.approx(1 / (apart * waits) ** 0.5)
 
 
+@pytest.mark.parametrize(("load", "words"), [("LDS R2", "by one element"), ("LDS.128 R4", "by 16 bytes")])
+def test_padding_keeps_wide_accesses_to_shared_memory_aligned(load: str, words: str) -> None:
+    text = f"again:\nload| {load}, [R8] // 9\nuse| FADD R9, R2, R9 // 9\n@P0 BRA again\nend| EXIT"
+    rows = [
+        Row("short_scoreboard", "use", 300, 250, due_to="load", kind=DependencyClass.SHARED_MEMORY),
+        Row("selected", "use", 100),
+    ]
+    wavefronts = "memory_l1_wavefronts_shared"
+    metrics = {wavefronts: {"load": 800.0}, f"{wavefronts}_ideal": {"load": 100.0}}
+    found = _match(memory_transaction_reduction, context_of(listing(text), rows, pc_metrics=metrics))
+    assert words in found.advice
+    assert words in found.cure
+
+
+def test_the_shape_of_a_block_smaller_than_a_warp_comes_first() -> None:
+    rows = [Row("lg_throttle", "load", 300, 250), Row("selected", "use", 100)]
+    found = memory_transaction_reduction.OPTIMIZER.match(context_of(listing(LOAD), rows, block=9))
+    assert isinstance(found, Rejection)
+    assert "blocks of 9 threads are no whole warp" in found.reason
+
+
 def test_atomics_that_fill_the_queue_are_no_scattered_accesses() -> None:
     text = "again:\nadd| RED.E.ADD.F32.FTZ.RN.STRONG.GPU [R6.64], R8 // 10\n@P0 BRA again\nend| EXIT"
     rows = [
