@@ -75,7 +75,7 @@ def test_a_refusal_of_the_counters_takes_the_next_step_and_says_so(tmp_path: Pat
     assert "these executed counts cover 100.0 % of the GPU time that was seen" in done.stderr
     profile = load_profile(tmp_path / "profile.gpadvisor")
     assert profile.kernels[0].evidence is Evidence.COUNTED
-    assert "counted: executed counts only" in " ".join(done.stdout.split())
+    assert "! Executed counts only: the driver refuses performance counters" in " ".join(done.stdout.split())
 
 
 def test_no_ncu_is_one_sentence_with_the_next_step(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -69,7 +70,7 @@ def test_advice_names_lines_of_python(name: str, tmp_path: Path) -> None:
     assert "GPA102" in {one["code"] for one in shown if hot in {line for _, line in _places(one["hotspots"])}}
     text = _advice(cubin, tmp_path, FOLDER, "text")
     assert f"{name}.py:{hot}" in text
-    assert "| total +=" in text  # the source itself, found by its path
+    assert re.search(rf"^    place  \S*{name}\.py:{hot}  total \+=", text, re.MULTILINE)  # found by its path
 
 
 def _compiled(which: str, folder: Path) -> bytes:

@@ -22,6 +22,7 @@ from gpadvisor.ide.lenses import lenses
 from gpadvisor.ide.options import Options
 from gpadvisor.ide.placing import place
 from gpadvisor.ide.values import BaselineKind, EditorAnalysis, FileAnalysis, Finding, Freshness, SassView
+from gpadvisor.model.figures import gain
 from gpadvisor.model.profile import Evidence
 from gpadvisor.workflow import editor
 from gpadvisor.workflow.cache import Cache
@@ -192,7 +193,9 @@ def test_what_is_shown_of_it(templates: EditorAnalysis) -> None:
     files = {file.path: place(file, file.baseline or "") for file in templates.files}
     source = files[SOURCE_PATH]
     titles = [lens.title for lens in lenses(templates, source, Options())]
-    assert titles[0].startswith("GPA: 1.")
+    best = templates.kernels[0].best_speedup
+    assert best is not None
+    assert titles[0].startswith(f"GPA: {gain(best)} Fast Math (GPA104")
     assert " | gather<1> 90 % of GPU time" in titles[0]
     assert titles[-1] == "showing gather<1>; also gather<4> 10 %"
     assert len(titles) <= 3
