@@ -30,10 +30,11 @@ from gpadvisor.model.profile import (
 )
 from gpadvisor.model.stalls import stall_reason
 from gpadvisor.store import load_bytes
-from gpadvisor.store.parts import digest_of, put_together, take_apart
+from gpadvisor.store.parts import MAX_SAMPLES, digest_of, put_together, take_apart
 from gpadvisor.store.snapshot import snapshot_bytes
 
 U64 = st.integers(0, (1 << 64) - 1)
+MAX_ROWS = 5
 SMALL = st.integers(0, 1 << 40)
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 REAL = st.floats(allow_nan=False)
@@ -62,7 +63,7 @@ def flat(draw: st.DrawFn, kind: type[Any], **fixed: Any) -> Any:
 def rows(
     draw: st.DrawFn, sections: int, **columns: tuple[type[np.generic], st.SearchStrategy[Any]]
 ) -> dict[str, Any]:
-    count = draw(st.integers(0, 5))
+    count = draw(st.integers(0, MAX_ROWS))
     choices = st.sampled_from([*range(sections), EXTERNAL])
     found = {
         "section": np.array(draw(st.lists(choices, min_size=count, max_size=count)), np.uint16),
@@ -82,7 +83,8 @@ def kernels(draw: st.DrawFn, index: int, binaries: list[str]) -> KernelProfile:
     names = draw(st.lists(TEXT, min_size=1, max_size=4, unique=True))
     reasons = tuple(stall_reason(name) for name in names)
     reason = (np.uint8, st.integers(0, len(reasons) - 1))
-    samples = draw(rows(len(sections), reason=reason, total=(np.uint64, U64), latency=(np.uint64, U64)))
+    amount = (np.uint64, st.integers(0, MAX_SAMPLES // MAX_ROWS))  # sums beyond MAX_SAMPLES are refused
+    samples = draw(rows(len(sections), reason=reason, total=amount, latency=amount))
     samples["total"], samples["latency"] = (
         np.maximum(samples["total"], samples["latency"]),
         np.minimum(samples["total"], samples["latency"]),
