@@ -111,7 +111,8 @@ _SELDOM: Final = 0.125
 _SAID_LOOPS: Final = 2
 _EXPOSED: Final = 32
 """A loop of more instructions covers much of a load's latency by itself."""
-_DIVERGED_THREADS: Final = 24.0
+_DIVERGED_SHARE: Final = 0.75
+_WARP: Final = 32
 _RECURRENCE_LIMIT: Final = 128
 """Heaviest defs of a kernel that are checked for a loop-carried chain; the rest count as their mean."""
 _STALLS: Final = frozenset({StallClass.MEMORY, StallClass.EXECUTION, StallClass.FIXED_LATENCY})
@@ -320,7 +321,7 @@ def _outlook(context: KernelContext, blame: Blame, region: Region, counts: _Coun
     checks = (
         overlap,
         _passes(warps, function, loop, facts),
-        _threads(warps, threads, facts),
+        _threads(warps, threads, facts, _lanes(context)),
         _already(facts),
         _barrier(facts),
     )
@@ -400,11 +401,19 @@ def _passes(executed: Values | None, function: Function, loop: LoopId, facts: Lo
     return max(0.0, trips - 1) / _FEW_TRIPS, f"it runs only {trips:.1f} passes per entry {source}"
 
 
-def _threads(warps: Values | None, threads: Values | None, facts: LoopFacts) -> _Check:
+def _lanes(context: KernelContext) -> int:
+    """Threads of a full warp of the launch; blocks may be smaller than a warp."""
+    block = 0 if context.profile is None else context.profile.launch.threads_per_block
+    return min(_WARP, block) or _WARP
+
+
+def _threads(warps: Values | None, threads: Values | None, facts: LoopFacts, lanes: int) -> _Check:
     mean = divergence(warps, threads, facts.indices)
-    if mean is None or mean >= _DIVERGED_THREADS:
+    if mean is None or mean >= _DIVERGED_SHARE * lanes:
         return None
-    return mean / 32, f"only {mean:.0f} of 32 threads are active in it: passes differ between threads"
+    return mean / lanes, (
+        f"only {mean:.0f} of {lanes} threads of a warp are active in it: passes differ between threads"
+    )
 
 
 def _already(facts: LoopFacts) -> _Check:
