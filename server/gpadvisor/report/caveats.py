@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What to know before believing a report's numbers: each once, in a line, before anything else is told."""
+"""What to know before believing a report's numbers: each once and short, before anything else is told."""
 
 from __future__ import annotations
 
@@ -29,6 +29,9 @@ def caveats(advice: Advice) -> list[str]:
         say(advice, concerned[code])
         for code, say in _SENTENCES.items()
         if code in concerned and not (code in _OF_SAMPLES and _modelled(advice))
+    ]
+    found = [
+        one for one in found if not any(one != other and one.lower() in other.lower() for other in found)
     ]
     return [
         *(["Modelled, not measured: --details has what was assumed."] if _modelled(advice) else []),

@@ -59,7 +59,10 @@ def screen_lines(page: Page, advice: Advice, *, everything: bool = False) -> lis
     """
     found = families(advice)
     start = [*_title(page, advice), "", *_headline(page, found)]
-    start += [page.style.caution(shorten(f"! {text}", page.width)) for text in caveats(advice)[:_CAVEATS]]
+    for text in caveats(advice)[:_CAVEATS]:
+        first, *more = wrap(text, page.width, "  ", "! ")
+        rest = [shorten(f"  {' '.join(line.strip() for line in more)}", page.width)] if more else []
+        start += [page.style.caution(line) for line in (first, *rest)]
     end = ["", *_closing(page, advice, found)]
     room = None if everything else LINES - len(start) - len(end)
     return [*start, *_kernels(page, found, room), *end]

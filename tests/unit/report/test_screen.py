@@ -129,6 +129,23 @@ def test_what_the_reader_found_wrong_is_said_in_its_own_words(code: ProblemCode)
     assert "! 1 of 2 launches is odd.\n" in render_text(advice, sources=values.SOURCES)
 
 
+def test_a_caveat_has_two_lines_and_what_another_one_says_is_not_said_again() -> None:
+    reason = "there are no PC samples"
+    uncovered = "these samples cover 33.3 % of the GPU time (alpha); beta takes 66.7 %: profile beta"
+    problems = (
+        Problem(ProblemCode.COLLECTION_LIMITED, reason),
+        Problem(ProblemCode.LOWER_EVIDENCE, f"machine code alone: {reason}"),
+        Problem(ProblemCode.UNCOVERED_TIME, uncovered),
+        Problem(ProblemCode.INCONSISTENT_REPORT, "word " * 60),
+    )
+    text = render_text(replace(values.measured(), problems=problems), width=80)
+    assert text.count(reason) == 1
+    assert f"{uncovered[1:]}." in " ".join(text.split())
+    long = next(number for number, line in enumerate(text.splitlines()) if line.startswith("! Word"))
+    assert text.splitlines()[long + 1].endswith("...")
+    assert text.splitlines()[long + 2].startswith("! ")
+
+
 def test_when_there_is_nothing_to_say_it_is_short() -> None:
     nothing = values.kernel(suggestions=(), notes=(), groups=(), hidden=0)
     lines = render_text(values.advice(nothing, sources=())).splitlines()
