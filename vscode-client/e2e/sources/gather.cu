@@ -6,7 +6,7 @@ __global__ void gather(const float* in, const int* index, float* out, int n) {
     float sum = 0.0f;
     for (int k = threadIdx.x; k + (kStep - 1) * 256 < n; k += kStep * 256) {
         for (int j = 0; j < kStep; ++j) {
-            sum += in[index[k + j * 256]];
+            sum += in[index[k + j * 256] % n];
         }
     }
     out[blockIdx.x * 256 + threadIdx.x] = sum;
