@@ -85,7 +85,7 @@ def hover(
         head=[_head(found[0], now)] if found else [],
         change=_change(found[0], now) if found else [],
         table=_table(data, kernels, now),
-        reasons=_reasons(found[0], history, now) if found else [],
+        reasons=_reasons(found[0], history, now) if found else _came(leader, history),
         others=[_other(one, now) for one in found[1:_FINDINGS]],
         closing=_closing(found, data, leader, analysis, now),
     )
@@ -166,6 +166,16 @@ def _reasons(placed: PlacedFinding, history: Sequence[LedgerEntry], now: _Now) -
     if past:
         lines.append(f"History: {'. '.join(past)}.")
     return lines
+
+
+def _came(kernel: KernelView | None, history: Sequence[LedgerEntry]) -> list[str]:
+    """What predictions that were followed came to, where nothing is left to say of a line."""
+    came = [
+        escape(entry_words(entry))
+        for entry in history
+        if kernel is not None and entry.kernel == kernel.kernel and followed(entry)
+    ]
+    return [f"History: {'. '.join(came[:_PAST])}."] if came else []
 
 
 def _gain(finding: Finding, now: _Now) -> tuple[str, str]:

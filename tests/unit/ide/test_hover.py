@@ -152,6 +152,14 @@ def test_history_counts_what_was_followed() -> None:
     assert "History: GPA202 promised 1.15x (1.12-1.19) for gather\\<1\\> and is still found" in again
 
 
+def test_what_was_followed_is_told_on_a_line_that_has_nothing_left_to_say() -> None:
+    file = file_analysis(findings=(), lines=(line_data(7, 450, stall("long_scoreboard", 50, line=6)),))
+    text = _hover(analysis(files=(file,)), history=(_came(), _came("GPA102", found=True)))
+    assert text is not None
+    assert "History: GPA202 promised 1.15x (1.12-1.19) for gather\\<1\\>; the kernel is at 1.16x" in text
+    assert "GPA102" not in text  # it is still found, so it was not followed
+
+
 def test_no_hover_is_longer_than_the_limit() -> None:
     stalls = tuple(stall(f"reason_{index}", 50, line=6) for index in range(9))
     findings = tuple(
