@@ -11,7 +11,9 @@
      +-- ProfileError
      |    +-- ProfileFormatError
      |    +-- ProfileMismatchError
+     |         +-- NoKernelError
      +-- SourceError
+     |    +-- CompileError (toolchain, with the compiler's messages)
      +-- MachineModelError
      |    +-- UnknownArchitectureError
      +-- ToolError (exit 4)
@@ -62,6 +64,10 @@ class ProfileFormatError(ProfileError):
 
 class ProfileMismatchError(ProfileError):
     """A profile lacks what the request needs, such as a kernel or a section."""
+
+
+class NoKernelError(ProfileMismatchError):
+    """Code that is read or compiled without a fault has no kernel in it."""
 
 
 class SourceError(GpadvisorError):

@@ -17,6 +17,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import asdict
 from types import FrameType
 from typing import IO, Any, Final, TypeAlias
 
@@ -96,7 +97,8 @@ def _answer(job: Job, arguments: dict[str, Any], wire: IO[bytes]) -> dict[str, o
     try:
         return {"result": job(arguments, lambda words: _send(wire, {"progress": words}))}
     except GpadvisorError as error:
-        return {"error": str(error), "class": type(error).__name__}
+        said = getattr(error, "messages", ())  # a compiler's
+        return {"error": str(error), "class": type(error).__name__, "messages": list(map(asdict, said))}
     except OSError as error:  # such as a file that was removed meanwhile
         name = f"{error.filename}: " if error.filename else ""
         return {"error": f"{name}{error.strerror or error}", "class": "OSError"}

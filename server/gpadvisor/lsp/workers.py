@@ -19,7 +19,9 @@ import gpadvisor
 from gpadvisor.errors import CancelledError, GpadvisorError, ToolError
 from gpadvisor.files import scratch_folder
 from gpadvisor.lsp import frames
+from gpadvisor.lsp.codec import from_json
 from gpadvisor.lsp.processes import kill_tree
+from gpadvisor.model.compiler_message import CompilerMessage
 
 log: Final = logging.getLogger("gpadvisor.lsp.workers")
 
@@ -40,7 +42,12 @@ class WorkerError(ToolError):
 
 
 class JobError(GpadvisorError):
-    """A job ended with a sentence for the user."""
+    """A job ended with a sentence for the user; with what a compiler said, where that is the reason."""
+
+    def __init__(self, sentence: str, kind: str = "", messages: tuple[CompilerMessage, ...] = ()) -> None:
+        super().__init__(sentence)
+        self.kind = kind  # name of the error's class, such as "NoKernelError"
+        self.messages = messages
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -331,7 +338,8 @@ def _result(answer: Mapping[str, Any]) -> Any:
         raise CancelledError(message)
     if kind in {"Memory", "Internal"}:
         raise WorkerError(message)
-    raise JobError(message)
+    said = from_json(answer.get("messages", []), tuple[CompilerMessage, ...])
+    raise JobError(message, str(kind), said)
 
 
 async def _copy_stderr(worker: _Worker) -> None:

@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 from gpadvisor.toolchain.compile import Compiled, CompileSettings, compile_source
+from gpadvisor.toolchain.compiler_messages import CompileError
 from gpadvisor.toolchain.disassembly import Disassembly, disassemble
 from gpadvisor.toolchain.discovery import Tool, find_tools
 from gpadvisor.toolchain.process import ToolOutput, run_tool
 
 __all__ = [
+    "CompileError",
     "CompileSettings",
     "Compiled",
     "Disassembly",

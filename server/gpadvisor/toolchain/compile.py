@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import time
 from collections.abc import Callable
@@ -12,9 +13,11 @@ from typing import Final
 
 from gpadvisor.errors import SourceError, ToolFailedError, ToolNotFoundError
 from gpadvisor.files import read_file, scratch_folder
+from gpadvisor.model.compiler_message import CompilerMessage
 from gpadvisor.model.problem import Problem, ProblemCode
 from gpadvisor.toolchain.compile_database import find_command
 from gpadvisor.toolchain.compile_options import CompileCommand, is_shell_safe, reduce_command
+from gpadvisor.toolchain.compiler_messages import CompileError, read_messages
 from gpadvisor.toolchain.discovery import Tool, find_tools
 from gpadvisor.toolchain.nvrtc import Nvrtc, NvrtcResult, compile_by_nvrtc, find_nvrtc
 from gpadvisor.toolchain.process import DEFAULT_MEMORY_BYTES, run_tool
@@ -22,7 +25,6 @@ from gpadvisor.toolchain.stand_ins import PATH_OPTIONS, Overlay, write_stand_in
 
 DEFAULT_ARCH: Final = "sm_80"
 _ARCH: Final = re.compile(r"sm_\d+[af]?")
-_ERROR_LINE: Final = re.compile(r"\berror\b(?! detected in)|\bfatal\b", re.IGNORECASE)
 # nvcc cannot do without a C++ compiler of the host; NVRTC can.
 _NO_HOST_COMPILER: Final = re.compile(
     r"cannot find compiler|no such file or directory.*(gcc|g\+\+|cc1plus)|(gcc|g\+\+).*not found"
@@ -72,6 +74,24 @@ class _Job:
     settings: CompileSettings
     deadline: float
     cancelled: Callable[[], bool] | None
+    overlay: Overlay | None
+
+    def named(self, file: str) -> str:
+        """The file of this machine that a compiler means."""
+        place = self.directory / file
+        if place.is_relative_to(self.folder):  # seen through a link of ours
+            place = place.resolve()
+        return os.path.normpath(place) if self.overlay is None else self.overlay.named(str(place))
+
+    def line_of(self, file: str, line: int) -> str | None:
+        """The text of a line as it was compiled."""
+        place = self.text if file == str(self.source) else Path(file)
+        shift = 0 if self.text == self.source or place != self.text else 1  # a stand-in begins with its name
+        try:
+            lines = read_file(place, max_bytes=_SOURCE_BYTES_MAX).decode("utf-8", "replace").splitlines()
+        except OSError:
+            return None
+        return lines[line - 1 + shift] if 0 < line <= len(lines) - shift else None
 
     @property
     def remaining(self) -> float:
@@ -95,7 +115,8 @@ def compile_source(
     includes; an ``overlay`` holds what is seen in place of a whole folder.
 
     Raises:
-        SourceError: the source is missing or does not compile; the message carries the first errors.
+        SourceError: the source is missing.
+        CompileError: it does not compile; the sentence carries the first errors, ``messages`` has all.
         ToolNotFoundError: no compiler for the architecture is here; the message names what to install.
         ToolTimeoutError: the time limit passed.
     """
@@ -138,6 +159,7 @@ def compile_source(
             settings=settings,
             deadline=time.monotonic() + settings.timeout_seconds,
             cancelled=cancelled,
+            overlay=overlay,
         )
         return _compile(job, problems)
 
@@ -320,15 +342,25 @@ def _package(number: int) -> str:
     return "the package nvidia-cuda-nvcc and a C++ compiler, or nvidia-cuda-nvrtc for device-only code"
 
 
-def _does_not_compile(job: _Job, compiler: str, log: str) -> SourceError:
+def _does_not_compile(job: _Job, compiler: str, log: str) -> CompileError:
     """An error with the compiler's first complaints."""
-    lines = [line.strip() for line in log.splitlines() if line.strip()]
-    errors = [line for line in lines if _ERROR_LINE.search(line)] or lines or ["it gave no reason"]
-    shown = "; ".join(errors[:_ERRORS_SHOWN])
+    messages = read_messages(log, named=job.named, line_of=job.line_of)
+    shown = [_shown(message, job.source) for message in messages[:_ERRORS_SHOWN]]
+    others = [line.strip() for line in log.splitlines() if line.strip()][:1] or ["it gave no reason"]
     device_only = ""
-    if compiler.startswith("NVRTC") and "cannot open source file" in shown:
+    if compiler.startswith("NVRTC") and any(message.missing_header for message in messages):
         device_only = ", which takes device code only: install the package nvidia-cuda-nvcc for host headers"
-    return SourceError(
-        f"{job.source.name} does not compile for {job.arch} by {compiler}{device_only}: {shown.rstrip('.')}; "
+    sentence = (
+        f"{job.source.name} does not compile for {job.arch} by {compiler}{device_only}: "
+        f"{'; '.join(shown or others).rstrip('.')}; "
         "correct it, or its flags in compile_commands.json or gpadvisor.toml"
     )
+    return CompileError(sentence, messages, compiler)
+
+
+def _shown(message: CompilerMessage, source: Path) -> str:
+    """A complaint with its place, short where that is the source itself."""
+    if message.file is None:
+        return message.message
+    file = source.name if message.file == str(source) else message.file
+    return f"{file}:{message.line}: {message.message}"
