@@ -7,6 +7,7 @@
      +-- UsageError (exit 2)
      |    +-- SettingsError
      +-- CubinError
+     |    +-- NoDeviceCodeError
      +-- SassError
      +-- ProfileError
      |    +-- ProfileFormatError
@@ -48,6 +49,10 @@ class SettingsError(UsageError):
 
 class CubinError(GpadvisorError):
     """Bytes that should be a CUDA ELF image are not, or not one that is understood."""
+
+
+class NoDeviceCodeError(CubinError):
+    """A source or a cubin has no kernel and no device function: there is nothing to advise on."""
 
 
 class SassError(GpadvisorError):

@@ -8,8 +8,10 @@ const NOW = Date.parse("2026-03-01T12:00:00Z");
 const SAID: StatusParams = {
   state: "idle",
   uri: "file:///a.cu",
+  bar: "GPA: 5 findings, best 1.3x",
   text: "GPA",
   detail: "run.ncu-rep\ngather<1>: Limited by latency",
+  next: [],
   device: "A100-SXM4-80GB",
   profile: "run.ncu-rep",
   collectedAt: "2026-03-01T09:30:00Z",

@@ -19,7 +19,7 @@ from gpadvisor.cubin.attributes import (
 )
 from gpadvisor.cubin.elf import STT_FUNC, STT_SECTION, ElfHeader, ElfImage, SectionHeader, Symbol
 from gpadvisor.cubin.image import CodeSection, CodeSymbol, Cubin, LineTable
-from gpadvisor.errors import CubinError
+from gpadvisor.errors import CubinError, NoDeviceCodeError
 from gpadvisor.model.ids import INSTRUCTION_BYTES
 from gpadvisor.model.problem import Problem, ProblemCode
 from gpadvisor.model.program import KernelFacts
@@ -65,7 +65,7 @@ def read_cubin(data: bytes) -> Cubin:
             _code_section(elf, index, header, functions.get(index, ()), bases.get(index, 0), problems)
         )
     if not sections:
-        raise CubinError(
+        raise NoDeviceCodeError(
             "cubin has no code: no .text section with a function; "
             "it takes a source with a __global__ function, and of a template an instance"
         )

@@ -12,6 +12,8 @@ from gpadvisor.ide.ledger import entry_words
 from gpadvisor.ide.placing import PlacedFile
 from gpadvisor.ide.values import EditorAnalysis, Freshness, LedgerEntry, Place, ToolNote
 from gpadvisor.ide.words import EVIDENCE_WORDS, clean, file_name, percent, plural
+from gpadvisor.model.figures import expected
+from gpadvisor.model.profile import Evidence
 
 _AGES: Final = ((86400 * 365, "year"), (86400, "day"), (3600, "hour"), (60, "minute"))
 _DETAIL_KERNELS: Final = 5
@@ -54,6 +56,24 @@ def status(
     details += [clean(f"{note.code}: {note.message}") for note in analysis.problems if note.place is None]
     details += [clean(entry_words(entry)) for entry in history]
     return Status(text=clean(" \N{MIDDLE DOT} ".join(parts)), details=tuple(details), stale_share=stale)
+
+
+def bar_words(analysis: EditorAnalysis, file: PlacedFile) -> str:
+    """What of an analysis a file shows, for the status bar: ``3 findings, best 4.5x``."""
+    found = [one.finding for one in (*file.findings, *file.deleted_findings)]
+    open_ones = [one for one in found if one.suppressed is None]
+    words = [plural(len(open_ones), "finding") if open_ones else "no finding"]
+    gains = [one.speedup for one in open_ones if one.speedup is not None]
+    evidences = {kernel.evidence for kernel in analysis.kernels}
+    if stale := stale_share([file]):
+        words.append(f"{percent(stale)} stale")
+    elif gains:
+        words.append(f"best {expected(max(gains, key=lambda one: one.expected))}")
+    if evidences == {Evidence.STATIC}:
+        words.append("code only")
+    elif evidences == {Evidence.MODELLED}:
+        words.append("modelled")
+    return ", ".join(words)
 
 
 def _devices(analysis: EditorAnalysis) -> list[str]:

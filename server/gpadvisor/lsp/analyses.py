@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from gpadvisor import __version__
-from gpadvisor.errors import GpadvisorError
+from gpadvisor.errors import GpadvisorError, NoDeviceCodeError
 from gpadvisor.ide.fixes import LaunchFacts
 from gpadvisor.ide.ledger import ledger
 from gpadvisor.ide.values import EditorAnalysis, LedgerEntry
@@ -56,6 +56,7 @@ class Analyses:
         self._launches: dict[str, int | None] = {}  # shown instead of the longest one, by path
         self._asked_again: set[tuple[str, str]] = set()  # profiles with sources that may be those they miss
         self.errors: dict[str, str] = {}  # by path of the input
+        self.without_kernels: set[str] = set()  # sources that have no code for the GPU
 
     @property
     def busy(self) -> bool:
@@ -269,9 +270,16 @@ class Analyses:
 
     async def _guarded(self, path: str, work: Any) -> None:
         """Keep the sentence of what went wrong for the status; say aloud what concerns the server itself."""
+        self.without_kernels.discard(path)
         try:
             await work
         except asyncio.CancelledError:
+            raise
+        except NoDeviceCodeError as error:
+            log.info("%s: %s", path, error)
+            self.errors.pop(path, None)
+            self.without_kernels.add(path)
+            self._session.show(self._session.workspace.remove(f"source:{path}"))
             raise
         except GpadvisorError as error:
             log.warning("%s: %s", path, error)

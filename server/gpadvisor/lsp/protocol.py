@@ -18,7 +18,10 @@ KERNELS: Final = "gpadvisor/kernels"
 EXPLAIN: Final = "gpadvisor/explain"
 DEBUG_INFORMATION: Final = "gpadvisor/debugInformation"
 
-State = Literal["idle", "busy", "error", "noProfile", "untrusted", "disabled"]
+State = Literal["idle", "stale", "busy", "error", "noKernel", "noProfile", "untrusted", "disabled"]
+"""``idle``: advice is shown, of a profile or, where ``profile`` is null, of the code or a model; ``stale``:
+of a profile, some of whose lines were edited since; ``noKernel``: the file has no code for the GPU, which is
+nothing to worry about; ``noProfile``: nothing is known of the file."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,13 +54,24 @@ class HeatParams:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NextStep:
+    """What to do in a state: a command of our client, or of VS Code's."""
+
+    title: str
+    command: str
+    argument: str | None  # its only one
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StatusParams:
-    """Notification to the client: what the status item says."""
+    """Notification to the client: what the status bar and the language status item say."""
 
     state: State
     uri: str | None  # of the document that the rest is about; None: the workspace
-    text: str  # short, for the item itself
-    detail: str  # one line more
+    bar: str  # for the status bar, 40 letters at most: "GPA: 3 findings, best 4.5x"
+    text: str  # short, for the language status item
+    detail: str  # lines: what is wrong, the profile, its kernels, what the numbers lack
+    next: list[NextStep]  # the first is what a click does
     device: str | None
     profile: str | None  # path
     collected_at: str | None  # ISO 8601
@@ -240,8 +254,15 @@ CLIENT_SELECT_KERNEL: Final = "gpadvisor.selectKernel"
 CLIENT_EXPLAIN: Final = "gpadvisor.explainAdvice"
 CLIENT_OPEN_SASS: Final = "gpadvisor.openSass"
 CLIENT_SHOW_LOCATION: Final = "gpadvisor.showLocation"
-"""Commands that our client has and that lenses and actions name there: (uri), (code), (uri, line),
-(uri, line, character)."""
+CLIENT_IMPORT_PROFILE: Final = "gpadvisor.importProfile"
+CLIENT_MODEL_FILE: Final = "gpadvisor.modelFile"
+CLIENT_PROFILE: Final = "gpadvisor.profile"
+CLIENT_CANCEL: Final = "gpadvisor.cancel"
+CLIENT_SERVER_LOGS: Final = "gpadvisor.showServerLogs"
+CLIENT_SETTINGS: Final = "workbench.action.openSettings"
+CLIENT_TRUST: Final = "workbench.trust.manage"
+"""Commands of our client, and two of VS Code's, that lenses, actions and the status name there. Arguments of
+the first four: (uri), (code), (uri, line), (uri, line, character)."""
 
 NOTIFICATIONS: Final = {HEAT: HeatParams, STATUS: StatusParams, FIX_CHECKED: FixCheckedParams}
 REQUESTS: Final = {

@@ -7,20 +7,17 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Awaitable, Iterable, Mapping
-from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from lsprotocol import types as lsp
 
-from gpadvisor.ide.choice import chosen_kernels
 from gpadvisor.ide.diagnostics import diagnostics
 from gpadvisor.ide.heat import heat
-from gpadvisor.ide.status import stale_share, status
-from gpadvisor.ide.words import EVIDENCE_WORDS
 from gpadvisor.lsp.convert import Converter
 from gpadvisor.lsp.layers import PlacedLayer
-from gpadvisor.lsp.protocol import HEAT, STATUS, HeatLine, HeatParams, State, StatusParams
+from gpadvisor.lsp.protocol import HEAT, STATUS, HeatLine, HeatParams
+from gpadvisor.lsp.statuses import status_of
 from gpadvisor.lsp.wire import to_wire
 from gpadvisor.lsp.workspace import View, make_view, resolved
 
@@ -167,52 +164,10 @@ class Publisher:
         session = self._session
         if not session.client.own or path not in session.workspace.documents:
             return
-        wire = to_wire(self.status_of(path, view))
+        wire = to_wire(status_of(session, path, view))
         if self._said.get(path) != wire:
             self._said[path] = wire
             session.server.protocol.notify(STATUS, wire)
-
-    def status_of(self, path: str, view: View | None) -> StatusParams:
-        """The status of one document."""
-        session, workspace = self._session, self._session.workspace
-        layer = next(iter(layers_in(view)), None)
-        text, details, stale = "GPA", [], 0.0
-        if layer is not None:
-            files, now = [layer.file, *layer.files.values()], datetime.now(UTC)
-            said = status(layer.analysis, files, now, layer.entry.history)
-            text, details = said.text, list(said.details)
-            stale = stale_share([layer.file]) or 0.0
-        error = session.errors_of(path)
-        kernels = () if layer is None else layer.analysis.kernels
-        shown = frozenset() if layer is None else chosen_kernels(layer.analysis, workspace.options(path))
-        here = frozenset() if layer is None else {one.data.kernel for one in layer.file.lines}
-        known = [one for one in kernels if one.kernel in shown]
-        kernel = next((one for one in known if one.kernel in here), known[0] if known else None)
-        return StatusParams(
-            state=self._state(path, has_layer=layer is not None, error=error),
-            uri=workspace.uri_of(path),
-            text=text,
-            detail="\n".join([*error, *details]),
-            device=None if kernel is None else kernel.device or None,
-            profile=None if layer is None or not layer.entry.is_profile else layer.analysis.origin,
-            collected_at=None if layer is None else layer.analysis.collected_at,
-            evidence=None if kernel is None else EVIDENCE_WORDS[kernel.evidence],
-            kernel=None if kernel is None else kernel.name,
-            findings=len(self.published(path)),
-            stale_share=stale,
-        )
-
-    def _state(self, path: str, *, has_layer: bool, error: list[str]) -> State:
-        session = self._session
-        if not session.workspace.folder_of(path).settings.enable:
-            return "disabled"
-        if not session.workspace.may_read(path):
-            return "untrusted"
-        if session.busy:
-            return "busy"
-        if error:
-            return "error"
-        return "idle" if has_layer else "noProfile"
 
     def refresh(self) -> None:
         """Have lenses and hints fetched again."""

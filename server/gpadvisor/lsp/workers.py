@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import gpadvisor
-from gpadvisor.errors import CancelledError, GpadvisorError, ToolError
+from gpadvisor.errors import CancelledError, GpadvisorError, NoDeviceCodeError, ToolError
 from gpadvisor.files import scratch_folder
 from gpadvisor.lsp import frames
 from gpadvisor.lsp.codec import from_json
@@ -336,6 +336,8 @@ def _result(answer: Mapping[str, Any]) -> Any:
     kind, message = answer.get("class"), str(answer["error"])
     if kind == "CancelledError":
         raise CancelledError(message)
+    if kind == "NoDeviceCodeError":
+        raise NoDeviceCodeError(message)
     if kind in {"Memory", "Internal"}:
         raise WorkerError(message)
     said = from_json(answer.get("messages", []), tuple[CompilerMessage, ...])

@@ -60,7 +60,7 @@ def open_code(path: Path, request: Request, progress: Progress, cache: Cache) ->
             progress=progress,
         )
     except CubinError as error:
-        raise CubinError(f"{path}: {error}") from error
+        raise type(error)(f"{path}: {error}") from error
     names = kernel_sections(source.cubin)
     wanted = {name: section for name, section in names.items() if request.wants(demangle(name), name)}
     if not wanted:

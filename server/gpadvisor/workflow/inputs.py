@@ -9,7 +9,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Final
 
-from gpadvisor.errors import ProfileFormatError
+from gpadvisor.errors import NoDeviceCodeError, ProfileFormatError
 from gpadvisor.files import open_file
 from gpadvisor.workflow.cache import file_digest
 
@@ -32,6 +32,7 @@ def input_kind(path: Path) -> InputKind:
 
     Raises:
         ProfileFormatError: the path is no readable file and no collection, or is empty.
+        NoDeviceCodeError: it is a source, and empty.
     """
     try:
         if path.is_dir():
@@ -47,6 +48,8 @@ def input_kind(path: Path) -> InputKind:
         raise ProfileFormatError(f"{path} does not exist; check the path") from error
     except OSError as error:
         raise ProfileFormatError(f"cannot read {path}: {error.strerror}") from error
+    if not head and path.suffix in SOURCE_SUFFIXES:
+        raise NoDeviceCodeError(f"{path} is empty; it takes a source with a __global__ function")
     if not head:
         raise ProfileFormatError(f"{path} is empty; profile again, or copy the file again")
     if head[:4] == b"\x7fELF" and int.from_bytes(head[18:20], "little") == _ELF_MACHINE_CUDA:

@@ -8,11 +8,12 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 from tests.editor_values import FILE, SOURCE, analysis, estimate, file_analysis, finding, kernel, placed
 
-from gpadvisor.ide.status import age, stale_note, stale_share, status
-from gpadvisor.ide.values import LedgerEntry, Place, ToolNote
+from gpadvisor.ide.status import age, bar_words, stale_note, stale_share, status
+from gpadvisor.ide.values import EditorAnalysis, LedgerEntry, Place, ToolNote
 from gpadvisor.model.profile import Evidence
 
 NOW = datetime(2026, 11, 21, 7, 2, tzinfo=UTC)
+NO_GAIN = finding(speedup=None)
 EDITED = SOURCE.replace("scaled(in[j])", "twice(in[j])")
 
 
@@ -21,6 +22,21 @@ def test_device_age_and_findings() -> None:
     assert found.text == "GPA · A100 · 2 hours ago · 1 finding"
     assert found.stale_share == 0
     assert found.details == ("run.ncu-rep", "gather<1>: Limited by latency")
+
+
+@pytest.mark.parametrize(
+    ("value", "text", "wanted"),
+    [
+        (analysis(), SOURCE, "1 finding, best 1.15x"),
+        (analysis(), EDITED, "1 finding, 61 % stale"),
+        (analysis(kernel(evidence=Evidence.STATIC), files=(file_analysis(findings=(NO_GAIN,)),)), SOURCE,
+         "1 finding, code only"),
+        (analysis(kernel(evidence=Evidence.MODELLED)), SOURCE, "1 finding, best 1.15x, modelled"),
+        (analysis(files=(file_analysis(findings=(finding(suppressed="known"),)),)), SOURCE, "no finding"),
+    ],
+)  # fmt: skip
+def test_the_status_bar_says_how_many_and_the_best(value: EditorAnalysis, text: str, wanted: str) -> None:
+    assert bar_words(value, placed(value, text)) == wanted
 
 
 def test_stale_samples_are_said() -> None:

@@ -85,7 +85,10 @@ function look(state: StatusParams["state"]): Partial<Shown> {
       return { command: TRUST };
     case "disabled":
       return {};
+    case "noKernel":
+      return {};
     case "idle":
+    case "stale":
       return { command: PICK };
   }
 }

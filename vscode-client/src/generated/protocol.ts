@@ -23,8 +23,13 @@ export const CLIENT_SELECT_KERNEL = "gpadvisor.selectKernel";
 export const CLIENT_EXPLAIN = "gpadvisor.explainAdvice";
 export const CLIENT_OPEN_SASS = "gpadvisor.openSass";
 export const CLIENT_SHOW_LOCATION = "gpadvisor.showLocation";
+export const CLIENT_IMPORT_PROFILE = "gpadvisor.importProfile";
+export const CLIENT_MODEL_FILE = "gpadvisor.modelFile";
+export const CLIENT_PROFILE = "gpadvisor.profile";
+export const CLIENT_CANCEL = "gpadvisor.cancel";
+export const CLIENT_SERVER_LOGS = "gpadvisor.showServerLogs";
 
-export type State = "idle" | "busy" | "error" | "noProfile" | "untrusted" | "disabled";
+export type State = "idle" | "stale" | "busy" | "error" | "noKernel" | "noProfile" | "untrusted" | "disabled";
 
 /** ``initializationOptions``; every part may be missing. */
 export interface InitializationOptions {
@@ -49,12 +54,21 @@ export interface HeatParams {
   readonly lines: readonly HeatLine[];
 }
 
-/** Notification to the client: what the status item says. */
+/** What to do in a state: a command of our client, or of VS Code's. */
+export interface NextStep {
+  readonly title: string;
+  readonly command: string;
+  readonly argument: string | null;
+}
+
+/** Notification to the client: what the status bar and the language status item say. */
 export interface StatusParams {
-  readonly state: "idle" | "busy" | "error" | "noProfile" | "untrusted" | "disabled";
+  readonly state: "idle" | "stale" | "busy" | "error" | "noKernel" | "noProfile" | "untrusted" | "disabled";
   readonly uri: string | null;
+  readonly bar: string;
   readonly text: string;
   readonly detail: string;
+  readonly next: readonly NextStep[];
   readonly device: string | null;
   readonly profile: string | null;
   readonly collectedAt: string | null;

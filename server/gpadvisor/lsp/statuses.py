@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the status bar says of a document, and what to do next in each state."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final
+
+from gpadvisor.ide.choice import chosen_kernels
+from gpadvisor.ide.status import bar_words, stale_share, status
+from gpadvisor.ide.words import EVIDENCE_WORDS
+from gpadvisor.lsp import protocol
+from gpadvisor.lsp.protocol import NextStep, State, StatusParams
+from gpadvisor.lsp.workspace import View
+
+if TYPE_CHECKING:
+    from gpadvisor.lsp.session import Session
+
+_BARS: Final[dict[State, str]] = {
+    "disabled": "GPA: off",
+    "untrusted": "GPA: restricted",
+    "busy": "GPA: analysing",
+    "error": "GPA: failed",
+    "noKernel": "GPA: no kernel here",
+    "noProfile": "GPA: no profile",
+}
+_IMPORT: Final = NextStep(title="Import Profile", command=protocol.CLIENT_IMPORT_PROFILE, argument=None)
+_PROFILE: Final = NextStep(title="Profile", command=protocol.CLIENT_PROFILE, argument=None)
+_MODEL: Final = NextStep(title="Model", command=protocol.CLIENT_MODEL_FILE, argument=None)
+_LOGS: Final = NextStep(title="Show Server Logs", command=protocol.CLIENT_SERVER_LOGS, argument=None)
+_SETTINGS: Final = NextStep(
+    title="Open Settings", command=protocol.CLIENT_SETTINGS, argument="gpadvisor.analysis"
+)
+_NUMBERS: Final = (_IMPORT, _PROFILE, _MODEL)
+_NEXT: Final[dict[State, tuple[NextStep, ...]]] = {
+    "idle": (NextStep(title="Select Kernel", command=protocol.CLIENT_SELECT_KERNEL, argument=None), _IMPORT),
+    "stale": (_PROFILE, _IMPORT),
+    "busy": (NextStep(title="Stop", command=protocol.CLIENT_CANCEL, argument=None),),
+    "error": (_SETTINGS, _LOGS),
+    "noKernel": (_IMPORT,),
+    "noProfile": _NUMBERS,
+    "untrusted": (NextStep(title="Manage Trust", command=protocol.CLIENT_TRUST, argument=None),),
+    "disabled": (
+        NextStep(title="Open Settings", command=protocol.CLIENT_SETTINGS, argument="gpadvisor.enable"),
+    ),
+}
+
+
+def status_of(session: Session, path: str, view: View | None) -> StatusParams:
+    """The status of one document."""
+    workspace = session.workspace
+    layer = view.layers[0] if view is not None and view.layers else None
+    text, details, stale = "GPA", [], 0.0
+    if layer is not None:
+        files = [layer.file, *layer.files.values()]
+        said = status(layer.analysis, files, datetime.now(UTC), layer.entry.history)
+        text, details = said.text, list(said.details)
+        stale = stale_share([layer.file]) or 0.0
+    error = session.errors_of(path)
+    kernels = () if layer is None else layer.analysis.kernels
+    shown = frozenset() if layer is None else chosen_kernels(layer.analysis, workspace.options(path))
+    here = frozenset() if layer is None else {one.data.kernel for one in layer.file.lines}
+    known = [one for one in kernels if one.kernel in shown]
+    kernel = next((one for one in known if one.kernel in here), known[0] if known else None)
+    is_profile = layer is not None and layer.entry.is_profile
+    state = _state(session, path, stale=stale, has_layer=layer is not None, error=error)
+    return StatusParams(
+        state=state,
+        uri=workspace.uri_of(path),
+        bar=_BARS.get(state) or f"GPA: {'' if layer is None else bar_words(layer.analysis, layer.file)}",
+        text=text,
+        detail="\n".join([*error, *details]),
+        next=list(_next(state, is_profile=is_profile)),
+        device=None if kernel is None else kernel.device or None,
+        profile=layer.analysis.origin if layer is not None and is_profile else None,
+        collected_at=None if layer is None else layer.analysis.collected_at,
+        evidence=None if kernel is None else EVIDENCE_WORDS[kernel.evidence],
+        kernel=None if kernel is None else kernel.name,
+        findings=len(session.publisher.published(path)),
+        stale_share=stale,
+    )
+
+
+def _state(session: Session, path: str, *, stale: float, has_layer: bool, error: list[str]) -> State:
+    if not session.workspace.folder_of(path).settings.enable:
+        return "disabled"
+    if not session.workspace.may_read(path):
+        return "untrusted"
+    if session.busy:
+        return "busy"
+    if error:
+        return "error"
+    if has_layer:
+        return "stale" if stale else "idle"
+    return "noKernel" if path in session.analyses.without_kernels else "noProfile"
+
+
+def _next(state: State, *, is_profile: bool) -> Sequence[NextStep]:
+    return _NUMBERS if state == "idle" and not is_profile else _NEXT[state]
