@@ -248,6 +248,11 @@ def active_loads(context: KernelContext) -> tuple[Utilisation, ...]:
     return loads(context) if context.profile is None else while_active(context.profile, loads(context))
 
 
+def measured_loads(context: KernelContext) -> tuple[Utilisation, ...]:
+    """Of ``active_loads`` those that counters measured."""
+    return tuple(entry for entry in active_loads(context) if entry.metric != FROM_SAMPLES)
+
+
 def while_active(profile: KernelProfile, measured: Sequence[Utilisation]) -> tuple[Utilisation, ...]:
     """Utilisations per elapsed cycle as shares of the time in which warps are there."""
     device, each = active_share(profile), mean_active_share(profile)

@@ -67,9 +67,9 @@ from gpadvisor.blamer.queries import (
     samples,
     share,
 )
+from gpadvisor.estimators.caps import busiest_after, measured_loads
 from gpadvisor.estimators.context import KernelContext, Optimizer
 from gpadvisor.estimators.reliefs import freed
-from gpadvisor.estimators.relieved import busiest
 from gpadvisor.estimators.stall_elimination import stall_elimination
 from gpadvisor.model.advice import Adjustment, Category, Match, MeasuredBound, Rejection
 from gpadvisor.model.ids import FunctionId
@@ -128,7 +128,7 @@ def _match(context: KernelContext) -> Match | Rejection:
     worst = max(found, key=lambda one: weights[one.place])
     gone = {one.place: _gone(profile, one) for one in found}
     mean = sum(weights[place] * gone[place] for place in gone) / sum(weights.values())
-    bound = _serial(profile, found, mean)
+    bound = _serial(context, profile, found, mean)
     return Match(
         title="atomic operations meet at few addresses"
         if _meets(worst)
@@ -175,23 +175,25 @@ def _gone(profile: KernelProfile, atomic: _Atomic) -> float:
     return 0.5
 
 
-def _serial(profile: KernelProfile, found: list[_Atomic], gone: float) -> MeasuredBound | None:
+def _serial(
+    context: KernelContext, profile: KernelProfile, found: list[_Atomic], gone: float
+) -> MeasuredBound | None:
     """What is left where the whole grid goes to the same few words, and that alone takes the time."""
     cycles = next((value for name in _CYCLES if (value := profile.metric(name))), None)
     operations = sum(
         one.warps * (one.threads or 1.0) for one in found if is_same_for_all(one.function, one.index)
     )
-    full = busiest(profile)
-    if full is None or cycles is None or operations < _SERIAL_SHARE * cycles or full[0] > _SERIAL_SHARE:
+    full = busiest_after(measured_loads(context), ())
+    if full is None or cycles is None or operations < _SERIAL_SHARE * cycles or full.load > _SERIAL_SHARE:
         return None
     after = 1 - gone
     return MeasuredBound(
-        low=1 / (2 * after + full[0]),
-        expected=1 / (after + full[0]),
-        high=1 / max(after, full[0]),
+        low=1 / (2 * after + full.load),
+        expected=1 / (after + full.load),
+        high=1 / max(after, full.load),
         reason=f"{operations / 1e6:,.1f} M operations on words that the whole grid shares take "
         f"{cycles / 1e6:,.1f} M cycles one after the other, while no unit is busier than "
-        f"{100 * full[0]:.0f} % ({full[1].metric}); {percent(after)} of them are left",
+        f"{100 * full.load:.0f} % ({full.unit.metric}); {percent(after)} of them are left",
     )
 
 

@@ -72,9 +72,20 @@ from gpadvisor.blamer.queries import (
     share,
 )
 from gpadvisor.blamer.traffic import kernel_traffic
-from gpadvisor.estimators.caps import BUSY_PERCENT, DRAM, ISSUE, L1_REQUESTS, L2, PIPES
+from gpadvisor.estimators.caps import (
+    BUSY_PERCENT,
+    DRAM,
+    ISSUE,
+    L1,
+    L1_REQUESTS,
+    L1_TO_L2,
+    L2,
+    PIPES,
+    busiest_after,
+    measured_loads,
+)
 from gpadvisor.estimators.context import KernelContext, Optimizer
-from gpadvisor.estimators.relieved import L1_UNITS, LSU_PIPE, as_reliefs, busiest, relieved_bound
+from gpadvisor.estimators.relieved import L1_UNITS, LSU_PIPE, as_reliefs, relieved_bound
 from gpadvisor.estimators.stall_elimination import stall_elimination
 from gpadvisor.model.advice import Adjustment, Category, Match, Rejection
 from gpadvisor.model.blame import Blame
@@ -131,7 +142,7 @@ def _match(context: KernelContext) -> Match | Rejection:
     middle = least.between(most)
     left = [_left(context, profile, found, step) for step in (least, middle, most)]
     rows = _rows(blame, found)
-    bound = relieved_bound(profile, left[0], left[1], left[2], _what(middle))
+    bound = relieved_bound(measured_loads(context), left[0], left[1], left[2], _what(middle))
     return Match(
         title=_title(found),
         cure=_cure(profile, found),
@@ -170,11 +181,12 @@ def _not_worth(
         return f"nothing counted how often the loop {where} loads the same values"
     if times < _TIMES_LOADED:
         return f"the loop {where} loads each value {times:.1f} times: there is nothing to keep"
-    full = busiest(profile)
-    if full is not None and full[1].name not in (*L1_UNITS, L2):
-        return f"{full[1].name} is the busiest unit, at {full[1].percent:.0f} %: fewer loads do not help it"
-    if full is not None and full[1].percent < BUSY_PERCENT:
-        return f"no unit is full: {full[1].name} is the busiest, at {full[1].percent:.0f} %"
+    full = busiest_after(measured_loads(context), ())
+    if full is not None and full.unit.name not in (L1, *L1_UNITS, L1_TO_L2, L2):
+        unit = full.unit
+        return f"{unit.name} is the busiest unit, at {unit.percent:.0f} %: fewer loads do not help it"
+    if full is not None and full.unit.percent < BUSY_PERCENT:
+        return f"no unit is full: {full.unit.name} is the busiest, at {full.unit.percent:.0f} %"
     if found.from_shared:
         left = _warps_per_scheduler(context, profile)
         if left is not None and left / 4 < _HIDING_WARPS:
@@ -227,7 +239,7 @@ def _left(
     left = dict.fromkeys(L1_UNITS, 1 - inside * (1 - step.bytes_moved))
     left[L1_REQUESTS] = left[LSU_PIPE] = 1 - inside * (1 - step.requests)
     if found.from_shared:  # the block's tile grows with its threads' tiles
-        left[L2] = left[DRAM] = 1 - inside * (1 - step.bytes_moved)
+        left[L1_TO_L2] = left[L2] = left[DRAM] = 1 - inside * (1 - step.bytes_moved)
     executed = executed_warps(profile, found.function)
     return left if executed is None else left | _arithmetic(found, executed, step)
 

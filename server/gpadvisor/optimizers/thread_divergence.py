@@ -67,10 +67,10 @@ from gpadvisor.blamer.queries import (
     samples,
     share,
 )
-from gpadvisor.estimators.caps import BUSY_PERCENT, L1_DATA
+from gpadvisor.estimators.caps import BUSY_PERCENT, L1_DATA, busiest_after, measured_loads
 from gpadvisor.estimators.context import KernelContext, Optimizer
 from gpadvisor.estimators.reliefs import freed
-from gpadvisor.estimators.relieved import as_reliefs, busiest, relieved_bound
+from gpadvisor.estimators.relieved import as_reliefs, relieved_bound
 from gpadvisor.estimators.stall_elimination import stall_elimination
 from gpadvisor.model.advice import Adjustment, Category, Match, Rejection
 from gpadvisor.model.blame import Blame
@@ -103,8 +103,9 @@ def _match(context: KernelContext) -> Match | Rejection:
     blame, profile = context.blame, context.profile
     if blame is None or profile is None:
         return Rejection(code=_CODE, reason="needs samples and counts of active threads", looked=False)
-    full = busiest(profile)
-    is_busy = full is not None and full[1].percent >= BUSY_PERCENT
+    measured = measured_loads(context)
+    full = busiest_after(measured, ())
+    is_busy = full is not None and full.unit.percent >= BUSY_PERCENT
     found = _idle(context, guarded=is_busy)
     if found is None:
         return Rejection(
@@ -120,7 +121,7 @@ def _match(context: KernelContext) -> Match | Rejection:
         )
     what = f"{percent(found.lost)} of what warps execute is for threads without work"
     left = [_left(context, profile, found, end) for end in _ENDS]
-    bound = relieved_bound(profile, left[0], left[1], left[2], what) if is_busy else None
+    bound = relieved_bound(measured, left[0], left[1], left[2], what) if is_busy else None
     return Match(
         title="warps execute code that few of their threads need",
         cure=_cure(found.function),

@@ -44,10 +44,19 @@ import numpy as np
 from gpadvisor.blamer.measured import Values, executed_warps, metric
 from gpadvisor.blamer.patterns import is_memory
 from gpadvisor.blamer.queries import by_place, causes, kernel_functions, line_text, percent, regions
-from gpadvisor.estimators.caps import DRAM, ISSUE, L1, L1_DATA, L1_REQUESTS, L2, PIPES
+from gpadvisor.estimators.caps import (
+    DRAM,
+    ISSUE,
+    L1,
+    L1_DATA,
+    L1_REQUESTS,
+    L2,
+    PIPES,
+    busiest_after,
+    measured_loads,
+)
 from gpadvisor.estimators.context import KernelContext, Optimizer
 from gpadvisor.estimators.notes import no_estimate
-from gpadvisor.estimators.relieved import busiest
 from gpadvisor.model.advice import Category, Match, Rejection
 from gpadvisor.model.instruction import Pipe
 from gpadvisor.model.program import Function
@@ -70,11 +79,12 @@ def _match(context: KernelContext) -> Match | Rejection:
     blame, profile = context.blame, context.profile
     if blame is None or profile is None:
         return Rejection(code=_CODE, reason="needs measured units")
-    full = busiest(profile)
-    if full is None or full[1].percent < _FULL_PERCENT:
-        reason = "no unit was measured" if full is None else f"{full[1].name} is the busiest unit, at"
-        return Rejection(code=_CODE, reason=reason if full is None else f"{reason} {full[1].percent:.0f} %")
-    unit = full[1]
+    full = busiest_after(measured_loads(context), ())
+    if full is None:
+        return Rejection(code=_CODE, reason="no unit was measured")
+    unit = full.unit
+    if unit.percent < _FULL_PERCENT:
+        return Rejection(code=_CODE, reason=f"{unit.name} is the busiest unit, at {unit.percent:.0f} %")
     weights = Counter[str]()
     places = []
     for function in kernel_functions(context.program, context.kernel):

@@ -72,10 +72,10 @@ from gpadvisor.blamer.queries import (
     samples,
     share,
 )
-from gpadvisor.estimators.caps import BUSY_PERCENT, ISSUE, PIPES
+from gpadvisor.estimators.caps import BUSY_PERCENT, ISSUE, L1, PIPES, busiest_after, measured_loads
 from gpadvisor.estimators.context import KernelContext, Optimizer
 from gpadvisor.estimators.reliefs import freed
-from gpadvisor.estimators.relieved import L1_UNITS, as_reliefs, busiest, relieved_bound
+from gpadvisor.estimators.relieved import L1_UNITS, as_reliefs, relieved_bound
 from gpadvisor.estimators.stall_elimination import stall_elimination
 from gpadvisor.model.advice import Adjustment, Category, Match, Rejection
 from gpadvisor.model.blame import Blame
@@ -94,7 +94,7 @@ _BANK_ROW_BYTES: Final = 128
 _WARP: Final = 32
 _NEARLY: Final = 0.9
 _QUEUES: Final = frozenset({StallClass.MEMORY_THROTTLE, StallClass.SHARED_THROTTLE})
-_UNITS: Final = frozenset({*L1_UNITS, ISSUE, PIPES[Pipe.ALU], PIPES[Pipe.FMA]})
+_UNITS: Final = frozenset({L1, *L1_UNITS, ISSUE, PIPES[Pipe.ALU], PIPES[Pipe.FMA]})
 _ADDRESSES: Final = frozenset({OpcodeClass.INTEGER, OpcodeClass.INTEGER_MULTIPLY, OpcodeClass.MOVE})
 _Run = tuple[Function, Neighbours]
 
@@ -116,13 +116,14 @@ def _match(context: KernelContext) -> Match | Rejection:
         return Rejection(
             code=_CODE, reason=f"accesses that follow each other have {percent(part)} of the samples"
         )
-    full = busiest(profile)
-    is_busy = full is not None and full[1].percent >= BUSY_PERCENT
-    if full is not None and is_busy and full[1].name not in _UNITS:
+    measured = measured_loads(context)
+    full = busiest_after(measured, ())
+    is_busy = full is not None and full.unit.percent >= BUSY_PERCENT
+    if full is not None and is_busy and full.unit.name not in _UNITS:
         return Rejection(
             code=_CODE,
-            reason=f"{full[1].name} is the busiest unit, at {full[1].percent:.0f} %: fewer accesses do not "
-            "help it",
+            reason=f"{full.unit.name} is the busiest unit, at {full.unit.percent:.0f} %: fewer accesses do "
+            "not help it",
         )
     gone = _gone(runs)
     left = [
@@ -132,7 +133,7 @@ def _match(context: KernelContext) -> Match | Rejection:
     total = sum(len(run.indices) for _, run in runs)
     after = sum(-(-len(run.indices) // run.per_access) for _, run in runs)
     what = f"{total} accesses of a thread become {after}"
-    bound = relieved_bound(profile, left[0], left[1], left[1], what) if is_busy else None
+    bound = relieved_bound(measured, left[0], left[1], left[1], what) if is_busy else None
     return Match(
         title="neighbouring values are accessed one by one",
         advice=_advice(runs, blame, what),
