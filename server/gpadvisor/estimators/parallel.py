@@ -29,7 +29,6 @@ from gpadvisor.estimators.ranges import (
     NOTABLE,
     Range,
     allow_for_model,
-    apply_measured_bound,
     cut_by,
     ends_text,
     factors,
@@ -92,10 +91,9 @@ def parallel(context: KernelContext, match: Match) -> Estimate:
         _bound_by_spread(result, context, target)
     else:
         result = _range(context, match, target, terms.speedup)
-    apply_measured_bound(result, context, match)
     _share_between_configurations(result, context)
     _apply_caps(result, context, match, target)
-    allow_for_model(result, context, gain=1.0)
+    allow_for_model(result, context)
     say_truncated(result, context)
     return result.ordered(paper, _text(target, terms))
 

@@ -16,7 +16,7 @@ from gpadvisor.estimators.caps import Cap, TimeLeft, active_loads, busiest_after
 from gpadvisor.estimators.context import KernelContext
 from gpadvisor.estimators.elapsed import active_share, whole
 from gpadvisor.estimators.interval import wilson
-from gpadvisor.model.advice import Adjustment, Estimate, Match, Relief, Utilisation
+from gpadvisor.model.advice import Adjustment, Estimate, Match, MeasuredBound, Relief, Utilisation
 from gpadvisor.model.profile import Evidence
 
 NOTABLE = 0.005
@@ -88,7 +88,7 @@ def sampled_range(
 
     Args:
         context: the kernel.
-        match: its adjustments, measured bound and reliefs are applied.
+        match: its adjustments and reliefs are applied.
         total: T.
         removable: samples that go when the matched ones are multiplied by a factor.
         relieves: loads that go with the samples, beside those that the match names.
@@ -110,11 +110,19 @@ def sampled_range(
     _say_removed(result, total, removable(factor.expected))
     _say_chance(result, total, removable(factor.expected))
     _say_units(result, measured, relieved, middle)
-    apply_measured_bound(result, context, match)
     _over_elapsed(result, context)
-    if match.measured_bound is None:
-        _as_outcomes_spread(result)
+    _as_outcomes_spread(result)
     say_truncated(result, context)
+    return result
+
+
+def measured_range(context: KernelContext, bound: MeasuredBound) -> Range:
+    """The range that counters give, or the model in their place; samples have no part in it."""
+    source = "modelled" if context.evidence is Evidence.MODELLED else "measured"
+    result = Range(
+        low=bound.low, expected=bound.expected, high=bound.high, reasons=[f"{source}: {bound.reason}"]
+    )
+    _over_elapsed(result, context)
     return result
 
 
@@ -216,17 +224,6 @@ def _say_chance(result: Range, total: int, removed: float) -> None:
         )
 
 
-def apply_measured_bound(result: Range, context: KernelContext, match: Match) -> None:
-    """Replace the expected value and the high end by what counters measured, or the model in their place."""
-    bound = match.measured_bound
-    if bound is None:
-        return
-    result.low = min(result.low, bound.low)
-    result.expected, result.high = bound.expected, bound.high
-    source = "modelled" if context.evidence is Evidence.MODELLED else "measured"
-    result.reasons.append(f"{source}: {bound.reason}")
-
-
 def cut_by(result: Range, middle: Cap | None, top: Cap | None) -> str | None:
     """Lower the expected value to ``middle`` and the high end to ``top``; returns what to say about it."""
     said: str | None = None
@@ -242,15 +239,11 @@ def cut_by(result: Range, middle: Cap | None, top: Cap | None) -> str | None:
     return said
 
 
-def allow_for_model(result: Range, context: KernelContext, *, gain: float) -> None:
-    """Widen a range that stands on a modelled profile by how far others were off where that is known."""
-    if context.evidence is not Evidence.MODELLED:
-        return
-    high = 1 + (result.high - 1) * gain if result.high > 1 else result.high
-    result.low *= MODELLED_LOSS
-    result.high = high
-    more = "" if gain == 1.0 else f", the gain at the high end times {gain:g}"
-    result.reasons.append(f"modelled: the low end times {MODELLED_LOSS:g}{more}, by pairs with known outcome")
+def allow_for_model(result: Range, context: KernelContext) -> None:
+    """Lower the low end of a range that stands on a modelled profile by how far others were off."""
+    if context.evidence is Evidence.MODELLED:
+        result.low *= MODELLED_LOSS
+        result.reasons.append(f"modelled: the low end times {MODELLED_LOSS:g}, by pairs with known outcome")
 
 
 def say_truncated(result: Range, context: KernelContext) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 from gpadvisor.estimators.caps import ISSUE, remaining
 from gpadvisor.estimators.context import KernelContext
 from gpadvisor.estimators.matched import matched_rows, matched_samples, waiting_in_turn
-from gpadvisor.estimators.ranges import NOTABLE, sampled_range, speedup
+from gpadvisor.estimators.ranges import NOTABLE, measured_range, sampled_range, speedup
 from gpadvisor.model.advice import Estimate, Match, Relief
 from gpadvisor.model.blame import Blame
 from gpadvisor.model.stalls import StallClass
@@ -26,6 +26,9 @@ def stall_elimination(context: KernelContext, match: Match) -> Estimate:
     total = context.blame.total_samples
     matched = matched_samples(context.blame, match)
     paper = elimination_equation(total, matched)
+    text = elimination_text(total, matched, paper)
+    if match.measured_bound is not None:
+        return measured_range(context, match.measured_bound).ordered(paper, text)
     relieves = issue_relief(context.blame, match)
     left = remaining(ISSUE, (*match.relieves, *relieves), best=False)
     others = contention(context.blame, match) * (1 - left)
@@ -35,7 +38,7 @@ def stall_elimination(context: KernelContext, match: Match) -> Estimate:
             f"{100 * (1 - left):.0f} % of the issued instructions go with it, and with them {others:.0f} "
             "samples of other instructions that waited for their turn"
         )
-    return result.ordered(paper, elimination_text(total, matched, paper))
+    return result.ordered(paper, text)
 
 
 def contention(blame: Blame, match: Match) -> int:

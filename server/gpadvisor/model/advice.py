@@ -73,7 +73,7 @@ class Adjustment:
 class MeasuredBound:
     """What measured counters say a cure gives, independent of samples; it replaces the equation's range.
 
-    The estimate's expected and high values become these, its low the smaller of both.
+    The estimate has these values, of the time in which warps are there.
     """
 
     low: float  # speedups of the kernel
