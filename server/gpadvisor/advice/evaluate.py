@@ -11,6 +11,7 @@ from gpadvisor.advice.language import in_language, language_of
 from gpadvisor.analyzer.places import is_library
 from gpadvisor.estimators.context import KernelContext, Optimizer
 from gpadvisor.estimators.matched import matched_latency, matched_samples
+from gpadvisor.estimators.parallel import is_estimable
 from gpadvisor.model.advice import Category, Estimate, Match, Rejection, StaticSite
 
 
@@ -86,7 +87,14 @@ def _finding(context: KernelContext, optimizer: Optimizer, match: Match) -> Find
     if blame is None:
         if not match.static_sites and match.parallel is None:
             return None
-        return Finding(optimizer=optimizer, match=match, estimate=None, matched_samples=0, matched_latency=0)
+        estimable = match.parallel is not None and is_estimable(context, match.parallel)
+        return Finding(
+            optimizer=optimizer,
+            match=match,
+            estimate=optimizer.estimate(context, match) if estimable else None,
+            matched_samples=0,
+            matched_latency=0,
+        )
     samples, latency = matched_samples(blame, match), matched_latency(blame, match)
     parallel = optimizer.category is Category.PARALLEL
     if not samples and not parallel and match.measured_bound is None:

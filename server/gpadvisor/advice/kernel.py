@@ -31,7 +31,7 @@ from gpadvisor.estimators.half_rate import at_half_rate
 from gpadvisor.model.advice import KernelAdvice, Scope, Suggestion
 from gpadvisor.model.blame import Coverage
 from gpadvisor.model.problem import Problem
-from gpadvisor.model.profile import Device
+from gpadvisor.model.profile import Device, Evidence
 
 
 def advise_kernel(
@@ -92,7 +92,8 @@ def advise_kernel(
         sectors=_sectors(context),
     )
     launch = None if profile is None else profile.launch
-    limited_by = beside_idle_sms(limiting_words(context.evidence, samples, stalls, measured), profile)
+    words = limiting_words(context.evidence, samples, stalls, measured, context.occupancy.achieved)
+    limited_by = beside_idle_sms(words, context.evidence, profile)
     return KernelAdvice(
         name=_name(context, demangled),
         mangled=context.kernel,
@@ -184,7 +185,7 @@ def _suggestion(
         name=optimizer.name,
         title=match.title,
         category=optimizer.category,
-        evidence=context.evidence,
+        evidence=_evidence(context, finding),
         importance=finding.matched_samples / total if total else 0.0,
         matched_samples=finding.matched_samples,
         matched_latency=finding.matched_latency,
@@ -196,6 +197,15 @@ def _suggestion(
         next_limit=_next_limit(context, finding),
         cure=f"{match.cure[:1].upper()}{match.cure[1:].rstrip('.')}." if match.cure else "",
     )
+
+
+def _evidence(context: KernelContext, finding: Finding) -> Evidence:
+    """Counters of units say nothing of a place in the machine code: it is shown by the code alone."""
+    counted = context.evidence is Evidence.COUNTED
+    weighed = finding.estimate is not None or (
+        context.profile is not None and context.profile.counts is not None
+    )
+    return Evidence.STATIC if counted and not weighed else context.evidence
 
 
 def _next_limit(context: KernelContext, finding: Finding) -> str:

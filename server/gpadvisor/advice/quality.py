@@ -37,14 +37,18 @@ def evidence_reason(context: KernelContext, samples: SampleSummary) -> str:
             else "ncu --section SourceCounters --section WarpStateStats"
         )
     if context.evidence is Evidence.COUNTED:
+        counted = (
+            "executed counts"
+            if profile is not None and profile.counts is not None
+            else "counters of its units"
+        )
         refused = (
             [] if profile is None else [p for p in profile.problems if p.code is ProblemCode.LOWER_EVIDENCE]
         )
         if refused:
             return refused[0].message
-        return (
-            "the launch has executed counts but no PC samples, so no speedup is estimated; collect samples "
-            "with " + ("gpadvisor profile" if context.collector == _CUPTI else "ncu --section SourceCounters")
+        return f"the launch has {counted} but no PC samples, so no line is blamed; collect samples with " + (
+            "gpadvisor profile" if context.collector == _CUPTI else "ncu --section SourceCounters"
         )
     interval = None if profile is None else profile.sampling.interval_cycles
     every = "" if interval is None else f", one per SM every {interval} cycles"

@@ -38,7 +38,7 @@ NO_THRESHOLDS: Final = Thresholds(importance=0.0, samples=0, speedup=0.0)
 
 
 def standing(context: KernelContext, finding: Finding, limits: Thresholds) -> Standing:
-    """Where a finding is told; without samples there is nothing to measure it by."""
+    """Where a finding is told; without samples and an estimate there is nothing to measure it by."""
     total = 0 if context.blame is None else context.blame.total_samples
     parallel = finding.optimizer.category is Category.PARALLEL
     if total and finding.match.measured_bound is None:  # counters need no samples
@@ -47,7 +47,7 @@ def standing(context: KernelContext, finding: Finding, limits: Thresholds) -> St
             return Standing.HIDDEN
     if finding.optimizer.category is Category.NOTE or not finding.match.actionable:
         return Standing.NOTE
-    if not total or limits == NO_THRESHOLDS:
+    if limits == NO_THRESHOLDS or (not total and finding.estimate is None):
         return Standing.SUGGESTION
     worth = finding.estimate is not None and finding.estimate.expected >= limits.speedup
     return Standing.SUGGESTION if worth else Standing.HIDDEN

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from gpadvisor.blamer.queries import counted
-from gpadvisor.estimators.caps import ISSUE
+from gpadvisor.estimators.caps import BUSY_PERCENT, ISSUE
 from gpadvisor.model.advice import (
     Category,
     Rejection,
@@ -40,7 +40,7 @@ def verdict(
 
     Args:
         evidence: What the kernel's numbers rest on.
-        limited_by: What ``limiting_words`` gave; empty without samples.
+        limited_by: What ``limiting_words`` gave; empty without samples and counters.
         full: Whether a unit is at its limit.
         suggestions: Those that no comment in the source sets aside.
         rejected: Rules that found nothing.
@@ -48,15 +48,18 @@ def verdict(
         suppressed: Suggestions that a comment sets aside.
         has_code: Whether the machine code could be read.
     """
+    what = f"Limited by {limited_by}"
     if not has_code:
         said = "nothing is said about it" if not suggestions else "its launch alone is looked at"
-        return f"No machine code of this kernel could be read, so {said}"
+        missing = f"no machine code of this kernel could be read, so {said}"
+        return f"{what}; {missing}" if limited_by else missing.capitalize()
     if not limited_by:
-        return _without_samples(evidence, suggestions, suppressed)
-    what = f"Limited by {limited_by}"
+        return f"Without samples nothing is said about time; {_shown(suggestions, suppressed)}"
     best = next((one for one in suggestions if one.speedup is not None), None)
     if best is not None and best.speedup is not None:
         return f"{what}; {gain(best.speedup)} is expected of {best.code} {best.name}"
+    if evidence is Evidence.COUNTED:
+        return f"{what}, as counted; without samples no line is blamed; {_shown(suggestions, suppressed)}"
     return f"{what}; {_nothing_helps(rejected, hidden, suppressed, full=full)}"
 
 
@@ -65,13 +68,24 @@ def limiting_words(
     samples: SampleSummary,
     stalls: Sequence[StallSummary],
     utilisations: Sequence[Utilisation],
+    resident: float | None = None,
 ) -> str:
-    """What limits a kernel, behind "limited by"; empty without samples."""
-    if evidence in {Evidence.STATIC, Evidence.COUNTED} or not samples.total:
-        return ""
+    """What limits a kernel, behind "limited by"; empty where neither samples nor counters tell.
+
+    Args:
+        evidence: What the kernel's numbers rest on.
+        samples: Where its samples went.
+        stalls: Its samples by reason.
+        utilisations: The loads of the units.
+        resident: Share of an SM's warps that are resident, as counted.
+    """
     unit = limiting(utilisations)
-    if unit is not None:
+    if unit is not None and evidence is not Evidence.STATIC:
         return f"{unit_words(unit)} at {unit.percent:.0f} % of its peak"
+    if evidence is Evidence.COUNTED:
+        return _by_counters(utilisations, resident)
+    if evidence is Evidence.STATIC or not samples.total:
+        return ""
     waiting = [row for row in stalls if row.reason not in _WORKING]
     if not waiting:
         return "the work itself: warps issue or are ready in every sample"
@@ -82,14 +96,31 @@ def limiting_words(
     return f"several things: {first} of the samples), {others[0]})"
 
 
-def beside_idle_sms(words: str, profile: KernelProfile | None) -> str:
-    """What limits a kernel, with the SMs that its grid leaves without work before it."""
+def _by_counters(utilisations: Sequence[Utilisation], resident: float | None) -> str:
+    """What the loads of the units leave as the limit; which stalls it is they do not tell."""
+    busiest = max(utilisations, key=lambda entry: entry.percent, default=None)
+    if busiest is None:
+        return ""
+    load = f"{busiest.percent:.0f} % of its peak ({unit_words(busiest)})"
+    if busiest.percent >= BUSY_PERCENT:
+        return f"several things: the busiest unit is at {load}"
+    few = resident is not None and 100 * resident < BUSY_PERCENT
+    warps = f", and {100 * (resident or 0):.0f} % of an SM's warps are there" if few else ""
+    return f"latency: no unit is above {load}{warps}"
+
+
+def beside_idle_sms(words: str, evidence: Evidence, profile: KernelProfile | None) -> str:
+    """What limits a kernel, with the SMs that its grid leaves without work before it.
+
+    Counters are means over all SMs, so they tell nothing of those that work.
+    """
     sms = None if profile is None else profile.device.sms
     if profile is None or not words or not sms or not 0 < profile.launch.blocks < sms:
         return words
     grid = f"a grid of {counted(profile.launch.blocks, 'block')}"
     idle = f"{sms - profile.launch.blocks} of {sms} SMs without work"
-    return f"{grid}, which leaves {idle}, and on the others by {words}"
+    rest = "" if evidence is Evidence.COUNTED else f", and on the others by {words}"
+    return f"{grid}, which leaves {idle}{rest}"
 
 
 def limiting(utilisations: Sequence[Utilisation]) -> Utilisation | None:
@@ -117,14 +148,12 @@ def _nothing_helps(rejected: Sequence[Rejection], hidden: int, suppressed: int, 
     return f"{said}: only less work for that unit would make the kernel faster" if full else said
 
 
-def _without_samples(evidence: Evidence, suggestions: Sequence[Suggestion], suppressed: int) -> str:
-    basis = ["machine code"]
-    basis += ["executed counts"] if evidence is Evidence.COUNTED else []
-    basis += ["launch"] if any(one.category is Category.PARALLEL for one in suggestions) else []
-    shows = "the machine code shows" if len(basis) == 1 else f"{' and '.join(basis)} show"
-    start = f"Without samples nothing is said about time; {shows}"
+def _shown(suggestions: Sequence[Suggestion], suppressed: int) -> str:
+    """What the machine code and the launch show where no sample says what it costs."""
     if suggestions:
-        return f"{start} the patterns of {', '.join(one.code for one in suggestions)}"
+        launch = any(one.category is Category.PARALLEL for one in suggestions)
+        shows = "machine code and launch show" if launch else "the machine code shows"
+        return f"{shows} the patterns of {', '.join(one.code for one in suggestions)}"
     if suppressed:
-        return f"{start} no pattern beside the {suppressed} suppressed in the source"
-    return f"{start} none of the known patterns"
+        return f"the machine code shows no pattern beside the {suppressed} suppressed in the source"
+    return "the machine code shows none of the known patterns"

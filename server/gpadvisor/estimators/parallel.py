@@ -11,6 +11,7 @@ from typing import Final
 from gpadvisor.blamer.queries import percent
 from gpadvisor.estimators.caps import (
     DRAM,
+    ISSUE,
     L2,
     MEMORY,
     OVERLAP,
@@ -23,7 +24,7 @@ from gpadvisor.estimators.caps import (
 from gpadvisor.estimators.context import KernelContext
 from gpadvisor.estimators.elapsed import whole
 from gpadvisor.estimators.interval import wilson
-from gpadvisor.estimators.launches import outside_share
+from gpadvisor.estimators.launches import held_warps, outside_share
 from gpadvisor.estimators.matched import waiting_for_others, waiting_in_turn
 from gpadvisor.estimators.ranges import (
     NOTABLE,
@@ -36,7 +37,7 @@ from gpadvisor.estimators.ranges import (
     speedup,
 )
 from gpadvisor.model.advice import Estimate, Match, ParallelTarget, Relief, Utilisation
-from gpadvisor.model.profile import CONFIGURATION_SHARE, CONFIGURATIONS
+from gpadvisor.model.profile import CONFIGURATION_SHARE, CONFIGURATIONS, KernelProfile
 from gpadvisor.model.stalls import StallClass
 
 _SHARED_BY_SMS: Final = frozenset({DRAM, L2, MEMORY})
@@ -91,6 +92,8 @@ def parallel(context: KernelContext, match: Match) -> Estimate:
         _bound_by_spread(result, context, target)
     else:
         result = _range(context, match, target, terms.speedup)
+    if context.blame is None:
+        result.reasons.append("there are no samples: issue rate and loads are counters of the run")
     _share_between_configurations(result, context)
     _apply_caps(result, context, match, target)
     allow_for_model(result, context)
@@ -290,9 +293,25 @@ def _text(target: ParallelTarget, terms: ParallelTerms) -> str:
     )
 
 
+def is_estimable(context: KernelContext, target: ParallelTarget) -> bool:
+    """Whether samples, or counters in their place, support an estimate of another launch.
+
+    What blocks gain by being spread is up to what their warps wait for, which counters do not tell.
+    """
+    if context.blame is not None:
+        return context.blame.total_samples > 0
+    return issue_ratio(context) is not None and (_fills(target) or not _spreads(target))
+
+
 def issue_ratio(context: KernelContext) -> float | None:
-    """R_I: issued samples among all; None without samples or without a reason for issuing."""
-    if context.blame is None or not context.blame.total_samples:
+    """R_I: how often a warp issues, of the samples, or of the cycles as counted where there are none.
+
+    Returns:
+        None where samples have no reason for issuing, or neither they nor counters are there.
+    """
+    if context.blame is None:
+        return None if context.profile is None else _issue_ratio_counted(context, context.profile)
+    if not context.blame.total_samples:
         return None
     rows = context.blame.rows
     issued = [
@@ -302,3 +321,10 @@ def issue_ratio(context: KernelContext) -> float | None:
         return None
     found = sum(int(rows.samples[rows.reason == index].sum()) for index in issued)
     return found / context.blame.total_samples
+
+
+def _issue_ratio_counted(context: KernelContext, profile: KernelProfile) -> float | None:
+    """Instructions that a scheduler issues per cycle with warps, for each warp that it holds then."""
+    held = held_warps(context, profile)
+    busy = next((entry.percent for entry in active_loads(context) if entry.name == ISSUE), None)
+    return None if held is None or busy is None else min(1.0, busy / 100 / held)

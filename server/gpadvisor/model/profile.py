@@ -37,7 +37,7 @@ class Evidence(Enum):
     """What a number rests on."""
 
     MEASURED = "measured"  # PC samples of a real run
-    COUNTED = "counted"  # executed counts of a real run, no samples
+    COUNTED = "counted"  # counters of a real run (executed counts, loads of units), no samples
     MODELLED = "modelled"  # a simulated run
     STATIC = "static"  # the machine code alone
 

@@ -77,7 +77,9 @@ def _match(context: KernelContext) -> Match | Rejection:
     now = shape(context, profile, launch.blocks, launch.threads_per_block)
     if now is None or not now.fits:
         return Rejection(code=_CODE, reason="the profile does not say the block size or the registers")
-    ratio = 0.0 if context.blame is None else issue_ratio(context)  # without samples nothing is estimated
+    ratio = issue_ratio(context)
+    if ratio is None and context.blame is None:
+        ratio = 0.0  # nothing is estimated
     if ratio is None:
         return Rejection(code=_CODE, reason="the profile does not count issued samples")
     waves = now.waves(sms)
@@ -120,7 +122,7 @@ def _more_blocks(
         return Rejection(code=_CODE, reason=f"{counted(now.blocks, 'block')} fill the {sms} SMs already")
     held = held_warps(context, profile)
     return Match(
-        title=f"{now.blocks} blocks for {sms} SMs that hold {new.blocks}",
+        title=f"{counted(now.blocks, 'block')} for {sms} SMs that hold {new.blocks}",
         advice=f"Launch {new.blocks} blocks instead of {now.blocks}, {counted(new.fits, 'block')} for each "
         f"of the {sms} SMs: its threads loop by the size of the grid, so more of them share the elements."
         + (f" The {now.blocks} blocks reach {now.busy_sms} of {sms} SMs." if now.busy_sms < sms else "")
@@ -157,7 +159,7 @@ def _fewer_than_sms(
     if new is None or new.blocks <= now.blocks:
         new = now
     return Match(
-        title=f"{now.blocks} blocks for {sms} SMs",
+        title=f"{counted(now.blocks, 'block')} for {counted(sms, 'SM')}",
         advice=_split_words(context, now, new, sms, free) + _missing_threads(context, now),
         regions=(),
         parallel=_spread_target(context, now, new if new is not now else None, sms, ratio),

@@ -41,7 +41,8 @@ The paper's value is GPA Eq. 10 with the warps that the limits allow. The expect
 counted: what they wait for themselves falls as the issue rate of Eqs. 8 and 9 rises, the time of the units
 stays (less what full warps and coalesced rows relieve), and both overlap. Time without a warp on any SM
 stays, except between blocks that had an SM for themselves. At the low end new blocks are as often between
-two blocks as now.
+two blocks as now. A report without samples has the same counters, so the launch is estimated there, too; what
+longer rows take off L1 is then not counted per access, and the range holds both ends of it.
 """
 
 from __future__ import annotations
@@ -61,6 +62,7 @@ from gpadvisor.estimators.context import KernelContext, Optimizer
 from gpadvisor.estimators.launches import Shape, held_warps, next_block, outside_share, shape
 from gpadvisor.estimators.parallel import issue_ratio, parallel
 from gpadvisor.estimators.reliefs import fewer_warps
+from gpadvisor.estimators.relieved import as_reliefs
 from gpadvisor.model.advice import Category, Match, ParallelTarget, Rejection, Relief
 from gpadvisor.model.instruction import MemorySpace
 from gpadvisor.model.profile import KernelProfile
@@ -104,7 +106,9 @@ def _match(context: KernelContext) -> Match | Rejection:
         )
     if not now.fits:
         return Rejection(code=_CODE, reason="the launch does not fit the limits of this architecture's table")
-    ratio = 0.0 if context.blame is None else issue_ratio(context)  # without samples nothing is estimated
+    ratio = issue_ratio(context)
+    if ratio is None and context.blame is None:
+        ratio = 0.0  # nothing is estimated
     if ratio is None:
         return Rejection(code=_CODE, reason="the profile does not count issued samples")
     if _why(context, profile, now, sms, any_total=True) is None:  # whatever the code allows
@@ -340,15 +344,28 @@ def _reliefs(
     """What full warps and longer rows take off the units; the bytes that are asked for stay."""
     left = dict.fromkeys((one.resource for one in fewer_warps(1.0)), 1 / lanes) if lanes > 1 else {}
     traffic = kernel_traffic(context.program, context.kernel, profile)
+    if traffic is None and lanes > 1:
+        return (*as_reliefs(left, left), *_uncounted(profile.launch.block, new.block, lanes))
     if new.block[0] > profile.launch.block[0] and traffic is not None and traffic.sectors:
         fewest = min(traffic.ideal_sectors, _asked_sectors(context, profile) or traffic.ideal_sectors)
         left |= dict.fromkeys((L1_TO_L2, L2, DRAM), fewest / traffic.sectors)
         if traffic.requests and traffic.l1_wavefronts:
             passes = max(traffic.requests / lanes, fewest / SECTORS_PER_LINE) + traffic.wavefronts_shared
             left |= dict.fromkeys((L1, L1_DATA), min(1.0, passes / traffic.l1_wavefronts))
-    return tuple(
-        Relief(resource=resource, remaining=share, remaining_best=share) for resource, share in left.items()
-    )
+    return as_reliefs(left, left)
+
+
+def _uncounted(block: Size, new: Size, lanes: float) -> tuple[Relief, ...]:
+    """What full warps take off L1 where nobody counted its passes.
+
+    A request takes a pass at least, however many of its lanes are there, and at most one for each row of the
+    block that is in its warp; between these ends the mean of their logarithms is expected.
+    """
+    rows = min(new[1] * new[2], _WARP / new[0]) if new[0] < _WARP else 1.0
+    rows_now = min(block[1] * block[2], _WARP / block[0])
+    best = min(1.0, max(rows, 1.0) / max(rows_now, 1.0))
+    left = dict.fromkeys((L1, L1_DATA), best**0.5 / lanes)
+    return as_reliefs(left, dict.fromkeys(left, best / lanes))
 
 
 def _asked_sectors(context: KernelContext, profile: KernelProfile) -> float | None:

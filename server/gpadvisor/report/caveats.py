@@ -14,6 +14,8 @@ from gpadvisor.report.words import base_file, count, percent, plural
 
 Sentence: TypeAlias = Callable[[Advice, Sequence[KernelAdvice]], str]
 _NAME: Final = 32
+_PROFILE: Final = "gpadvisor profile"
+_SAMPLE: Final = {"ncu": "ncu --set full --import-source yes"}
 
 
 def caveats(advice: Advice) -> list[str]:
@@ -107,7 +109,8 @@ _SENTENCES: Final[dict[ProblemCode, Sentence]] = {
     ProblemCode.TRUNCATED_SAMPLES: _truncated,
     ProblemCode.LOWER_EVIDENCE: _message(ProblemCode.LOWER_EVIDENCE),
     ProblemCode.NO_SAMPLES: lambda advice, kernels: (
-        f"No samples{_in(advice, kernels)}: no gain can be told; --details says how to take them."
+        f"No samples{_in(advice, kernels)}: {_SAMPLE.get(advice.collector or '', _PROFILE)} "
+        "takes them, line by line."
     ),
     ProblemCode.FEW_SAMPLES: _few,
     ProblemCode.NO_LINE_INFO: lambda advice, kernels: (

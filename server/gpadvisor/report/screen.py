@@ -197,7 +197,8 @@ def _place(page: Page, family: Family, entry: Entry) -> list[str]:
     words = page.quote(at)
     if suggestion.category is Category.PARALLEL and entry.kernel.launch is not None:
         launch = entry.kernel.launch
-        where = f"launch of {dimensions(launch.grid)} blocks of {dimensions(launch.block)} threads"
+        blocks = "block" if launch.blocks == 1 else "blocks"
+        where = f"launch of {dimensions(launch.grid)} {blocks} of {dimensions(launch.block)} threads"
         words = None
     elif at is None and code is not None:
         own = base_name(code.function) == base_name(entry.kernel.name)
@@ -263,7 +264,7 @@ def _others(page: Page, others: Sequence[Family], room: int | None) -> list[str]
         if best is not None and best.suggestion.speedup is not None:
             told = f"{best.number} {gain(best.suggestion.speedup)} {best.suggestion.code}"
         elif family.entries:
-            told = plural(len(family.entries), "finding")
+            told = ", ".join(f"{entry.number} {entry.suggestion.code}" for entry in family.entries)
         else:
             told = "nothing found"
             limit = re.split(":| at ", family.head.limited_by)[0]

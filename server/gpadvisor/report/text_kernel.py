@@ -132,6 +132,10 @@ def _suggestions(page: Page, kernel: KernelAdvice) -> list[str]:
     elif kernel.evidence is Evidence.STATIC:
         lines += page.heading("Findings in the machine code")
         lines += wrap("Without samples no gain is estimated, and the order says nothing.", page.width, " ")
+    elif kernel.evidence is Evidence.COUNTED:
+        lines += page.heading("Suggestions")
+        text = "Without samples only another launch is estimated, by counters; the others have no order."
+        lines += wrap(text, page.width, " ")
     else:
         lines += page.heading("Suggestions")
     for number in range(1, len(shown) + 1):

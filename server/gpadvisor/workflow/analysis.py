@@ -16,6 +16,7 @@ from gpadvisor.analyzer.occupancy import kernel_occupancy
 from gpadvisor.blamer import DEFAULT_RULES, BlameRules, blame
 from gpadvisor.cubin import demangle
 from gpadvisor.errors import CubinError, ProfileMismatchError, SassError, ToolError, UsageError
+from gpadvisor.estimators.caps import utilisations
 from gpadvisor.estimators.context import KernelContext
 from gpadvisor.model.advice import LaunchSummary
 from gpadvisor.model.machine import MachineModel
@@ -138,7 +139,7 @@ class _ProfileAnalysis:
             program=program,
             machine=model,
             occupancy=kernel_occupancy(model, program.facts.get(launch.kernel), profile),
-            evidence=profile.evidence if program.functions or kernel_blame else Evidence.STATIC,
+            evidence=_evidence(profile, has_code=bool(program.functions)),
             profile=profile,
             blame=kernel_blame,
             collector=self._profile.collector,
@@ -249,6 +250,13 @@ def _kernel_of_code(
         problems=problems if profile is None else (*problems, *profile.problems),
         modelled=config if modelled is not None else None,
     )
+
+
+def _evidence(profile: KernelProfile, *, has_code: bool) -> Evidence:
+    """What is said of a launch rests on its samples where they have a place, else on its counters."""
+    if profile.evidence is not Evidence.STATIC and has_code:
+        return profile.evidence
+    return Evidence.COUNTED if utilisations(profile) else Evidence.STATIC
 
 
 def _no_kernel(profile: Profile, request: Request, path: Path) -> str:

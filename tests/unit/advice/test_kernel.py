@@ -12,12 +12,14 @@ from tests import hand_made as made
 from gpadvisor.advice import advise, advise_kernel, without_suppressed
 from gpadvisor.estimators import latency_hiding, stall_elimination
 from gpadvisor.estimators.context import KernelContext, Optimizer
+from gpadvisor.estimators.parallel import parallel
 from gpadvisor.model.advice import (
     Adjustment,
     Category,
     Estimate,
     KernelAdvice,
     Match,
+    ParallelTarget,
     Rejection,
     Relief,
     ScopeKind,
@@ -27,7 +29,7 @@ from gpadvisor.model.advice import (
 from gpadvisor.model.blame import Blame, DependencyClass, Place, Role
 from gpadvisor.model.ids import FunctionId, SourceLocation
 from gpadvisor.model.problem import Problem, ProblemCode
-from gpadvisor.model.profile import Evidence, RuleResult
+from gpadvisor.model.profile import Evidence, KernelProfile, RuleResult
 from gpadvisor.model.program import KernelFacts
 from gpadvisor.optimizers import OPTIMIZERS
 
@@ -469,3 +471,60 @@ def test_fewer_blocks_than_sms_are_said_first(blocks: int, said: str) -> None:
     assert plain.limited_by
     assert found.limited_by == said + plain.limited_by
     assert found.verdict.startswith(f"Limited by {said}")
+
+
+_HELD = "sm__warps_active.avg.per_cycle_active"
+
+
+def counters(**metrics: float) -> KernelProfile:
+    """A launch as ncu's default set has it: loads of units, no samples, no executed counts."""
+    names = {"busy": f"l1tex__throughput{PCT}", "issue": f"sm__issue_active{PCT}", "held": _HELD}
+    return made.profile({names[name]: value for name, value in metrics.items()}, sms=6)
+
+
+@pytest.mark.parametrize(
+    ("busy", "said"),
+    [
+        (91.0, "L1 throughput at 91 % of its peak"),
+        (70.0, "several things: the busiest unit is at 70 % of its peak (L1 throughput)"),
+        (40.0, "latency: no unit is above 40 % of its peak (L1 throughput)"),
+    ],
+)
+def test_counters_tell_what_limits_a_kernel_without_samples(busy: float, said: str) -> None:
+    found = advise_kernel(made.context(measured=counters(busy=busy), evidence=Evidence.COUNTED), ())
+    assert found.limited_by == said
+    assert found.verdict == (
+        f"Limited by {said}, as counted; without samples no line is blamed; "
+        "the machine code shows none of the known patterns"
+    )
+
+
+def test_another_launch_is_estimated_by_counters_and_a_place_in_the_code_is_not() -> None:
+    target = ParallelTarget(
+        warps_now=1,
+        warps_new=4,
+        issue_ratio=0.1,
+        factor=1.0,
+        factor_reason="",
+        blocks_now=6,
+        blocks_new=24,
+        threads_now=32,
+        threads_new=32,
+        limiter="grid",
+        busy_sms_now=6,
+        busy_sms_new=6,
+        held_now=1.0,
+    )
+    launch = optimizer("GPA301", match(parallel=target), Category.PARALLEL, parallel)
+    place = optimizer(
+        "GPA106", match(static_sites=(StaticSite(function=FunctionId(0), index=1, detail="here"),))
+    )
+    measured = counters(busy=40.0, held=4.0, issue=10.0)
+    context = made.context(measured=measured, evidence=Evidence.COUNTED)
+    told = {one.code: one for one in advise_kernel(context, [launch, place]).suggestions}
+    assert told["GPA301"].evidence is Evidence.COUNTED
+    assert told["GPA301"].speedup is not None
+    assert "counters of the run" in told["GPA301"].speedup.reason
+    assert (told["GPA106"].evidence, told["GPA106"].speedup) == (Evidence.STATIC, None)
+    without = advise_kernel(made.context(measured=counters(busy=40.0), evidence=Evidence.COUNTED), [launch])
+    assert [one.speedup for one in without.suggestions] == [None]
