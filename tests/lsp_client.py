@@ -25,6 +25,8 @@ from pytest_lsp import LanguageClient
 from pytest_lsp.client import DEFAULT_CLIENT_FEATURES, register_lsp_features
 from tests.kernels import ROOT
 
+from gpadvisor.lsp.protocol import NOTIFICATIONS
+
 CLIENTS = ROOT / "fixtures" / "lsp" / "clients"
 PATIENCE_SECONDS = float(os.environ.get("GPADVISOR_TEST_PATIENCE", "120"))
 T = TypeVar("T")
@@ -64,7 +66,7 @@ class Editor:
             client.diagnostics[params.uri] = params.diagnostics
             self.changed.set()
 
-        for method in ("gpadvisor/heat", "gpadvisor/status", "gpadvisor/fixChecked"):
+        for method in NOTIFICATIONS:
 
             @client.feature(method)
             def _(params: Any, method: str = method) -> None:

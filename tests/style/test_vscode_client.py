@@ -31,7 +31,7 @@ def test_the_commands_that_lenses_and_actions_name_exist() -> None:
     registered = set(re.findall(r"gpadvisor\.\w+", sources)) | {
         f"gpadvisor.{name}" for name in re.findall(r"^    (\w+)[,:]", sources, re.MULTILINE)
     }
-    assert named <= registered
+    assert {name for name in named if name.startswith("gpadvisor.")} <= registered
 
 
 def test_the_lock_names_no_registry() -> None:

@@ -32,6 +32,8 @@ export async function person(workspace) {
     await shot("status");
     await page.keyboard.press("Escape");
 
+    await findings(driven);
+
     await line("result = centre").click();
     await palette("GPAdvisor: Open SASS to the Side");
     const sass = page.locator(".monaco-editor[data-uri^='gpadvisor-sass:']");
@@ -50,6 +52,27 @@ export async function person(workspace) {
     await pickKernels(driven);
     await pythonKernel(driven);
   });
+}
+
+/** The tree of findings, and a report opened as a summary whose links lead to the lines. */
+async function findings({ page, palette, shot }) {
+  await palette("GPAdvisor: Focus on Findings View");
+  const row = (text) => page.locator(".pane-body .monaco-list-row", { hasText: text }).first();
+  await row(/thermal_stencil.*up to 1\.\d+x · .*% · .*s/).waitFor(WAIT);
+  await row(/1\.\d+x Strength Reduction.*thermal_stencil\.cu:\d+/).click();
+  const cursor = page.locator("[id='status.editor.selection']");
+  await cursor.filter({ hasNotText: "Ln 1," }).waitFor(WAIT);
+  await shot("findings");
+
+  await page.keyboard.press("Control+p");
+  await pickFirst(page, "run.ncu-rep", "run.ncu-rep");
+  const report = page.frameLocator("iframe.webview").frameLocator("#active-frame");
+  await report.getByText(/1\.\d+x \(.*\)/).first().waitFor(WAIT);
+  await shot("summary");
+  await report.getByRole("link", { name: /^thermal_stencil\.cu:3\d$/ }).first().click();
+  await page.locator(".monaco-editor[data-uri$='thermal_stencil.cu'] .view-line", { hasText: "along_x =" }).waitFor(WAIT);
+  await palette("View: Close Other Editors in Group");
+  await page.keyboard.press("Control+b");
 }
 
 /** The profile of a Triton kernel: its Python file has lens, hints and heat. */

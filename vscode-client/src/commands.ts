@@ -105,8 +105,11 @@ async function doctor(session: Session): Promise<void> {
 
 async function showLocation(uri: unknown, line: unknown, character: unknown): Promise<void> {
   if (typeof uri === "string" && typeof line === "number") {
-    const at = new vscode.Position(line, typeof character === "number" ? character : 0);
-    await vscode.window.showTextDocument(vscode.Uri.parse(uri), { selection: new vscode.Range(at, at) });
+    const document = await vscode.workspace.openTextDocument(vscode.Uri.parse(uri));
+    const words = document.lineAt(Math.min(line, document.lineCount - 1));
+    const first = typeof character === "number" ? character : words.firstNonWhitespaceCharacterIndex;
+    const at = new vscode.Position(words.lineNumber, first);
+    await vscode.window.showTextDocument(document, { selection: new vscode.Range(at, at) });
   }
 }
 

@@ -6,16 +6,21 @@ import { registerCommands } from "./commands";
 import { DebugInformation } from "./debugInformation";
 import { EnvironmentFinder } from "./environment";
 import { registerExplain } from "./explain";
+import { registerFindingCommands } from "./findingCommands";
+import { registerFindingJumps } from "./findingJumps";
+import { FindingsView } from "./findingsView";
 import { registerFixReports } from "./fixReports";
 import { Gutter } from "./gutter";
 import { registerHotLines } from "./hotLines";
 import { registerKernelPicker } from "./kernelPicker";
 import { Logs } from "./logs";
+import { Overview } from "./overview";
 import { RestrictedAdvice } from "./restrictedAdvice";
 import { registerSample } from "./sample";
 import { SassView } from "./sassView";
 import { Session } from "./session";
 import { StatusItem } from "./statusItem";
+import { SummaryEditor } from "./summaryEditor";
 
 let session: Session | undefined;
 
@@ -25,10 +30,14 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
   const finder = new EnvironmentFinder(context, logs, status);
   session = new Session(context, finder, logs, status);
   const gutter = new Gutter(session);
+  const overview = new Overview(session);
   context.subscriptions.push(
     ...[logs, status, finder, session, gutter, new SassView(session, gutter)],
+    ...[overview, new FindingsView(overview), new SummaryEditor(session, overview)],
     registerCommands(session, finder, logs),
     registerHotLines(gutter),
+    registerFindingJumps(),
+    registerFindingCommands(),
     registerKernelPicker(session),
     registerExplain(session),
     registerFixReports(session, logs),

@@ -7,12 +7,16 @@ import * as protocol from "./generated/protocol";
 export const HeatMessage = new NotificationType<protocol.HeatParams>(protocol.HEAT);
 export const StatusMessage = new NotificationType<protocol.StatusParams>(protocol.STATUS);
 export const FixCheckedMessage = new NotificationType<protocol.FixCheckedParams>(protocol.FIX_CHECKED);
+export const OverviewChangedMessage = new NotificationType<protocol.OverviewChangedParams>(protocol.OVERVIEW_CHANGED);
 export const SassMessage = new RequestType<protocol.SassParams, protocol.SassResult, void>(protocol.SASS);
 export const KernelsMessage = new RequestType<protocol.KernelsParams, protocol.KernelsResult, void>(
   protocol.KERNELS,
 );
 export const ExplainMessage = new RequestType<protocol.ExplainParams, protocol.ExplainResult, void>(
   protocol.EXPLAIN,
+);
+export const OverviewMessage = new RequestType<protocol.OverviewParams, protocol.OverviewResult, void>(
+  protocol.OVERVIEW,
 );
 export const DebugInformationMessage = new RequestType0<protocol.DebugInformationResult, void>(
   protocol.DEBUG_INFORMATION,

@@ -63,6 +63,11 @@ class Analyses:
         """Whether anything runs or waits to."""
         return bool(self._jobs)
 
+    @property
+    def reading(self) -> frozenset[str]:
+        """Paths of the inputs that are being looked at, or wait for it."""
+        return frozenset(key.partition(":")[2] for key in self._jobs)
+
     def cancel_all(self) -> None:
         """Stop everything that runs."""
         for task in [*self._jobs.values(), *self._scans.values()]:

@@ -16,6 +16,8 @@ FIX_CHECKED: Final = "gpadvisor/fixChecked"
 SASS: Final = "gpadvisor/sass"
 KERNELS: Final = "gpadvisor/kernels"
 EXPLAIN: Final = "gpadvisor/explain"
+OVERVIEW: Final = "gpadvisor/overview"
+OVERVIEW_CHANGED: Final = "gpadvisor/overviewChanged"
 DEBUG_INFORMATION: Final = "gpadvisor/debugInformation"
 
 State = Literal["idle", "stale", "busy", "error", "noKernel", "noProfile", "untrusted", "disabled"]
@@ -180,6 +182,83 @@ class ExplainResult:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OverviewChangedParams:
+    """Notification to the client: an overview asked for now may be another one."""
+
+    inputs: int  # that are read, being read, or could not be read
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OverviewParams:
+    """Request to the server."""
+
+    uri: str | None = None  # of the only input that is asked about
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OverviewPlace:
+    """A line of today's text."""
+
+    uri: str
+    line: int
+    stale: bool  # edited since the profile
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OverviewFinding:
+    """One suggestion for a kernel."""
+
+    code: str
+    name: str  # of the rule
+    title: str  # the pattern found
+    gain: str | None  # "4.5x"; None without an estimate
+    gain_and_range: str | None  # "4.5x (3.8-4.9)"
+    share: float | None  # of the kernel's samples
+    change: str  # what to do
+    suppressed: str | None  # the reason given in the source
+    place: OverviewPlace | None  # the line with most of it; None: no line on this machine
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OverviewKernel:
+    """One kernel of an input."""
+
+    kernel: str  # mangled name
+    name: str  # short, with template arguments
+    verdict: str  # what limits it, in a sentence
+    evidence: str  # "measured", "counted", "modelled", "static"
+    device: str
+    launch: str | None  # "launch 3 of 8: 4096 x 256 threads"
+    duration_ns: float | None
+    time_share: float | None  # of the GPU's time, 0 to 1
+    place: OverviewPlace | None  # of its definition
+    findings: list[OverviewFinding]  # most gain first
+    problems: list[str]  # what its numbers lack
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OverviewEntry:
+    """One input: a profile, or a source whose machine code was looked at."""
+
+    path: str
+    name: str  # of the file
+    profile: bool
+    reading: bool  # now, perhaps again
+    error: str | None  # why it could not be read, in a sentence
+    collected_at: str | None  # ISO 8601
+    problems: list[str]  # what all of it lacks
+    kernels: list[OverviewKernel]  # most GPU time first
+    left: int  # kernels left out
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OverviewResult:
+    """Profiles newest first, then sources with what no profile tells of."""
+
+    entries: list[OverviewEntry]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DebugInformationResult:
     """What a bug report needs: versions, settings, tools, profiles, workers. No source text."""
 
@@ -264,10 +343,16 @@ CLIENT_TRUST: Final = "workbench.trust.manage"
 """Commands of our client, and two of VS Code's, that lenses, actions and the status name there. Arguments of
 the first four: (uri), (code), (uri, line), (uri, line, character)."""
 
-NOTIFICATIONS: Final = {HEAT: HeatParams, STATUS: StatusParams, FIX_CHECKED: FixCheckedParams}
+NOTIFICATIONS: Final = {
+    HEAT: HeatParams,
+    STATUS: StatusParams,
+    FIX_CHECKED: FixCheckedParams,
+    OVERVIEW_CHANGED: OverviewChangedParams,
+}
 REQUESTS: Final = {
     SASS: (SassParams, SassResult),
     KERNELS: (KernelsParams, KernelsResult),
     EXPLAIN: (ExplainParams, ExplainResult),
+    OVERVIEW: (OverviewParams, OverviewResult),
     DEBUG_INFORMATION: (None, DebugInformationResult),
 }

@@ -16,7 +16,7 @@ from gpadvisor.ide.diagnostics import diagnostics
 from gpadvisor.ide.heat import heat
 from gpadvisor.lsp.convert import Converter
 from gpadvisor.lsp.layers import PlacedLayer
-from gpadvisor.lsp.protocol import HEAT, STATUS, HeatLine, HeatParams
+from gpadvisor.lsp.protocol import HEAT, OVERVIEW_CHANGED, STATUS, HeatLine, HeatParams, OverviewChangedParams
 from gpadvisor.lsp.statuses import status_of
 from gpadvisor.lsp.wire import to_wire
 from gpadvisor.lsp.workspace import View, make_view, resolved
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 log: Final = logging.getLogger("gpadvisor.lsp")
 TYPING_SECONDS: Final = 0.15
 """How long after a key press diagnostics move; the client moves them itself meanwhile."""
+_TOGETHER_SECONDS: Final = 0.1
+"""Changes of the overview in this time are told as one."""
 
 
 class Publisher:
@@ -39,6 +41,7 @@ class Publisher:
         self._heat: dict[str, object] = {}
         self._said: dict[str, object] = {}
         self._making: dict[tuple[str, int], asyncio.Task[View | None]] = {}  # by path and revision
+        self._telling = False  # that the overview has changed
 
     def soon(self, paths: Iterable[str], delay: float = 0.0) -> None:
         """Publish files, as they will be then."""
@@ -110,6 +113,7 @@ class Publisher:
             self._send_diagnostics(path, view)
             self._send_heat(path, view)
             self.say_status(path, view)
+            self.overview_changed()
         except Exception:
             log.exception("a file could not be published")
         finally:
@@ -177,8 +181,23 @@ class Publisher:
         if client.hint_refresh:
             self._session.later(_quietly(server.workspace_inlay_hint_refresh_async(None)))
 
+    def overview_changed(self) -> None:
+        """Tell a client that lists what is known to ask again."""
+        if self._session.client.own and not self._telling:
+            self._telling = True
+            self._session.later(self._tell_overview())
+
+    async def _tell_overview(self) -> None:
+        await asyncio.sleep(_TOGETHER_SECONDS)
+        self._telling = False
+        session = self._session
+        paths = {one.analysis.origin for one in session.workspace.entries.values()}
+        inputs = len({*paths, *session.analyses.reading, *session.analyses.errors})
+        session.server.protocol.notify(OVERVIEW_CHANGED, to_wire(OverviewChangedParams(inputs=inputs)))
+
     def say_all(self) -> None:
         """The status of every open document, as after the start or the end of work."""
+        self.overview_changed()
         workspace = self._session.workspace
         for path in list(workspace.documents):
             view = workspace.known_view(path)
@@ -191,6 +210,7 @@ class Publisher:
     def everything(self) -> None:
         """Publish all that is known, as after a change of settings."""
         workspace = self._session.workspace
+        self.overview_changed()
         self.soon({*workspace.documents, *workspace.files(), *self._sent})
         self.refresh()
 

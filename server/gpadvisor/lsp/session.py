@@ -306,6 +306,7 @@ class Session:
     def show(self, paths: Iterable[str]) -> None:
         """Analyses have changed what files show."""
         self.publisher.soon({*paths, *self.workspace.documents})
+        self.publisher.overview_changed()
         self.publisher.refresh()
 
     def errors_of(self, path: str) -> list[str]:

@@ -267,6 +267,26 @@ async def test_machine_code_beside_the_source(project: Path) -> None:
         assert result["functions"][0]["row"] == 0
 
 
+async def test_overview_of_what_is_known(project: Path) -> None:
+    (project / "cut.ncu-rep").write_bytes((project / "run.ncu-rep").read_bytes()[:2000])
+    async with editor(project) as one:
+        one.open(NAME)
+        found = await one.shown(NAME, measured)
+        told = one.own["gpadvisor/overviewChanged"]
+        await one.until(lambda: plain(told[-1])["inputs"] == 3)  # two profiles, one source
+        await one.status("idle", "error")
+        entries = {each["name"]: each for each in (await one.ask("gpadvisor/overview", {}))["entries"]}
+        (kernel,) = entries["run.ncu-rep"]["kernels"]
+        first, *_ = kernel["findings"]
+        assert (kernel["name"], first["code"]) == (KERNEL, KERNELS[KERNEL].plants)
+        assert first["place"]["uri"] == one.uri(NAME)
+        at = {each.range.start.line: each.message for each in found if each.code == first["code"]}
+        assert at[first["place"]["line"]].startswith(f"{first['gainAndRange']} {first['name']}: ")
+        assert entries["cut.ncu-rep"]["error"]
+        asked = {"uri": one.uri("run.ncu-rep")}
+        assert (await one.ask("gpadvisor/overview", asked))["entries"] == [entries["run.ncu-rep"]]
+
+
 async def test_kernels_to_pick_from(project: Path) -> None:
     async with editor(project) as one:
         one.open(NAME)

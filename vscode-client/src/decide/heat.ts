@@ -2,6 +2,7 @@
 // Where the heat of a document goes: the gutter's bars, the overview ruler, and jumps between hot lines.
 
 import type { HeatLine } from "../generated/protocol";
+import { next } from "./jumps";
 
 export const LEVELS = [1, 2, 3, 4, 5] as const;
 export type Level = (typeof LEVELS)[number];
@@ -54,6 +55,5 @@ const HOT_FROM = 3;
 /** The next (`step` 1) or previous (-1) hot line after `from`, around the ends; hot: the upper levels, if any. */
 export function neighbour(lines: readonly HeatLine[], from: number, step: 1 | -1): number | undefined {
   const upper = lines.filter(({ level }) => level >= HOT_FROM);
-  const hot = (upper.length > 0 ? upper : lines).map(({ line }) => line).sort((a, b) => (a - b) * step);
-  return hot.find((line) => (line - from) * step > 0) ?? hot[0];
+  return next((upper.length > 0 ? upper : lines).map(({ line }) => line), from, step);
 }

@@ -7,6 +7,8 @@ export const FIX_CHECKED = "gpadvisor/fixChecked";
 export const SASS = "gpadvisor/sass";
 export const KERNELS = "gpadvisor/kernels";
 export const EXPLAIN = "gpadvisor/explain";
+export const OVERVIEW = "gpadvisor/overview";
+export const OVERVIEW_CHANGED = "gpadvisor/overviewChanged";
 export const DEBUG_INFORMATION = "gpadvisor/debugInformation";
 export const ANALYZE_FILE = "gpadvisor.server.analyzeFile";
 export const MODEL_FILE = "gpadvisor.server.modelFile";
@@ -154,6 +156,69 @@ export interface ExplainParams {
 /** A rule's page. */
 export interface ExplainResult {
   readonly markdown: string;
+}
+
+/** Notification to the client: an overview asked for now may be another one. */
+export interface OverviewChangedParams {
+  readonly inputs: number;
+}
+
+/** Request to the server. */
+export interface OverviewParams {
+  readonly uri?: string | null;
+}
+
+/** A line of today's text. */
+export interface OverviewPlace {
+  readonly uri: string;
+  readonly line: number;
+  readonly stale: boolean;
+}
+
+/** One suggestion for a kernel. */
+export interface OverviewFinding {
+  readonly code: string;
+  readonly name: string;
+  readonly title: string;
+  readonly gain: string | null;
+  readonly gainAndRange: string | null;
+  readonly share: number | null;
+  readonly change: string;
+  readonly suppressed: string | null;
+  readonly place: OverviewPlace | null;
+}
+
+/** One kernel of an input. */
+export interface OverviewKernel {
+  readonly kernel: string;
+  readonly name: string;
+  readonly verdict: string;
+  readonly evidence: string;
+  readonly device: string;
+  readonly launch: string | null;
+  readonly durationNs: number | null;
+  readonly timeShare: number | null;
+  readonly place: OverviewPlace | null;
+  readonly findings: readonly OverviewFinding[];
+  readonly problems: readonly string[];
+}
+
+/** One input: a profile, or a source whose machine code was looked at. */
+export interface OverviewEntry {
+  readonly path: string;
+  readonly name: string;
+  readonly profile: boolean;
+  readonly reading: boolean;
+  readonly error: string | null;
+  readonly collectedAt: string | null;
+  readonly problems: readonly string[];
+  readonly kernels: readonly OverviewKernel[];
+  readonly left: number;
+}
+
+/** Profiles newest first, then sources with what no profile tells of. */
+export interface OverviewResult {
+  readonly entries: readonly OverviewEntry[];
 }
 
 /** What a bug report needs: versions, settings, tools, profiles, workers. No source text. */

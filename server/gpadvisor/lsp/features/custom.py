@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requests that only our client sends: machine code, kernels to pick from, rule pages, debug information."""
+"""Requests of our own client: machine code, kernels to pick from, rule pages, overview, debug information."""
 
 from __future__ import annotations
 
@@ -8,20 +8,25 @@ from typing import TYPE_CHECKING, Any
 from gpadvisor.lsp.debug_information import debug_information
 from gpadvisor.lsp.kernels import kernel_choices
 from gpadvisor.lsp.machine_code import machine_code
+from gpadvisor.lsp.overview import overview
 from gpadvisor.lsp.protocol import (
     DEBUG_INFORMATION,
     EXPLAIN,
     KERNELS,
+    OVERVIEW,
     SASS,
     DebugInformationResult,
     ExplainParams,
     ExplainResult,
     KernelsParams,
     KernelsResult,
+    OverviewParams,
+    OverviewResult,
     SassParams,
 )
 from gpadvisor.lsp.refusals import answered, refusing
 from gpadvisor.lsp.wire import from_wire, to_wire
+from gpadvisor.lsp.workspace import file_path
 from gpadvisor.workflow.rule_pages import rule_page
 
 if TYPE_CHECKING:
@@ -52,6 +57,14 @@ def register(server: Server) -> None:
     def explain(params: Any) -> object:
         with refusing():
             return to_wire(ExplainResult(markdown=rule_page(from_wire(params, ExplainParams).code)))
+
+    @server.feature(OVERVIEW)
+    async def entries(params: Any) -> object:
+        with refusing():
+            asked = from_wire(params, OverviewParams)
+        path = None if asked.uri is None else file_path(asked.uri)
+        found = [] if asked.uri is not None and path is None else await overview(session, path)
+        return to_wire(OverviewResult(entries=found))
 
     @server.feature(DEBUG_INFORMATION)
     def information(_params: Any) -> object:

@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""All that is known, for a client that lists it: inputs, kernels, suggestions by gain, what is lacking."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from gpadvisor.ide.placing import LineMap, line_map
+from gpadvisor.ide.values import Finding, Freshness, KernelView, Place, SuggestionView
+from gpadvisor.ide.words import EVIDENCE_WORDS, clean, file_name
+from gpadvisor.lsp.layers import Entry
+from gpadvisor.lsp.protocol import OverviewEntry, OverviewFinding, OverviewKernel, OverviewPlace
+from gpadvisor.lsp.texts import Text
+from gpadvisor.lsp.workspace import Workspace, read_text, resolved
+from gpadvisor.model.figures import expected, gain
+
+if TYPE_CHECKING:
+    from gpadvisor.lsp.session import Session
+
+_MOST_KERNELS: Final = 200
+"""Of one input; the first ones take most of the GPU's time."""
+_Maps: TypeAlias = Mapping[str, tuple[str, LineMap]]
+"""By the line table's path: the file on this machine, and where its lines are today."""
+
+
+async def overview(session: Session, profile: str | None) -> list[OverviewEntry]:
+    """Profiles newest first, then sources; ``profile``: only what lies at this resolved path."""
+    workspace = session.workspace
+    entries = sorted(workspace.entries.values(), key=lambda one: (not one.is_profile, -one.age, one.key))
+    profiled = {kernel.kernel for one in entries if one.is_profile for kernel in one.analysis.kernels}
+    entries = [one if one.is_profile else _without(one, profiled) for one in entries]
+    shown = [one for one in entries if one.is_profile or one.analysis.kernels]
+    reading, errors = session.analyses.reading, dict(session.analyses.errors)
+    bare = {*reading, *errors} - {one.analysis.origin for one in shown}
+    if profile is not None:
+        shown = [one for one in shown if resolved(one.analysis.origin) == profile]
+        bare = {path for path in bare if resolved(path) == profile}
+    maps = await asyncio.to_thread(_maps, shown, workspace.texts())
+    found = [_Lister(workspace, one, maps[one.key]).entry() for one in shown]
+    found += [_nothing_of(path) for path in sorted(bare)]
+    return [replace(one, reading=one.path in reading, error=errors.get(one.path)) for one in found]
+
+
+def _without(entry: Entry, kernels: Collection[str]) -> Entry:
+    """Machine code alone, without the kernels that a profile tells more of."""
+    kept = tuple(one for one in entry.analysis.kernels if one.kernel not in kernels)
+    return replace(entry, analysis=replace(entry.analysis, kernels=kept))
+
+
+def _nothing_of(path: str) -> OverviewEntry:
+    """An input that is being read, or could not be."""
+    return OverviewEntry(
+        path=path,
+        name=clean(file_name(path)),
+        profile=False,
+        reading=False,
+        error=None,
+        collected_at=None,
+        problems=[],
+        kernels=[],
+        left=0,
+    )
+
+
+def _maps(entries: list[Entry], texts: Mapping[str, Text]) -> dict[str, _Maps]:
+    """Line maps by an entry's key; comparing large texts takes time."""
+    known: dict[str, str | None] = {path: text.source for path, text in texts.items()}
+    found: dict[str, _Maps] = {}
+    for entry in entries:
+        maps = {}
+        for file in entry.analysis.files:
+            at = None if file.local is None else resolved(file.local)
+            if at is not None and at not in known:
+                known[at] = read_text(at)
+            if at is not None and (text := known[at]) is not None:
+                maps[file.path] = at, line_map(file, text)
+        found[entry.key] = maps
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Lister:
+    """One input as it is listed."""
+
+    workspace: Workspace
+    input: Entry
+    maps: _Maps
+
+    def entry(self) -> OverviewEntry:
+        analysis = self.input.analysis
+        return OverviewEntry(
+            path=analysis.origin,
+            name=clean(file_name(analysis.origin)),
+            profile=self.input.is_profile,
+            reading=False,
+            error=None,
+            collected_at=analysis.collected_at,
+            problems=[clean(note.message) for note in analysis.problems if note.place is None],
+            kernels=[self._kernel(one) for one in analysis.kernels[:_MOST_KERNELS]],
+            left=max(0, len(analysis.kernels) - _MOST_KERNELS),
+        )
+
+    def _kernel(self, kernel: KernelView) -> OverviewKernel:
+        return OverviewKernel(
+            kernel=kernel.kernel,
+            name=kernel.name,
+            verdict=clean(kernel.verdict),
+            evidence=EVIDENCE_WORDS[kernel.evidence],
+            device=kernel.device,
+            launch=kernel.launch,
+            duration_ns=kernel.duration_ns,
+            time_share=kernel.time_share,
+            place=self._place(kernel.place),
+            findings=[self._finding(kernel, one) for one in kernel.suggestions],
+            problems=[clean(one) for one in kernel.problems],
+        )
+
+    def _finding(self, kernel: KernelView, suggestion: SuggestionView) -> OverviewFinding:
+        leading = self._leading(kernel.kernel, suggestion.code)
+        path, finding = (None, None) if leading is None else leading
+        won = suggestion.speedup
+        return OverviewFinding(
+            code=suggestion.code,
+            name=suggestion.name,
+            title=clean(suggestion.title),
+            gain=None if won is None else expected(won),
+            gain_and_range=None if won is None else gain(won),
+            share=suggestion.importance,
+            change=clean((finding.cure if finding is not None else "") or suggestion.advice),
+            suppressed=None if suggestion.suppressed is None else clean(suggestion.suppressed),
+            place=None if finding is None else self._place(Place(file=path or "", line=finding.line)),
+        )
+
+    def _leading(self, kernel: str, code: str) -> tuple[str, Finding] | None:
+        """The heaviest line of a suggestion, and its file."""
+        lines = [
+            (file.path, one)
+            for file in self.input.analysis.files
+            for one in file.findings
+            if one.code == code and kernel in {part.kernel for part in one.parts}
+        ]
+        return max(lines, key=lambda pair: (pair[1].leads, pair[1].samples), default=None)
+
+    def _place(self, place: Place | None) -> OverviewPlace | None:
+        """In today's text; None where the file is not on this machine."""
+        known = None if place is None else self.maps.get(place.file)
+        if place is None or known is None:
+            return None
+        path, lines = known
+        line, freshness = lines.now(place.line)
+        edited = freshness is Freshness.EDITED
+        return OverviewPlace(uri=self.workspace.uri_of(path), line=line - 1, stale=edited)
