@@ -24,7 +24,7 @@ STAGES: Final = (
     ("nvdisasm itself", "gpadvisor.toolchain", "run_tool"),
     ("parse its output", "gpadvisor.sass", "parse_json"),
     ("decode", "gpadvisor.sass", "decode"),
-    ("lines and inlining", "gpadvisor.cubin", "section_lines"),
+    ("lines and inlining", "gpadvisor.cubin", "decode_lines"),
     ("control flow", "gpadvisor.analyzer", "build_program"),
     ("blame", "gpadvisor.blamer", "blame"),
     ("match, estimate", "gpadvisor.advice", "evaluate"),

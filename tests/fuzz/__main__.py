@@ -8,9 +8,13 @@ import hashlib
 import random
 import sys
 import time
+from collections import Counter
 
 from tests.fuzz.mutators import MUTATORS
 from tests.fuzz.targets import CORPUS, seeds, wrong
+
+WEIGHTS = {"cubin": 4, "report": 2, "snapshot": 1}  # a cubin takes a millisecond, a snapshot fifty
+LAST = CORPUS.parents[2] / "build" / "fuzz-last"
 
 
 def main() -> int:
@@ -21,14 +25,16 @@ def main() -> int:
     chosen = parser.parse_args()
     seed = chosen.seed if chosen.seed is not None else time.time_ns()
     rng = random.Random(seed)
+    LAST.parent.mkdir(exist_ok=True)
     pool = {kind: list(found) for kind, found in seeds().items()}
-    end, tried, found = time.monotonic() + chosen.seconds, 0, 0
+    end, tried, found = time.monotonic() + chosen.seconds, Counter[str](), 0
     while time.monotonic() < end:
-        kind = rng.choice(sorted(pool))
+        (kind,) = rng.choices(list(WEIGHTS), list(WEIGHTS.values()))
         data = MUTATORS[kind](rng.choice(pool[kind]), rng)
         for _ in range(rng.choice((0, 0, 1, 3))):
             data = MUTATORS[kind](data, rng)
-        tried += 1
+        tried[kind] += 1
+        LAST.write_bytes(data)  # what remains where a native library takes this process along
         what = wrong(kind, data)
         if what is not None:
             found += 1
@@ -36,7 +42,7 @@ def main() -> int:
             CORPUS.mkdir(exist_ok=True)
             place.write_bytes(data)
             sys.stdout.write(f"{place.name}: {what}\n")
-    sys.stdout.write(f"{tried} inputs from seed {seed}, {found} found\n")
+    sys.stdout.write(f"{tried.total()} inputs from seed {seed} {dict(tried)}, {found} found\n")
     return 1 if found else 0
 
 

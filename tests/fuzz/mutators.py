@@ -3,72 +3,13 @@
 
 from __future__ import annotations
 
-import io
 import random
 import struct
-import zipfile
 from collections.abc import Callable
 
-_ODD = (
-    0,
-    1,
-    2,
-    0x7F,
-    0x80,
-    0xFF,
-    0xFFFF,
-    0x7FFFFFFF,
-    0x80000000,
-    0xFFFFFFFF,
-    (1 << 63) - 1,
-    1 << 63,
-    (1 << 64) - 1,
-)
-
-
-def bytes_(data: bytes, rng: random.Random) -> bytes:
-    """Any bytes: flipped, cut, doubled, swapped, odd numbers put over them."""
-    out = bytearray(data)
-    for _ in range(rng.choice((1, 1, 2, 4, 16))):
-        if not out:
-            return bytes(out)
-        at = rng.randrange(len(out))
-        size = rng.choice((1, 2, 4, 8, 16, 64))
-        match rng.randrange(5):
-            case 0:
-                out[at] ^= 1 << rng.randrange(8)
-            case 1:
-                out[at : at + size] = rng.choice(_ODD).to_bytes(8, "little")[: min(size, 8)]
-            case 2:
-                del out[at : at + size]
-            case 3:
-                out[at:at] = out[at : at + size] * rng.choice((1, 2, 64))
-            case _:
-                other = rng.randrange(len(out))
-                out[at : at + size], out[other : other + size] = (
-                    out[other : other + size],
-                    out[at : at + size],
-                )
-    return bytes(out)
-
-
-def _varint(data: bytes, at: int) -> tuple[int, int]:
-    value = shift = 0
-    while at < len(data) and shift < 70:
-        value |= (data[at] & 0x7F) << shift
-        at += 1
-        if data[at - 1] < 0x80:
-            return value, at
-        shift += 7
-    raise ValueError("no end")
-
-
-def _as_varint(value: int) -> bytes:
-    out = bytearray()
-    while value > 0x7F:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    return bytes((*out, value))
+from tests.cubin_parts import uleb
+from tests.fuzz import dwarf, snapshots
+from tests.fuzz.odd import ODD, bytes_, varint
 
 
 def _fields(data: bytes) -> list[tuple[int, int, bytes]]:
@@ -77,11 +18,11 @@ def _fields(data: bytes) -> list[tuple[int, int, bytes]]:
     at = 0
     while at < len(data):
         try:
-            key, at = _varint(data, at)
+            key, at = varint(data, at)
             size = {1: 8, 5: 4}.get(key & 7, len(data))
             if key & 7 == 2:
-                size, at = _varint(data, at)
-            end = _varint(data, at)[1] if key & 7 == 0 else at + size
+                size, at = varint(data, at)
+            end = varint(data, at)[1] if key & 7 == 0 else at + size
         except ValueError:
             return []
         if end > len(data):
@@ -105,14 +46,14 @@ def protobuf(data: bytes, rng: random.Random, depth: int = 0) -> bytes:
             case 0:
                 fields[chosen] = rng.choice((number + 1, 1, 500)), kind, body
             case 1 if kind == 0:
-                fields[chosen] = number, kind, _as_varint(rng.choice(_ODD))
+                fields[chosen] = number, kind, uleb(rng.choice(ODD))
             case 2:
                 del fields[chosen]
             case _:
                 fields[chosen:chosen] = [fields[chosen]] * rng.choice((1, 2, 100))
     out = bytearray()
     for number, kind, body in fields:
-        out += _as_varint(number << 3 | kind) + (_as_varint(len(body)) if kind == 2 else b"") + body
+        out += uleb(number << 3 | kind) + (uleb(len(body)) if kind == 2 else b"") + body
     return bytes(out)
 
 
@@ -151,7 +92,7 @@ def elf(data: bytes, rng: random.Random) -> bytes:
             place, width = rng.choice(
                 ((0, 4), (4, 4), (8, 8), (16, 8), (24, 8), (32, 8), (40, 4), (44, 4), (56, 8))
             )
-            out[row + place : row + place + width] = (rng.choice(_ODD) & (1 << 8 * width) - 1).to_bytes(
+            out[row + place : row + place + width] = (rng.choice(ODD) & (1 << 8 * width) - 1).to_bytes(
                 width, "little"
             )
             return bytes(out)
@@ -164,28 +105,13 @@ def elf(data: bytes, rng: random.Random) -> bytes:
     return bytes(out)
 
 
-def archive(data: bytes, rng: random.Random) -> bytes:
-    """A snapshot: one of its members, JSON or Parquet, with the archive's own sums made right."""
-    try:
-        with zipfile.ZipFile(io.BytesIO(data)) as source:
-            members = {name: source.read(name) for name in source.namelist()}
-    except (zipfile.BadZipFile, ValueError, EOFError):
-        return bytes_(data, rng)
-    if not members or rng.random() < 0.1:
-        return bytes_(data, rng)
-    name = rng.choice(sorted(members))
-    members[name] = bytes_(members[name], rng)
-    if rng.random() < 0.1:
-        del members[name]
-    out = io.BytesIO()
-    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as target:
-        for member, body in members.items():
-            target.writestr(member, body)
-    return out.getvalue()
+def cubin(data: bytes, rng: random.Random) -> bytes:
+    """A cubin: its sections, or its line table."""
+    return rng.choice((elf, dwarf.lines))(data, rng)
 
 
 MUTATORS: dict[str, Callable[[bytes, random.Random], bytes]] = {
     "report": report,
-    "cubin": elf,
-    "snapshot": archive,
+    "cubin": cubin,
+    "snapshot": snapshots.archive,
 }

@@ -3,8 +3,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import resource
+import signal
+import struct
 import sys
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -23,7 +27,8 @@ from tests.cubin_parts import (
     record,
     unit,
 )
-from tests.ncu_writer import LaunchSpec, write_report
+from tests.kernels import compile_text
+from tests.ncu_writer import FrameSpec, LaunchSpec, RuleSpec, write_report
 from tests.tiny_cubin import tiny_cubin
 
 from gpadvisor.cubin import line_table_damage, read_cubin, section_lines
@@ -35,6 +40,19 @@ from gpadvisor.store.snapshot import snapshot_bytes
 CORPUS = Path(__file__).with_name("corpus")
 _MEMORY_BYTES = 1 << 30
 """How much more one input of some kilobytes may take at most."""
+_SECONDS = 60
+"""Far more than any of them takes, on a machine that has other things to do."""
+_KERNEL = """
+__device__ __forceinline__ float twice(float x) { return x + x; }
+__global__ void scale(float *data, int n) {
+    __shared__ float tile[64];
+    for (int i = threadIdx.x; i < n; i += blockDim.x) {
+        tile[i & 63] = twice(data[i]);
+        __syncthreads();
+        data[i] = twice(sinf(tile[(i + 1) & 63]));
+    }
+}
+"""
 
 
 @cache
@@ -47,7 +65,8 @@ def seeds() -> dict[str, list[bytes]]:
             [
                 Part(".text.k", code(8)),
                 Part(".nv.info", record(0x2F, 1, 40) + record(0x12, 1, 8)),
-                Part(".debug_line", unit(program, version=version)[0]),
+                Part(".debug_line", (table := unit(program, version=version))[0]),
+                Part(".rel.debug_line", struct.pack("<QQ", table[1] + 3, 1 << 32 | 2)),
                 Part(".nv.merc.debug_line", unit(program, version=3)[0]),
                 Part(".debug_str", b"\0f\0g\0"),
             ],
@@ -56,12 +75,20 @@ def seeds() -> dict[str, list[bytes]]:
         for version in (2, 4, 5)
     ]
     spec = LaunchSpec(
-        kernel="k", cubin=cubin, samples={("k", 16, "wait"): (5, 4), ("k", 32, "selected"): (7, 0)}
+        kernel="k",
+        cubin=lines[0],
+        samples={("k", 16, "wait"): (5, 4), ("k", 32, "selected"): (7, 0)},
+        counts={("k", 0): (1, 32)},
+        pc_metrics={"memory_type": {("k", 0): 1.0}},
+        rules=[RuleSpec(identifier="a", message="b", speedup_percent=3.0)],
+        call_stack=[FrameSpec(module="m", address=1, function="f", file="/home/me/f.cc", line=3)],
+        sources={"/home/me/a.cu": "text"},
     )
-    report = write_report([spec], host="box", command="./app")
+    other = LaunchSpec(kernel="k", cubin=cubin, samples={("k", 16, "wait"): (5, 4)})
+    report = write_report([spec, other], host="box", command="./app")
     found: dict[str, list[bytes]] = {
-        "report": [report],
-        "cubin": [cubin, *lines],
+        "report": [report, write_report([spec], numbers="float", layout="loaded", family="warp_stall")],
+        "cubin": [cubin, *lines, *_compiled()],
         "snapshot": [snapshot_bytes(load_bytes(report))],
     }
     for path in sorted(CORPUS.glob("*-*")):
@@ -69,35 +96,61 @@ def seeds() -> dict[str, list[bytes]]:
     return found
 
 
+def _compiled() -> list[bytes]:
+    """A cubin as compilers write them, where there is one."""
+    with contextlib.suppress(ImportError, OSError, RuntimeError):
+        return [compile_text(_KERNEL, "/home/me/scale.cu")]
+    return []
+
+
 def wrong(kind: str, data: bytes) -> str | None:
     """What is wrong with how an input ends; None where it ends as it should."""
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     try:
-        if kind == "cubin":
-            cubin = read_cubin(data)
-            line_table_damage(cubin)
-            for section in cubin.sections:
-                entries = section_lines(cubin, section)
-                if len(entries) != section.instruction_count:
-                    return "another number of lines than of instructions"
-        else:
-            profile = load_bytes(data)
-            for kernel in profile.kernels:
-                if not 0 <= kernel.latency_samples <= kernel.total_samples < 1 << 53:
-                    return "samples that cannot be"
-            again = load_bytes(snapshot_bytes(profile))
-            if [kernel.total_samples for kernel in again.kernels] != [
-                kernel.total_samples for kernel in profile.kernels
-            ]:
-                return "samples were lost on the way through a snapshot"
-            redacted(profile)
+        with _limited():
+            return _wrong(kind, data) or _memory(before)
     except GpadvisorError:
         return _memory(before)
     except (KeyboardInterrupt, SystemExit):
         raise
     except BaseException as error:  # noqa: BLE001 what else comes is what is looked for
         return f"{type(error).__name__}: {error}"
-    return _memory(before)
+
+
+class _LateError(BaseException):
+    """No reader takes this for an error of its own."""
+
+
+@contextlib.contextmanager
+def _limited() -> Iterator[None]:
+    def late(*_: object) -> None:
+        raise _LateError(f"took longer than {_SECONDS} s")
+
+    signal.signal(signal.SIGALRM, late)
+    signal.alarm(_SECONDS)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+
+
+def _wrong(kind: str, data: bytes) -> str | None:
+    if kind == "cubin":
+        cubin = read_cubin(data)
+        line_table_damage(cubin)
+        counts = [
+            (len(section_lines(cubin, section)), section.instruction_count) for section in cubin.sections
+        ]
+        odd = [pair for pair in counts if pair[0] != pair[1]]
+        return f"{odd[0][0]} lines of {odd[0][1]} instructions" if odd else None
+    profile = load_bytes(data)
+    samples = [kernel.total_samples for kernel in profile.kernels]
+    if any(not 0 <= kernel.latency_samples <= kernel.total_samples < 1 << 53 for kernel in profile.kernels):
+        return "samples that cannot be"
+    if [kernel.total_samples for kernel in load_bytes(snapshot_bytes(profile)).kernels] != samples:
+        return "samples were lost on the way through a snapshot"
+    redacted(profile)
+    return None
 
 
 def _memory(before: int) -> str | None:

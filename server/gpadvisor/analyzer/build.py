@@ -13,7 +13,7 @@ from gpadvisor.analyzer.flow import Flow, Graph, JumpTables, build_graph, contro
 from gpadvisor.analyzer.loops import LoopNest, find_loops
 from gpadvisor.analyzer.partition import Part, split_section
 from gpadvisor.analyzer.places import loop_location, user_lines
-from gpadvisor.cubin import CodeSection, Cubin, demangle, section_lines
+from gpadvisor.cubin import CodeSection, Cubin, Lines, decode_lines, demangle
 from gpadvisor.model.ids import INSTRUCTION_BYTES, BlockId, FunctionId, LoopId, Pc
 from gpadvisor.model.instruction import Instruction
 from gpadvisor.model.problem import Problem, ProblemCode
@@ -22,7 +22,12 @@ from gpadvisor.sass import decode
 from gpadvisor.sass.listing import Listing
 
 
-def build_program(cubin: Cubin, listing: Listing, sections: Collection[str] | None = None) -> Program:
+def build_program(
+    cubin: Cubin,
+    listing: Listing,
+    sections: Collection[str] | None = None,
+    lines: Lines | None = None,
+) -> Program:
     """Analyse the code sections of a cubin, or only those named.
 
     Raises SassError where the listing is not the disassembly of this cubin.
@@ -31,8 +36,9 @@ def build_program(cubin: Cubin, listing: Listing, sections: Collection[str] | No
         cubin: the image.
         listing: its disassembly by section name.
         sections: names without ``.text.``; all of them where None.
+        lines: those of these sections, where they were decoded before; else they are here.
     """
-    builder = _ProgramBuilder(cubin)
+    builder = _ProgramBuilder(cubin, decode_lines(cubin, sections) if lines is None else lines)
     for section in cubin.sections:
         if sections is None or section.name in sections:
             builder.add(section, listing)
@@ -42,8 +48,9 @@ def build_program(cubin: Cubin, listing: Listing, sections: Collection[str] | No
 class _ProgramBuilder:
     """Collects functions until all callees are known."""
 
-    def __init__(self, cubin: Cubin) -> None:
+    def __init__(self, cubin: Cubin, lines: Lines) -> None:
         self._cubin = cubin
+        self._lines = lines.sections
         self._functions: list[Function] = []
         self._flows: list[dict[int, Flow]] = []
         self._problems: list[Problem] = []
@@ -58,8 +65,8 @@ class _ProgramBuilder:
         instructions, problems = decode(self._cubin.arch, section.code, text)
         self._problems.extend(problem for problem in problems if problem not in self._problems)
         lines: Sequence[LineEntry | None] = [None] * len(instructions)
-        if self._cubin.has_line_info:
-            lines = user_lines(section_lines(self._cubin, section))
+        if section.name in self._lines:
+            lines = user_lines(self._lines[section.name])
         flows = control_transfers(instructions)
         for part in split_section(section, instructions, flows):
             own = {

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from gpadvisor.cubin.decoded import Lines, decode_lines, dump_lines, load_lines
 from gpadvisor.cubin.image import CodeSection, CodeSymbol, Cubin, LineTable
 from gpadvisor.cubin.lines import line_table_damage, section_lines
 from gpadvisor.cubin.names import demangle, unescaped_path
@@ -13,8 +14,12 @@ __all__ = [
     "CodeSymbol",
     "Cubin",
     "LineTable",
+    "Lines",
+    "decode_lines",
     "demangle",
+    "dump_lines",
     "line_table_damage",
+    "load_lines",
     "read_cubin",
     "section_lines",
     "stamped",

@@ -30,6 +30,7 @@ class ProblemCode(Enum):
     SOURCE_UNMATCHED = "source_unmatched"
     SOURCE_AMBIGUOUS = "source_ambiguous"
     SOURCE_NOT_READ = "source_not_read"
+    LINES_NOT_READ = "lines_not_read"
     UNUSED_SUPPRESSION = "unused_suppression"
     MACHINE_FALLBACK = "machine_fallback"
     TOOL_FALLBACK = "tool_fallback"

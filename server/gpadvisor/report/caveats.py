@@ -116,6 +116,7 @@ _SENTENCES: Final[dict[ProblemCode, Sentence]] = {
     ProblemCode.NO_LINE_INFO: lambda advice, kernels: (
         f"No line table{_in(advice, kernels)}: compile with -lineinfo."
     ),
+    ProblemCode.LINES_NOT_READ: _message(ProblemCode.LINES_NOT_READ),
     ProblemCode.SOURCE_UNMATCHED: _absent,
     ProblemCode.SOURCE_NOT_READ: _message(ProblemCode.SOURCE_NOT_READ),
 }

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from gpadvisor.advice import Evaluated, advise, advise_kernel, evaluate, without_suppressed
 from gpadvisor.model.advice import Advice, KernelAdvice, Match
-from gpadvisor.model.problem import Problem
+from gpadvisor.model.problem import Problem, ProblemCode
 from gpadvisor.optimizers import OPTIMIZERS
 from gpadvisor.source.facts import MARKER, SourceFacts, SuppressionComment
 from gpadvisor.source.naming import files_asked_about, name_source_tokens
@@ -144,7 +144,12 @@ def advise_file(
             )
             for advice, kernel, known in zip(kernels, analysis.kernels, evaluated, strict=True)
         ),
-        lasting=not unread,
+        lasting=not unread
+        and not any(
+            problem.code is ProblemCode.LINES_NOT_READ
+            for kernel in analysis.kernels
+            for problem in kernel.problems
+        ),
     )
 
 

@@ -4,8 +4,6 @@
 from __future__ import annotations
 
 import json
-import os
-import sys
 import threading
 from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Future
@@ -13,10 +11,10 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 from gpadvisor.errors import ToolError, ToolTimeoutError
-from gpadvisor.files import open_file, scratch_folder
+from gpadvisor.files import open_file
 from gpadvisor.model.problem import Problem, ProblemCode
 from gpadvisor.source.facts import SourceFacts
-from gpadvisor.toolchain.process import run_tool
+from gpadvisor.workflow.children import ask_child
 
 Source: TypeAlias = tuple[str, str]
 """Path and text: a file may be asked about as it was profiled and as it is now."""
@@ -87,22 +85,14 @@ def ask_parser(
     Raises:
         ToolError: it failed, took too long or was cancelled.
     """
-    with scratch_folder() as folder:
-        request = folder / "request.json"
-        request.write_text(json.dumps(asked), encoding="ascii")
-        output = run_tool(
-            [sys.executable, "-P", "-s", "-m", f"gpadvisor.workflow.{module}", request],
-            timeout_seconds=timeout_seconds,
-            memory_bytes=memory_bytes,
-            output_bytes=_OUTPUT_BYTES,
-            cancelled=cancelled,
-            directory=folder,
-            # The child must find this very package, wherever the caller found it.
-            environment={
-                "PYTHONPATH": os.pathsep.join(str(Path(part).absolute()) for part in sys.path if part)
-            },
-        )
-    return output.stdout
+    return ask_child(
+        module,
+        json.dumps(asked).encode(),
+        timeout_seconds=timeout_seconds,
+        memory_bytes=memory_bytes,
+        output_bytes=_OUTPUT_BYTES,
+        cancelled=cancelled,
+    )
 
 
 def _checked(asked: list[Source], answer: bytes) -> list[SourceFacts]:

@@ -17,6 +17,7 @@ from gpadvisor.errors import ToolFailedError
 from gpadvisor.model.problem import ProblemCode
 from gpadvisor.source.facts import SourceFacts
 from gpadvisor.source.reading import source_facts
+from gpadvisor.workflow import children
 from gpadvisor.workflow import source_facts as module
 from gpadvisor.workflow.source_facts import read_source_facts
 
@@ -30,7 +31,7 @@ def child_that(body: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None
     start = folder / "python"
     start.write_text(f"#!/bin/sh\nexec {sys.executable} {script}\n")
     start.chmod(0o755)
-    monkeypatch.setattr(module.sys, "executable", str(start))
+    monkeypatch.setattr(children.sys, "executable", str(start))
 
 
 def problem_with(sources: set[module.Source], **limits: float) -> str:
@@ -71,7 +72,7 @@ def test_the_facts_are_those_of_the_same_process() -> None:
 
 
 def test_without_sources_nothing_is_started(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "run_tool", pytest.fail)
+    monkeypatch.setattr(children, "run_tool", pytest.fail)
     assert read_source_facts(()) == ({}, ())
 
 
@@ -159,7 +160,7 @@ def test_advice_goes_on_without_them_and_such_an_answer_is_not_kept(
         raise ToolFailedError("killed")
 
     with monkeypatch.context() as broken:
-        broken.setattr(module, "run_tool", fail)
+        broken.setattr(module, "ask_child", fail)
         assert main(["advise", "--details", str(report)]) == 0
         without = capsys.readouterr().out
     assert main(["advise", "--details", str(report)]) == 0

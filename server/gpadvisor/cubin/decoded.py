@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A decoded line table as a value that one process hands to another (GPA section III)."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from gpadvisor.cubin.image import CodeSection, Cubin
+from gpadvisor.cubin.lines import line_table_damage, section_lines
+from gpadvisor.model.ids import SourceLocation
+from gpadvisor.model.program import InlineFrame, LineEntry
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """Line entries, one for each instruction, of the sections that were asked for."""
+
+    sections: Mapping[str, tuple[LineEntry | None, ...]] = field(default_factory=dict)
+    damage: str | None = None  # what is wrong with the line table; what stands before it is here
+
+
+def decode_lines(cubin: Cubin, sections: Collection[str] | None) -> Lines:
+    """Decode the lines of the named sections, of all where None."""
+    wanted = [section for section in cubin.sections if sections is None or section.name in sections]
+    return Lines(
+        {section.name: section_lines(cubin, section) for section in wanted}, line_table_damage(cubin)
+    )
+
+
+def dump_lines(lines: Lines) -> bytes:
+    """The JSON form: each text and each entry once, and runs of instructions that share one."""
+    texts: dict[str, int] = {}
+    entries: dict[LineEntry, int] = {}
+
+    def number(text: str | None) -> int:
+        return -1 if text is None else texts.setdefault(text, len(texts))
+
+    runs = {
+        name: [
+            (len(list(run)), -1 if entry is None else entries.setdefault(entry, len(entries)))
+            for entry, run in itertools.groupby(rows)
+        ]
+        for name, rows in lines.sections.items()
+    }
+    chains = [
+        [
+            *(number(entry.location.file), entry.location.line),
+            *(
+                value
+                for frame in entry.inline
+                for value in (number(frame.function), number(frame.call_site.file), frame.call_site.line)
+            ),
+        ]
+        for entry in entries
+    ]
+    return json.dumps(
+        {"damage": lines.damage, "texts": list(texts), "entries": chains, "sections": runs}
+    ).encode()
+
+
+def load_lines(data: bytes, cubin: Cubin) -> Lines:
+    """Read that form.
+
+    Raises:
+        ValueError: it is none, or not of this cubin.
+    """
+    try:
+        document = json.loads(data)
+        texts = [_text(text) for text in document["texts"]]
+        entries = [_entry(chain, texts) for chain in document["entries"]]
+        known = {section.name: section for section in cubin.sections}
+        damage = document["damage"]
+        return Lines(
+            {name: _rows(known[name], runs, entries) for name, runs in document["sections"].items()},
+            None if damage is None else _text(damage),
+        )
+    except (KeyError, IndexError, TypeError, AttributeError, RecursionError) as error:
+        raise ValueError("no line table, or that of another cubin") from error
+
+
+def _entry(chain: Sequence[Any], texts: Sequence[str]) -> LineEntry:
+    def place(file: int, line: int) -> SourceLocation:
+        if not (isinstance(line, int) and file >= 0):
+            raise ValueError("no place in a file")
+        return SourceLocation(texts[file], line)
+
+    def frame(function: int, file: int, line: int) -> InlineFrame:
+        return InlineFrame(None if function < 0 else texts[function], place(file, line))
+
+    file, line, *frames = chain
+    calls = zip(frames[::3], frames[1::3], frames[2::3], strict=True)
+    return LineEntry(place(file, line), tuple(itertools.starmap(frame, calls)))
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError("no text")
+    return value
+
+
+def _rows(
+    section: CodeSection, runs: Sequence[tuple[int, int]], entries: Sequence[LineEntry]
+) -> tuple[LineEntry | None, ...]:
+    if sum(count for count, _ in runs) != section.instruction_count or any(count < 1 for count, _ in runs):
+        raise ValueError("another number of lines than of instructions")
+    rows: list[LineEntry | None] = []
+    for count, entry in runs:
+        rows += [None if entry < 0 else entries[entry]] * count
+    return tuple(rows)
