@@ -9,7 +9,7 @@
 #   make docs      writes the rules' pages from their modules
 #   make vsix      packages the VS Code extension: vscode-client/dist/gpadvisor.vsix
 #   make fuzz      mutated reports, cubins, line tables and snapshots for FOR (600) seconds; finds go to tests/fuzz/corpus
-#   make lock      the extension's requirements with the hashes of their wheels, from constraints.txt
+#   make lock      the hashes of all files of the versions in constraints.txt, there and for the extension
 #   make advisories  asks osv.dev about every version that is installed; says so where there is no network
 #   make e2e       drives it in real VS Code; RUNS="host person" names some of the runs
 
@@ -39,6 +39,10 @@ CHECK := $(VENV)/.check-$(KEY)
 MODULES := vscode-client/node_modules/.installed-$(shell cat vscode-client/package.json vscode-client/package-lock.json | cksum | cut -d' ' -f1)
 HAVE_NPM := command -v npm >/dev/null
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input --quiet
+# What was tested and nothing else: by hash, and without running anybody's build.
+LOCKED := $(PIP) install --require-hashes --only-binary :all:
+COMPILE := $(BIN)/uv pip compile -q --generate-hashes --universal --python-version 3.11 --no-header --no-annotate \
+	-c constraints.txt pyproject.toml --extra compile
 
 .PHONY: fuzz lock advisories run test check format docs bench validate clean vsix e2e client-check client-test client-modules
 
@@ -85,9 +89,11 @@ fuzz: $(TEST)
 
 lock: $(TEST)
 	$(PIP) install uv
-	$(BIN)/uv pip compile pyproject.toml --extra compile -c constraints.txt --generate-hashes --universal \
-		--python-version 3.11 --no-header --no-annotate -q -o build/requirements.txt
-	$(BIN)/python vscode-client/supply.py lock build/requirements.txt
+	@mkdir -p build
+	printf '%s\n' pip hatchling editables | \
+		$(COMPILE) - --extra profile --group test --group check -o build/constraints.txt
+	$(COMPILE) -o build/requirements.txt
+	$(BIN)/python vscode-client/supply.py lock build/constraints.txt build/requirements.txt
 
 advisories: $(BASE)
 	$(BIN)/python vscode-client/supply.py advisories
@@ -121,16 +127,19 @@ $(BASE): pyproject.toml constraints.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || { \
 		echo "$(PYTHON) has no working venv module; on Debian: apt-get install python3-venv" >&2; \
 		rm -rf $(VENV); exit 1; }
-	$(PIP) install -c constraints.txt pip hatchling editables
-	$(PIP) install -c constraints.txt --no-build-isolation -e '.[compile]'
+	$(LOCKED) -r <(sed -n '/^pip==/,/[^\\]$$/p' constraints.txt)  # an older one takes no hashes from constraints
+	$(LOCKED) -c constraints.txt hatchling editables -r <($(BIN)/python -c 'import tomllib; \
+		p = tomllib.load(open("pyproject.toml", "rb"))["project"]; \
+		print(*p["dependencies"], *p["optional-dependencies"]["compile"], sep="\n")')
+	$(PIP) install --no-index --no-deps --no-build-isolation -e .
 	@rm -f $(VENV)/.base-* && touch $@
 
 $(TEST): $(BASE)
-	$(PIP) install -c constraints.txt --group test
+	$(LOCKED) -c constraints.txt --group test
 	@rm -f $(VENV)/.test-* && touch $@
 
 $(CHECK): $(TEST)
-	$(PIP) install -c constraints.txt --group check
+	$(LOCKED) -c constraints.txt --group check
 	@rm -f $(VENV)/.check-* && touch $@
 
 $(MODULES): vscode-client/package.json vscode-client/package-lock.json

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the extension installs: hashes (`lock FILE`), bill of materials (`sbom`), licences, advisories."""
+"""What is installed: hashes (`lock`), bill of materials (`sbom`), licences, advisories."""
 
 from __future__ import annotations
 
@@ -15,10 +15,14 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 REQUIREMENTS = HERE / "requirements.txt"
 CONSTRAINTS = HERE.parent / "constraints.txt"
-_HEAD = (
-    "# The versions of constraints.txt that the extension installs, with the hashes of all their wheels: "
-    "made by `make lock`.\n"
-)
+_HEADS = {
+    CONSTRAINTS: """# SPDX-License-Identifier: Apache-2.0
+# The versions everything is tested with, and the hashes of their files: the Makefile installs no others.
+# To take another version, change it here and run `make lock`.
+""",
+    REQUIREMENTS: """# What the extension installs of constraints.txt, by hash: made by `make lock`.
+""",
+}
 _ADVISORIES = "https://api.osv.dev/v1/querybatch"
 _FREE = re.compile(
     r"\b(MIT|BSD|Apache|ISC|PSF|Python Software Foundation|Zlib|0BSD|CC0|MPL-2\.0|Mozilla|LLVM|Unlicense)\b",
@@ -115,8 +119,9 @@ def main(words: list[str]) -> int:
     match words:
         case ["sbom"]:
             sys.stdout.write(sbom())
-        case ["lock", made]:
-            REQUIREMENTS.write_text(_HEAD + Path(made).read_text(encoding="utf-8"), encoding="utf-8")
+        case ["lock", constraints, requirements]:
+            for (path, head), made in zip(_HEADS.items(), (constraints, requirements), strict=True):
+                path.write_text(head + Path(made).read_text(encoding="utf-8"), encoding="utf-8")
         case ["licences"]:
             wrong = unlicensed()
             sys.stdout.write("".join(f"{line}\n" for line in wrong))

@@ -58,12 +58,12 @@ def _build_wheel(folder: Path) -> Path:
 def _install(wheel: Path, folder: Path) -> Path:
     venv.create(folder, with_pip=True)
     python = folder / "bin" / "python"
-    done = _run(
-        *(python, "-m", "pip", "install", "--quiet", "-c", ROOT / "constraints.txt", f"{wheel}[compile]"),
-        cwd=folder,
-    )
+    pip = (python, "-m", "pip", "install", "--quiet", "--no-deps")
+    done = _run(*pip, "--require-hashes", "-r", ROOT / "vscode-client" / "requirements.txt", cwd=folder)
     if done.returncode and not os.environ.get("CI") and "connection" in done.stderr.lower():
         pytest.skip("no package registry can be reached")
+    assert done.returncode == 0, done.stderr
+    done = _run(*pip, "--no-index", wheel, cwd=folder)
     assert done.returncode == 0, done.stderr
     return folder / "bin" / "gpadvisor"
 

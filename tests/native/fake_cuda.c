@@ -12,6 +12,7 @@
  *   slow=N        each read takes N microseconds
  *   gate=N        reading waits until N launches are through; if they are held up by it, the process aborts
  *   non_user=N    N samples of each read lie in kernels of the driver's own
+ *   unequal=N     the first read of a context counts N samples more in its total than in its rows
  *   pcs=N         instructions of each kernel that are sampled
  *   unread        the GPU's buffer is not consumed before sampling is disabled
  *   copies        each read has names of its own
@@ -675,6 +676,7 @@ EXPORT CUptiResult CUPTIAPI cuptiPCSamplingGetData(CUpti_PCSamplingGetDataParams
         data->droppedSamples = (uint64_t)wish("dropped", 0);
         data->nonUsrKernelsTotalSamples = (uint64_t)wish("non_user", 0);
         data->totalSamples += data->droppedSamples + data->nonUsrKernelsTotalSamples;
+        if (context->reads == 1) data->totalSamples += (uint64_t)wish("unequal", 0);
         data->hardwareBufferFull = 0;
         add(&truth->dropped, data->droppedSamples);
         context->unconfirmed += given;

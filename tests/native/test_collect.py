@@ -190,6 +190,40 @@ def test_the_library_is_built_once_and_without_a_cache_for_the_run_only(
     assert not (tmp_path / "out" / "library").exists()
 
 
+_PAYLOAD = """
+#include <stdio.h>
+#include <stdlib.h>
+int InitializeInjection(void) { return fclose(fopen(getenv("PWNED"), "w")) == 0; }
+"""
+
+
+def test_a_library_that_others_could_write_never_runs(
+    run: Callable[..., Collection], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One of the right name, in a folder that others can write: it would run in the application."""
+    cache = tmp_path / "cache"
+    monkeypatch.setenv("GPADVISOR_CACHE", str(cache))
+    run("plain")
+    (planted,) = cache.iterdir()
+    (tmp_path / "payload.c").write_text(_PAYLOAD)
+    subprocess.run(["gcc", "-shared", "-fPIC", str(tmp_path / "payload.c"), "-o", str(planted)], check=True)
+    pwned = tmp_path / "pwned"
+    monkeypatch.setenv("PWNED", str(pwned))
+    shutil.rmtree(tmp_path / "out")
+    run("plain")
+    assert pwned.exists(), "of this user, in a folder of this user alone, it is taken"
+    pwned.unlink()
+    shutil.rmtree(tmp_path / "out")
+    cache.chmod(0o777)
+    with pytest.raises(ToolFailedError, match="others can write there"):
+        run("plain")
+    assert not pwned.exists()
+    cache.chmod(0o700)
+    planted.chmod(0o777)
+    assert run("plain").launches == 30, "built anew"
+    assert not pwned.exists()
+
+
 def test_what_cannot_be_started(run: Callable[..., Collection], tmp_path: Path, stand: Stand) -> None:
     with pytest.raises(ToolNotFoundError, match="cannot be started"):
         collect([str(tmp_path / "absent")], tmp_path / "out")

@@ -311,12 +311,32 @@ def test_kinds_of_gpu_number_their_reasons_differently(stand: Stand, tmp_path: P
     assert [len(found) for found in shares.values()] == [1, 1]
 
 
-def test_what_cupti_counted_and_did_not_deliver_is_said(stand: Stand, tmp_path: Path) -> None:
-    stand.run(tmp_path / "out", "plain", 10, FAKE_CUPTI="non_user=7,dropped=3")
-    assert ProblemCode.INCONSISTENT_REPORT not in _codes(load_profile(tmp_path / "out"))
-    # A buffer of the configuration without room for what is left at the end.
-    done, truth = stand.run(tmp_path / "lost", "plain", 1, FAKE_CUPTI="unread,pcs=70000")
-    assert (done.returncode, truth.samples < truth.samples_made) == (0, True)
+def test_totals_are_rows_and_dropped_and_non_user_samples(stand: Stand, tmp_path: Path) -> None:
+    """It "includes samples for user modules, samples for non-user kernels and dropped samples"."""
+    done, _ = stand.run(tmp_path / "out", "plain", 10, FAKE_CUPTI="non_user=7,dropped=3")
+    profile = load_profile(tmp_path / "out")
+    assert done.returncode == 0
+    assert ProblemCode.INCONSISTENT_REPORT not in _codes(profile)
+    assert any("kernels of the driver's own" in problem.message for problem in profile.problems)
+
+
+def test_totals_that_are_not_are_said(stand: Stand, tmp_path: Path) -> None:
+    stand.run(tmp_path / "out", "plain", 10, FAKE_CUPTI="non_user=7,dropped=3,unequal=4")
+    (said,) = [
+        problem.message
+        for problem in load_profile(tmp_path / "out").problems
+        if problem.code is ProblemCode.INCONSISTENT_REPORT
+    ]
+    assert "CUPTI counted 4 samples differently than it delivered them, in 1 contexts" in said
+
+
+def test_a_buffer_without_room_for_the_last_samples_is_said(stand: Stand, tmp_path: Path) -> None:
+    """What disabling brings beyond it, CUPTI discards."""
+    done, truth = stand.run(tmp_path / "out", "plain", 1, FAKE_CUPTI="unread,pcs=70000")
+    assert done.returncode == 0
+    profile = load_profile(tmp_path / "out")
+    assert _samples(profile) < truth.samples_made
+    assert any("some may be lost" in problem.message for problem in profile.problems)
 
 
 @pytest.mark.parametrize("wish", ["pcs=20000", "unread,pcs=20000"])

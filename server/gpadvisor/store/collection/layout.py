@@ -52,6 +52,7 @@ class Stage(IntEnum):
     DRIVER = 10
     DROPPED = 11
     CONTEXT = 12
+    KEPT = 13
 
 
 FILE_HEADER: Final = struct.Struct("<8s6I5Q")  # up to the live counters, lost records the last of them

@@ -62,6 +62,7 @@ _WHAT: Final = {
     Stage.CONFIGURE: "there are no PC samples",
     Stage.DATA: "PC samples could not be read to the end",
     Stage.BUFFER: "the hardware buffer for PC samples was full, and samples were lost",
+    Stage.KEPT: "the buffer for the last PC samples of a context was full, and some may be lost",
     Stage.MODULE: "machine code could not be stored",
     Stage.DRIVER: "CUPTI reports a fatal error of the driver",
     Stage.DROPPED: "CUPTI dropped records of kernel times",
@@ -83,6 +84,8 @@ def sentence(note: Note) -> str:
         return f"{what} ({note.code} or more)"
     if stage is Stage.CONTEXT:
         return f"{what} {note.code} has no PC samples: CUPTI samples one context of a GPU at a time"
+    if stage is Stage.KEPT:
+        return what
     if stage in {Stage.LOAD, Stage.MODULE, Stage.DRIVER}:
         return f"{what}: {note.text}"
     reason = _REASONS.get(note.code)

@@ -486,6 +486,7 @@ static void end_context(struct context *context) {
         read_all(context, handle);
         stop_sampling(handle); /* what was still on its way is in `kept` then */
         if (context->kept.totalNumPcs) record_data(context, &context->kept);
+        if (context->kept.totalNumPcs >= PCS_KEPT) gpa_note(GPA_STAGE_KEPT, 0, context->id, "");
         free_buffers(context);
         leave_device(context);
     }
