@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import json
 import logging
 from collections import OrderedDict
@@ -55,6 +56,8 @@ class Analyses:
         self._found_in: dict[str, Folder] = {}  # profiles outside of the open folders, by path
         self._launches: dict[str, int | None] = {}  # shown instead of the longest one, by path
         self._asked_again: set[tuple[str, str]] = set()  # profiles with sources that may be those they miss
+        self._looked_at: dict[str, int] = {}  # the later, the more, by path: what the user waits for
+        self._looks = itertools.count(1)
         self.errors: dict[str, str] = {}  # by path of the input
         self.without_kernels: set[str] = set()  # sources that have no code for the GPU
 
@@ -72,6 +75,10 @@ class Analyses:
         """Stop everything that runs."""
         for task in [*self._jobs.values(), *self._scans.values()]:
             task.cancel()
+
+    def looked_at(self, path: str) -> None:
+        """The user opened, saved or asked about a file: its analysis goes before all others that wait."""
+        self._looked_at[path] = next(self._looks)
 
     # Sources
 
@@ -166,6 +173,7 @@ class Analyses:
     def profile(self, path: str, *, launch: int | None = None) -> asyncio.Task[None]:
         """Read a profile and show it; ``launch`` instead of the longest one of its kernel."""
         self._launches[path] = launch
+        self.looked_at(path)
         return self._start(f"profile:{path}", path, self._profile(path, launch))
 
     def source_changed(self, path: str) -> None:
@@ -305,7 +313,11 @@ class Analyses:
 
         def start(said: Callable[[str], None]) -> Any:
             return session.workers.run(
-                job, arguments, timeout_seconds=settings.analysis_timeout_seconds, progress=said
+                job,
+                arguments,
+                timeout_seconds=settings.analysis_timeout_seconds,
+                progress=said,
+                rank=lambda: self._looked_at.get(arguments["path"], 0),
             )
 
         return await with_progress(

@@ -51,6 +51,11 @@ class Publisher:
                 known.cancel()
             self._tasks[path] = asyncio.ensure_future(self._later(path, delay))
 
+    async def asked_view(self, path: str) -> View | None:
+        """The same, for a request: whoever has the file before them waits for its analysis."""
+        self._session.analyses.looked_at(path)
+        return await self.view(path)
+
     async def view(self, path: str) -> View | None:
         """What a file shows now; made in a thread, as comparing large texts takes time."""
         session, workspace = self._session, self._session.workspace

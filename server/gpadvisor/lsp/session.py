@@ -258,6 +258,7 @@ class Session:
         if len(self.workspace.folders) != known and self._started:
             self.analyses.scan(folder)
         self.publisher.soon([document.path])
+        self.analyses.looked_at(document.path)
         self._analyse(document.path)
         self.analyses.source_changed(document.path)
 
@@ -282,6 +283,7 @@ class Session:
             self.later(self.server.profile_runner.quietly(path))
 
     def _saved(self, path: str) -> None:
+        self.analyses.looked_at(path)
         delay = self.workspace.folder_of(path).settings.debounce_milliseconds / 1000
         for source in {path, *self.analyses.users_of(path)}:
             self._analyse(source, delay)

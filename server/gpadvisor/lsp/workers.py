@@ -7,13 +7,14 @@ import asyncio
 import contextlib
 import json
 import logging
+import math
 import os
 import signal
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import gpadvisor
 from gpadvisor.errors import CancelledError, GpadvisorError, NoDeviceCodeError, ToolError
@@ -71,6 +72,47 @@ class _Worker:
     last_words: list[str] = field(default_factory=list)
 
 
+Rank: TypeAlias = Callable[[], float]
+
+
+class _Lane:
+    """A number of slots; a free one goes to the waiting job of the highest rank, of equals to the first."""
+
+    def __init__(self, slots: int) -> None:
+        self._free = slots
+        self._waiting: list[tuple[Rank, asyncio.Future[None]]] = []
+
+    @contextlib.asynccontextmanager
+    async def turn(self, rank: Rank) -> AsyncIterator[None]:
+        """Hold a slot; ``rank`` is asked whenever one is free."""
+        if self._free:
+            self._free -= 1
+        else:
+            given = asyncio.get_running_loop().create_future()
+            entry = rank, given
+            self._waiting.append(entry)
+            try:
+                await given
+            except asyncio.CancelledError:
+                if entry in self._waiting:
+                    self._waiting.remove(entry)
+                else:  # it was given at the same moment
+                    self._give()
+                raise
+        try:
+            yield
+        finally:
+            self._give()
+
+    def _give(self) -> None:
+        if not self._waiting:
+            self._free += 1
+            return
+        entry = max(self._waiting, key=lambda waiting: waiting[0]())
+        self._waiting.remove(entry)
+        entry[1].set_result(None)
+
+
 class Workers:
     """The pool; every method belongs to one event loop."""
 
@@ -79,8 +121,8 @@ class Workers:
         self._environment = dict(environment or {})
         self._idle: list[_Worker] = []
         self._busy: set[_Worker] = set()
-        self._long = asyncio.Semaphore(self._limits.count)
-        self._quick = asyncio.Semaphore(1)
+        self._long = _Lane(self._limits.count)
+        self._quick = _Lane(1)
         self._tasks: set[asyncio.Task[None]] = set()
         self._closed = False
         self.warm_up: dict[str, Any] | None = None
@@ -91,7 +133,7 @@ class Workers:
         if limits == self._limits and dict(environment) == self._environment:
             return
         if limits.count != self._limits.count:
-            self._long = asyncio.Semaphore(limits.count)
+            self._long = _Lane(limits.count)
         self._limits, self._environment = limits, dict(environment)
         idle, self._idle = self._idle, []
         for worker in idle:
@@ -122,16 +164,18 @@ class Workers:
         timeout_seconds: float,
         progress: Callable[[str], None] | None = None,
         quick: bool = False,
+        rank: Rank = lambda: math.inf,
     ) -> Any:
         """Run a job in a worker and return its result, JSON values.
 
-        Cancelling the caller ends the worker and what it has started. ``quick`` jobs have their own lane.
+        Cancelling the caller ends the worker and what it has started. ``quick`` jobs have their own lane; of
+        the others that wait, the one of the highest ``rank`` is next.
 
         Raises:
             JobError: the job says what is wrong with its input.
             WorkerError: the worker died, hung or ran out of memory.
         """
-        async with self._quick if quick else self._long:
+        async with (self._quick if quick else self._long).turn(rank):
             worker = await self._begin(job, arguments)
             try:
                 async with asyncio.timeout(timeout_seconds):

@@ -3,15 +3,48 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from lsprotocol import types as lsp
 from tests.editor_values import SOURCE, analysis, file_analysis, kernel
 
 from gpadvisor.lsp.analyses import Analyses
 from gpadvisor.lsp.codec import to_json
 from gpadvisor.lsp.server import Server
+from gpadvisor.lsp.workers import Workers
+
+
+@pytest.mark.asyncio
+async def test_the_file_that_is_looked_at_goes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of many that wait: the one that was opened last, until another one is asked about."""
+    server = Server()
+    session, analyses = server.session, server.session.analyses
+    ranks: dict[str, Callable[[], float]] = {}
+
+    async def run(_self: Workers, _job: str, arguments: dict[str, Any], **more: Any) -> dict[str, Any]:
+        ranks[Path(arguments["path"]).stem] = more["rank"]
+        return {"analysis": to_json(analysis(kernel())), "launches": {}, "models": False}
+
+    monkeypatch.setattr(Workers, "run", run)
+    monkeypatch.setattr(session, "show", lambda _: None)
+    monkeypatch.setattr(session.publisher, "say_all", lambda: None)
+    for name in "abc":
+        path = tmp_path / f"{name}.cu"
+        path.write_text(f"// {name}\n{SOURCE}")
+        session.opened(
+            lsp.DidOpenTextDocumentParams(lsp.TextDocumentItem(path.as_uri(), "cuda-cpp", 1, SOURCE))
+        )
+        await analyses.source(str(path))
+
+    def order() -> str:
+        return "".join(sorted(ranks, key=lambda name: -ranks[name]()))
+
+    assert order() == "cba"
+    await session.publisher.asked_view(str(tmp_path / "a.cu"))
+    assert order() == "acb"
 
 
 @pytest.mark.asyncio

@@ -200,6 +200,31 @@ async def test_a_quick_job_does_not_wait_for_long_ones() -> None:
 
 
 @pytest.mark.usefixtures("start")
+async def test_what_is_wanted_most_when_a_worker_is_free_is_next() -> None:
+    """Ranks may change while jobs wait; jobs that are cancelled meanwhile take no turn."""
+    ranks = dict.fromkeys(range(6), 0)
+    done: list[int] = []
+    async with pool(count=1) as one:
+        said: list[str] = []
+        first = asyncio.ensure_future(one.run("linger", {}, timeout_seconds=600, progress=said.append))
+
+        async def job(number: int) -> None:
+            await one.run("echo", {}, timeout_seconds=60, rank=lambda: ranks[number])
+            done.append(number)
+
+        while not said:
+            await asyncio.sleep(0.02)
+        waiting = [asyncio.ensure_future(job(number)) for number in ranks]
+        await asyncio.sleep(0)
+        ranks |= {3: 1, 4: 2}
+        waiting[1].cancel()
+        first.cancel()
+        await asyncio.gather(first, *waiting, return_exceptions=True)
+        assert done == [4, 3, 0, 2, 5]
+        assert await one.run("echo", {"n": 1}, timeout_seconds=60) == {"n": 1}
+
+
+@pytest.mark.usefixtures("start")
 async def test_a_spare_is_there_before_it_is_needed() -> None:
     async with pool() as one:
         one.keep_spare()

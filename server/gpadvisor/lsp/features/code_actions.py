@@ -29,7 +29,7 @@ def register(server: Server) -> None:
     @server.feature(lsp.TEXT_DOCUMENT_CODE_ACTION, lsp.CodeActionOptions(code_action_kinds=list(_KINDS)))
     async def on_actions(params: lsp.CodeActionParams) -> list[Action] | None:
         path = file_path(params.text_document.uri)
-        view = None if path is None else await session.publisher.view(path)
+        view = None if path is None else await session.publisher.asked_view(path)
         if view is None:
             return None
         found = overlaps(session.publisher.diagnostics(view), params.range)

@@ -25,7 +25,7 @@ def register(server: Server) -> None:
     @server.feature(lsp.TEXT_DOCUMENT_CODE_LENS, lsp.CodeLensOptions(resolve_provider=False))
     async def on_lenses(params: lsp.CodeLensParams) -> list[lsp.CodeLens] | None:
         path = file_path(params.text_document.uri)
-        view = None if path is None else await session.publisher.view(path)
+        view = None if path is None else await session.publisher.asked_view(path)
         if view is None:
             return None
         options = session.workspace.options(view.path)

@@ -25,7 +25,7 @@ def register(server: Server) -> None:
     @server.feature(lsp.TEXT_DOCUMENT_HOVER)
     async def on_hover(params: lsp.HoverParams) -> lsp.Hover | None:
         path = file_path(params.text_document.uri)
-        view = None if path is None else await session.publisher.view(path)
+        view = None if path is None else await session.publisher.asked_view(path)
         if view is None:
             return None
         return _answer(server, view, params.position.line + 1)

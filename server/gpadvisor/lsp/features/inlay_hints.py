@@ -22,7 +22,7 @@ def register(server: Server) -> None:
     @server.feature(lsp.TEXT_DOCUMENT_INLAY_HINT, lsp.InlayHintOptions(resolve_provider=False))
     async def on_hints(params: lsp.InlayHintParams) -> list[lsp.InlayHint] | None:
         path = file_path(params.text_document.uri)
-        view = None if path is None else await session.publisher.view(path)
+        view = None if path is None else await session.publisher.asked_view(path)
         if view is None:
             return None
         options, converter = session.workspace.options(view.path), session.publisher.converter()
