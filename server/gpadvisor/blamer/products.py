@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from math import sqrt
 from typing import Final
 
 import numpy as np
@@ -17,7 +18,7 @@ from gpadvisor.blamer.patterns import is_global, is_shared
 from gpadvisor.blamer.queries import kernel_functions
 from gpadvisor.blamer.traffic import kernel_traffic
 from gpadvisor.model.ids import LoopId
-from gpadvisor.model.instruction import OpcodeClass
+from gpadvisor.model.instruction import OpcodeClass, register_name
 from gpadvisor.model.profile import KernelProfile
 from gpadvisor.model.program import Function, Program
 
@@ -34,6 +35,8 @@ _FACTOR_BYTES: Final = {
     "FMUL2": 8,
 }
 """Multiplications, with the bytes of registers that one factor takes."""
+_ADDED: Final = frozenset({"FFMA", "DFMA"})
+"""Those that add one product to one sum."""
 _PASSED_ON: Final = frozenset({OpcodeClass.MOVE, OpcodeClass.CONVERSION})
 _PASSING_OPCODES: Final = frozenset({"PRMT", "HADD2", "SHL", "IMAD"})  # unpacking of halves and bytes
 _DEPTH: Final = 2
@@ -51,6 +54,7 @@ class ProductLoop:
     loads: tuple[int, ...]  # what brings their factors
     factor_bytes: int
     loaded_bytes: int  # by the loads, for each thread and pass
+    sums: int | None  # that products of two loaded factors are added to; None where not all are such
 
     @property
     def indices(self) -> tuple[int, ...]:
@@ -66,6 +70,18 @@ class ProductLoop:
     def values_per_load(self) -> float:
         """Factors that one load instruction brings."""
         return self.loaded_bytes / self.factor_bytes / len(self.loads)
+
+    @property
+    def tile(self) -> tuple[int, int] | None:
+        """The edges of a thread's tile of results, the smaller first: r * c sums from r + c values a step."""
+        if not self.sums or len(self.products) % self.sums:
+            return None
+        values = self.values_per_product * self.sums
+        apart = values * values / 4 - self.sums
+        less = round(values / 2 - sqrt(max(0.0, apart)))
+        if less < 1 or self.sums % less or less + self.sums // less != values:
+            return None
+        return less, self.sums // less
 
     @property
     def from_shared(self) -> bool:
@@ -93,15 +109,16 @@ def _product_loop(function: Function, loop: LoopId) -> ProductLoop | None:
     for _ in range(2):
         products: dict[int, frozenset[int]] = {}
         sources: dict[int, frozenset[int]] = {}  # per instruction the loads it passes on
-        multiplications = 0
+        multiplications, paired = 0, True
         for index in indices:
             instruction = function.instructions[index]
             operands = instruction.operands.split(",")
             if instruction.opcode in _FACTOR_BYTES:
                 multiplications += 1
-                factors = _loads(function, operands[1:3], writer, sources)
-                if factors:
-                    products[index] = factors
+                factors = [_loads(function, [one], writer, sources) for one in operands[1:3]]
+                if any(factors):
+                    products[index] = frozenset().union(*factors)
+                    paired = paired and all(factors)
             elif instruction.info.opclass in _PASSED_ON or instruction.opcode in _PASSING_OPCODES:
                 sources[index] = _loads(function, operands[1:], writer, sources)
             for register in instruction.defs:
@@ -116,8 +133,27 @@ def _product_loop(function: Function, loop: LoopId) -> ProductLoop | None:
         products=tuple(products),
         loads=loads,
         factor_bytes=size,
+        sums=_sums(function, indices, products) if paired else None,
         loaded_bytes=sum(function.instructions[index].width_bytes or 4 for index in loads),
     )
+
+
+def _sums(function: Function, indices: tuple[int, ...], products: Collection[int]) -> int | None:
+    """How many sums some products are added to: those whose result no later product of a pass adds to."""
+    last: dict[str, int] = {}
+    ends = set(products)
+    for index in indices:
+        instruction = function.instructions[index]
+        operands = [one.strip().removesuffix(".reuse") for one in instruction.operands.split(",")]
+        if index in ends:
+            if instruction.opcode not in _ADDED:
+                return None
+            ends.discard(last.get(operands[3], -1))
+        for register in instruction.defs:
+            last.pop(register_name(register), None)
+        if index in products:
+            last[operands[0]] = index
+    return len(ends)
 
 
 def _loads(

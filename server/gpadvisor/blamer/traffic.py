@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -46,10 +47,30 @@ class Traffic:
     requests: float | None  # executed global access instructions of warps
     wavefronts_shared: float
     ideal_wavefronts_shared: float
-    scattered: frozenset[Place]  # instructions with more sectors than needed
-    conflicting: frozenset[Place]  # instructions with more shared wavefronts than needed
-    worst_place: Place | None  # most wasted sectors
-    worst_sectors: float  # there
+    scattered: Mapping[Place, float]  # sectors above those needed, by instruction, most first
+    conflicting: Mapping[Place, float]  # shared wavefronts above those needed, the same way
+    requested: Mapping[Place, float]  # sectors, of the scattered ones
+
+    @property
+    def worst_place(self) -> Place | None:
+        """Where most sectors are wasted."""
+        return next(iter(self.scattered), None)
+
+    @property
+    def worst_sectors(self) -> float:
+        """Sectors that are requested there."""
+        return 0.0 if self.worst_place is None else self.requested[self.worst_place]
+
+    def without(self, places: Collection[Place]) -> Traffic:
+        """The same with what some instructions waste taken for needed."""
+        return replace(
+            self,
+            ideal_sectors=self.ideal_sectors + sum(self.scattered.get(one, 0.0) for one in places),
+            ideal_wavefronts_shared=self.ideal_wavefronts_shared
+            + sum(self.conflicting.get(one, 0.0) for one in places),
+            scattered={one: waste for one, waste in self.scattered.items() if one not in places},
+            conflicting={one: waste for one, waste in self.conflicting.items() if one not in places},
+        )
 
     @property
     def waste(self) -> float:
@@ -114,7 +135,7 @@ def kernel_traffic(program: Program, kernel: str, profile: KernelProfile) -> Tra
     counted = False
     scattered: dict[Place, float] = {}
     requested: dict[Place, float] = {}
-    conflicting: set[Place] = set()
+    conflicting: dict[Place, float] = {}
     for function in kernel_functions(program, kernel):
         values = {
             name: np.zeros(len(function.instructions)) if found is None else found
@@ -133,8 +154,8 @@ def kernel_traffic(program: Program, kernel: str, profile: KernelProfile) -> Tra
             scattered[function.id, index] = float(wasted[index])
             requested[function.id, index] = float(values[_SECTORS][index])
         for index in np.flatnonzero(values[_SHARED] > _WASTEFUL * values[_IDEAL_SHARED]).tolist():
-            conflicting.add((function.id, index))
-    worst = max(scattered, key=lambda place: scattered[place], default=None)
+            conflicting[function.id, index] = float(values[_SHARED][index] - values[_IDEAL_SHARED][index])
+    scattered, conflicting = _most_first(scattered), _most_first(conflicting)
     ideal_known = names[_IDEAL_SECTORS] in profile.pc_metrics
     return Traffic(
         sectors=sums[_SECTORS],
@@ -143,8 +164,11 @@ def kernel_traffic(program: Program, kernel: str, profile: KernelProfile) -> Tra
         requests=requests if counted else None,
         wavefronts_shared=sums[_SHARED],
         ideal_wavefronts_shared=sums[_IDEAL_SHARED] if _IDEAL_SHARED in profile.pc_metrics else sums[_SHARED],
-        scattered=frozenset(scattered) if ideal_known else frozenset(),
-        conflicting=frozenset(conflicting) if _IDEAL_SHARED in profile.pc_metrics else frozenset(),
-        worst_place=worst,
-        worst_sectors=requested.get(worst, 0.0) if worst is not None else 0.0,
+        scattered=scattered if ideal_known else {},
+        conflicting=conflicting if _IDEAL_SHARED in profile.pc_metrics else {},
+        requested=requested,
     )
+
+
+def _most_first(wasted: Mapping[Place, float]) -> dict[Place, float]:
+    return {place: wasted[place] for place in sorted(wasted, key=lambda place: -wasted[place])}

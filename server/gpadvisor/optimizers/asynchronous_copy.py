@@ -44,9 +44,10 @@ for (int t = 0; t < tiles; ++t) {
 
 ## When this advice is wrong
 
-The second buffer takes shared memory: where fewer blocks fit then, it may cost more than it gives, and the
-advice says so. Values that are converted or checked on their way have to pass through registers. Kernels with
-many blocks on each SM hide the same latency by other blocks.
+The second buffer takes shared memory: where fewer blocks would fit, the advice is registers in its place.
+Where a unit is full, the rule is silent: copies that come in time are as many. Values that are converted or
+checked on their way have to pass through registers. Kernels with many blocks on each SM hide the same latency
+by other blocks.
 
 ## How the gain is estimated
 
@@ -68,6 +69,7 @@ from gpadvisor.blamer.queries import (
     by_place,
     by_role,
     causes,
+    counted,
     heaviest,
     kernel_functions,
     latency,
@@ -78,6 +80,7 @@ from gpadvisor.blamer.queries import (
 )
 from gpadvisor.estimators.context import KernelContext, Optimizer
 from gpadvisor.estimators.latency_hiding import latency_hiding
+from gpadvisor.estimators.relieved import busiest
 from gpadvisor.model.advice import Adjustment, Category, Match, Rejection
 from gpadvisor.model.blame import Role
 from gpadvisor.model.instruction import OpcodeClass
@@ -86,6 +89,8 @@ from gpadvisor.model.program import Function
 _CODE: Final = "GPA204"
 _FIRST_ARCH: Final = 80
 _NOTABLE_SHARE: Final = 0.05
+_FULL_PERCENT: Final = 80.0
+"""A unit at this share of its peak is the limit (Nsight Compute's line for high use)."""
 _WIDTHS: Final = frozenset({4, 8, 16})
 """Bytes that one asynchronous copy of a thread takes."""
 
@@ -113,10 +118,11 @@ def _match(context: KernelContext) -> Match | Rejection:
         return Rejection(
             code=_CODE, reason=f"waits for loads that go to shared memory have {percent(part)} of the samples"
         )
-    _, then = _blocks(context)
-    if then == 0:
+    full = None if context.profile is None else busiest(context.profile)
+    if full is not None and full[1].percent >= _FULL_PERCENT:
         return Rejection(
-            code=_CODE, reason="a second buffer does not fit: the block has most of the shared memory"
+            code=_CODE,
+            reason=f"{full[1].name} is at {full[1].percent:.0f} %: waiting less does not relieve it",
         )
     row = heaviest(blame, np.flatnonzero(rows))
     function = context.program.functions[int(blame.rows.function[row])]
@@ -179,19 +185,23 @@ def _stores(function: Function, index: int) -> bool:
 
 
 def _advice(context: KernelContext, function: Function, index: int, part: float) -> str:
-    text = (
+    waits = (
         f"{percent(part)} of the samples wait for loads such as {line_text(function, index)}, which go to "
-        "shared memory as they are: copy the next tile with cuda::memcpy_async or __pipeline_memcpy_async "
-        "while this one is used."
+        "shared memory as they are"
     )
     now, then = _blocks(context)
     shared = shared_bytes(context.program, context.kernel, context.profile)
     if shared and now is not None and then is not None and then < now:
-        text += (
-            f" A second buffer ({shared:,} bytes more per block) leaves {then} blocks per SM instead "
-            f"of {now}: it may cost more than it gives."
+        left = counted(then, "block") if then else "no block"
+        return (
+            f"{waits}: load the next tile into registers before this one is used, and store it behind the "
+            f"barrier that follows. A second buffer for asynchronous copies ({shared:,} bytes more per "
+            f"block) would leave {left} of {now} per SM."
         )
-    return text
+    return (
+        f"{waits}: copy the next tile into a second buffer with cuda::memcpy_async or "
+        "__pipeline_memcpy_async while this one is used."
+    )
 
 
 def _blocks(context: KernelContext) -> tuple[int | None, int | None]:

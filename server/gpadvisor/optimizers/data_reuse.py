@@ -196,9 +196,7 @@ def _not_worth(
             )
         return None
     traffic = kernel_traffic(context.program, context.kernel, profile)
-    if traffic is not None and traffic.scattered.intersection(
-        (found.function.id, index) for index in found.loads
-    ):
+    if traffic is not None and any((found.function.id, index) in traffic.scattered for index in found.loads):
         return f"the loads of the loop {where} are scattered over too many sectors, which comes first"
     return None
 
@@ -213,9 +211,10 @@ def _steps(found: ProductLoop, profile: KernelProfile) -> tuple[_Step, _Step]:
     """
     if found.from_shared:
         wider = _WIDEST_BYTES / (found.values_per_load * found.factor_bytes)
+        one, both = _kept(found)
         return (
-            _Step(requests=0.75 / min(1.5, max(1.0, wider)), bytes_moved=0.75, overhead=0.75),
-            _Step(requests=0.5 / min(2.0, max(1.0, wider)), bytes_moved=0.5, overhead=0.5),
+            _Step(requests=one / min(1.5, max(1.0, wider)), bytes_moved=one, overhead=one),
+            _Step(requests=both / min(2.0, max(1.0, wider)), bytes_moved=both, overhead=both),
         )
     edge = _tile_edge(profile)
     width = _WIDEST_BYTES / found.factor_bytes
@@ -223,6 +222,25 @@ def _steps(found: ProductLoop, profile: KernelProfile) -> tuple[_Step, _Step]:
     return (
         _Step(requests=min(1.0, one), bytes_moved=min(1.0, one), overhead=2 / edge),
         _Step(requests=sqrt(one * both), bytes_moved=sqrt(one * both), overhead=1 / edge),
+    )
+
+
+def _larger(tile: tuple[int, int]) -> tuple[int, int]:
+    """Four times the results, as square as doubling makes them."""
+    less, more = tile
+    for _ in range(2):
+        less, more = sorted((2 * less, more))
+    return less, more
+
+
+def _kept(found: ProductLoop) -> tuple[float, float]:
+    """The share of the values still loaded with the shorter edge of the tile doubled, and with both."""
+    if found.tile is None:
+        return 0.75, 0.5
+    now, then, values = found.tile, _larger(found.tile), found.values_per_product
+    return (
+        (1 / (2 * now[0]) + 1 / now[1]) / values,
+        (1 / then[0] + 1 / then[1]) / values,
     )
 
 
@@ -303,27 +321,36 @@ def _advice(context: KernelContext, profile: KernelProfile, found: ProductLoop) 
     counted = ""
     if times is not None:
         counted = (
-            f", and each value is loaded {times:.0f} times over all threads"
+            f", and the block loads each value of its tile {times:.0f} times"
             if found.from_shared
             else f", and L1 serves each value that it fetches {times:.0f} times"
         )
-    facts = f"The loop {_where(found)} loads {found.values_per_product:.2g} values for each multiply-add"
+    facts = f"The loop {_where(found)} loads {found.values_per_product:.3g} values for each multiply-add"
     return f"{facts}{counted}: {_cure(profile, found)}."
 
 
 def _cure(profile: KernelProfile, found: ProductLoop) -> str:
     if found.from_shared:
-        edge = max(1, round(2 / found.values_per_product))
         wide = " by loads of 16 bytes" if found.values_per_load * found.factor_bytes < _WIDEST_BYTES else ""
+        if found.tile is None:
+            return (
+                "let each thread compute two to four times as many neighbouring results, so that what it has "
+                f"loaded into registers{wide} is used as often"
+            )
+        then = _larger(found.tile)
         return (
-            f"let each thread compute {2 * edge} x {2 * edge} results (about {edge} x {edge} now), "
-            f"so that what it has loaded into registers{wide} is used {2 * edge} times"
+            f"let each thread compute {then[0]} x {then[1]} results ({found.tile[0]} x {found.tile[1]} now), "
+            f"so that what it has loaded into registers{wide} is used {_times(then)} times"
         )
     edge = _tile_edge(profile)
     return (
         f"fill tiles of about {edge} x {edge} in shared memory once per block and read the operands "
         "from there; then let each thread compute several results, which gains more"
     )
+
+
+def _times(tile: tuple[int, int]) -> str:
+    return " or ".join(dict.fromkeys(map(str, tile)))
 
 
 def _adjustment(least: _Step, middle: _Step, most: _Step) -> Adjustment:

@@ -18,7 +18,9 @@ access.
 
 - Let neighbouring threads access neighbouring addresses: swap indices or loops, or change an array of
   structures to a structure of arrays. Where one side of a copy must be strided, go through shared memory.
-- Bank conflicts: pad the row of a shared array by one element, or swizzle the index.
+- Bank conflicts between rows: pad the row of a shared array by one element, or by as much as its widest
+  access, or swizzle the index. Within a row padding does not help: let neighbouring threads take neighbouring
+  elements.
 - Fewer, wider accesses: `float4` loads, values kept in registers, read-only data in constant memory.
 
 ## Example
@@ -38,7 +40,7 @@ __shared__ float tile[32][33];                      // 33 instead of 32: columns
 
 If the sectors are as few as the bytes allow, there is nothing to coalesce: then the rule is silent and
 names the unit that is full. Gathers through an index array have no better order unless the data can be
-sorted.
+sorted, and rows that begin between two sectors cost one more for each warp: neither is counted as waste.
 
 ## How the gain is estimated
 
@@ -50,14 +52,17 @@ to all of the matched stalls: in the paper's Table III the one kernel of this ki
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import Final
 
 import numpy as np
 
-from gpadvisor.blamer.addresses import neighbours
-from gpadvisor.blamer.measured import executed_warps
-from gpadvisor.blamer.patterns import is_local, is_shared
+from gpadvisor.blamer.access_shapes import Lie, access_shape, conflict, feeds_tensor_cores, widest_shared
+from gpadvisor.blamer.addresses import Neighbours, neighbours
+from gpadvisor.blamer.measured import Values, executed_warps
+from gpadvisor.blamer.patterns import is_global, is_local
 from gpadvisor.blamer.queries import (
     Mask,
     by_class,
@@ -65,13 +70,14 @@ from gpadvisor.blamer.queries import (
     by_place,
     by_stall,
     causes,
-    kernel_functions,
+    counted,
+    line_text,
     percent,
     regions,
     samples,
     share,
 )
-from gpadvisor.blamer.traffic import Traffic, kernel_traffic
+from gpadvisor.blamer.traffic import Place, Traffic, kernel_traffic
 from gpadvisor.estimators.caps import (
     DRAM,
     L1,
@@ -88,6 +94,7 @@ from gpadvisor.model.advice import Adjustment, Category, Match, Rejection, Relie
 from gpadvisor.model.blame import Blame, DependencyClass
 from gpadvisor.model.instruction import Instruction, OpcodeClass, Pipe
 from gpadvisor.model.profile import Evidence, KernelProfile
+from gpadvisor.model.program import Function
 from gpadvisor.model.stalls import StallClass
 
 _CODE: Final = "GPA106"
@@ -99,6 +106,10 @@ _NOTABLE_SHARE: Final = 0.01
 _SECTOR_BYTES: Final = 32
 _WORD_BYTES: Final = 4
 _WARP: Final = 32
+_LOOKED: Final = 24
+"""Places that waste most whose addresses are followed."""
+_SPREAD: Final = _WARP / 2
+"""Sectors of a warp's access from which its threads have nearly one each, whatever their addresses are."""
 _THROTTLE: Final = frozenset({StallClass.MEMORY_THROTTLE, StallClass.TEXTURE_THROTTLE})
 
 _ATOMICS_SET_THE_PACE: Final = 0.5
@@ -137,7 +148,9 @@ def _match(context: KernelContext) -> Match | Rejection:
             reason=f"blocks of {threads} threads are no whole warp: their shape scatters the accesses, and "
             "comes first",
         )
-    traffic = kernel_traffic(context.program, context.kernel, profile)
+    found = kernel_traffic(context.program, context.kernel, profile)
+    cures = {} if found is None else _cures(context, profile, found)
+    traffic = None if found is None else found.without({place for place in cures if not cures[place]})
     matched = _matched(context, blame, traffic)
     if not samples(blame, matched.all):
         return Rejection(code=_CODE, reason=_nothing(traffic))
@@ -157,13 +170,18 @@ def _match(context: KernelContext) -> Match | Rejection:
             reason=f"nothing to coalesce: {_millions(traffic.sectors)} sectors, the fewest for the bytes "
             f"accessed; the limit is {_limit(full)}, so only fewer {_load(full)} help",
         )
+    if full is not None and full.name in {L2, DRAM} and _mostly_conflicts(blame, matched):
+        return Rejection(
+            code=_CODE, reason=f"the limit is {_limit(full)}: bank conflicts are hidden behind it"
+        )
     return Match(
         title=_title(blame, matched, wasteful=wasteful),
-        cure=_main_cure(context, blame, matched, traffic),
-        advice=_advice(context, blame, matched, traffic),
+        cure=_main_cure(blame, matched, traffic, cures),
+        advice=_advice(context, blame, matched, traffic, cures),
         regions=regions(blame, context.program, context.kernel, np.flatnonzero(matched.all)),
         adjustments=_adjustments(matched, traffic),
         relieves=() if traffic is None else _reliefs(profile, traffic),
+        actionable=traffic is None or wasteful,
     )
 
 
@@ -262,77 +280,154 @@ def _mostly_conflicts(blame: Blame, matched: _Matched) -> bool:
     return samples(blame, matched.conflicts) > samples(blame, matched.throttle | matched.scattered)
 
 
-_PAD: Final = "pad the rows of the array by one element or swizzle the index"
-_PAD_WIDE: Final = (
-    "accesses to shared memory of up to {bytes} bytes must stay aligned: pad rows by {bytes} bytes or "
-    "swizzle the index in such steps"
+_Cures = Mapping[Place, str]
+"""What to change by instruction; empty where nothing in the source would bring its threads together."""
+
+
+def _cures(context: KernelContext, profile: KernelProfile, traffic: Traffic) -> _Cures:
+    """Look at the places that waste most."""
+    found = {}
+    for place in islice(traffic.scattered, _LOOKED):
+        found[place] = _cure_of_scattered(context, profile, traffic, place)
+    for place in islice(traffic.conflicting, _LOOKED):
+        found[place] = _cure_of_conflict(context, profile, place)
+    return found
+
+
+_BY_ROWS: Final = (
+    "neighbouring threads access different rows: let threadIdx.x run along a row (swap the indices), or go "
+    "through shared memory"
 )
+_GENERAL: Final = "let neighbouring threads access neighbouring addresses, or go through shared memory"
 
 
-def _pad(context: KernelContext) -> str:
-    """How to part the banks without moving wide accesses off their alignment."""
-    widest = max(
-        (
-            instruction.width_bytes or 0
-            for function in kernel_functions(context.program, context.kernel)
-            for instruction in function.instructions
-            if is_shared(instruction)
-        ),
-        default=0,
+def _cure_of_scattered(context: KernelContext, profile: KernelProfile, traffic: Traffic, place: Place) -> str:
+    function, index = context.program.functions[place[0]], place[1]
+    executed = executed_warps(profile, function)
+    each = None if executed is None or not executed[index] else traffic.scattered[place] / executed[index]
+    shape = access_shape(function, index, context.program.arch, profile.launch)
+    if feeds_tensor_cores(function, index):
+        return (
+            "fragments of a matrix come straight from device memory: fill tiles in shared memory with whole "
+            "rows, and load the fragments from there"
+        )
+    if shape.lie is Lie.ROWS:
+        return _BY_ROWS
+    run = next((one for one in neighbours(function) if index in one.indices), None)
+    if run is not None:
+        found = _cure_of_run(function, index, run, traffic.requested[place], executed)
+        if found:
+            return found
+    if shape.lie is Lie.BY_DATA:
+        return ""
+    if each is not None and each <= _IDEAL * _WARP / shape.run and shape.lie is not Lie.APART:
+        return ""  # one sector more: a row seldom begins on one
+    if shape.lie is Lie.SAME and shape.run < _WARP:
+        return ""  # rows of a block read one value each
+    if shape.lie is Lie.NEIGHBOURS and shape.run * shape.distance < _SECTOR_BYTES:
+        return (
+            f"a row of the block is {counted(shape.run, 'thread')} wide, which access "
+            f"{shape.run * shape.distance} bytes side by side: make the block wider in x"
+        )
+    if shape.lie is Lie.APART:
+        return (
+            f"neighbouring threads are {shape.distance} bytes apart: let what they access follow each other "
+            "(a structure of arrays, or each thread every n-th element), or go through shared memory"
+        )
+    known = shape.lie is not Lie.UNKNOWN
+    spread = executed is None or traffic.requested[place] > _SPREAD * executed[index]
+    return _GENERAL if known or spread else ""
+
+
+def _cure_of_run(
+    function: Function, index: int, run: Neighbours, sectors: float, executed: Values | None
+) -> str:
+    """What to do where each thread accesses several values that follow each other."""
+    if executed is None:
+        return ""
+    wide = run.width_bytes * run.per_access
+    several = f"each thread accesses {len(run.indices)} values that follow each other there"
+    if any(
+        is_global(one) and (one.width_bytes or 0) >= wide
+        for one in function.instructions
+        if one.info.opclass in {OpcodeClass.LOAD, OpcodeClass.STORE}
+    ):
+        return f"{several}, one by one: use accesses of {wide} bytes, as elsewhere in the kernel"
+    span = len(run.indices) * run.width_bytes
+    # As many sectors as threads side by side take; from a whole sector on, all distances look alike.
+    fewest = _WARP * min(1.0, span / _SECTOR_BYTES) * executed[index]
+    looped = span >= _SECTOR_BYTES and function.innermost_loop(index) is not None
+    if sectors > _IDEAL * fewest or looped:
+        return ""
+    return (
+        f"{several}. Give each thread one, or every n-th with n the number of threads, so that neighbouring "
+        f"threads access neighbouring values; or use accesses of {wide} bytes"
     )
-    return _PAD_WIDE.format(bytes=widest) if widest > _WORD_BYTES else _PAD
 
 
-def _main_cure(context: KernelContext, blame: Blame, matched: _Matched, traffic: Traffic | None) -> str:
+def _cure_of_conflict(context: KernelContext, profile: KernelProfile, place: Place) -> str:
+    function, index = context.program.functions[place[0]], place[1]
+    if _is_atomic(function.instructions[index]):
+        return ""  # the data decide
+    found = conflict(function, index, context.program.arch, profile.launch)
+    if found is Lie.BY_DATA:
+        return ""
+    where = line_text(function, index)
+    widest = widest_shared(function)
+    if found is None or isinstance(found, Lie):
+        return f"pad the rows of the array at {where} by {widest} bytes or swizzle the index"
+    if found.pad is not None:
+        return (
+            f"pad each row of {found.row} bytes of the array at {where} by {found.pad} bytes or swizzle the "
+            f"index, so that {found.turns} turns of a warp become {found.after}"
+        )
+    width = function.instructions[index].width_bytes or _WORD_BYTES
+    if found.distance is None:
+        return f"swizzle the index at {where}: padding its rows does not part the banks"
+    return (
+        f"neighbouring threads are {found.distance} bytes apart at {where}, within a row, where padding does "
+        f"not help: let them take neighbouring elements of {width} bytes"
+    )
+
+
+def _main_cure(blame: Blame, matched: _Matched, traffic: Traffic | None, cures: _Cures) -> str:
     """The cure of what the title names; empty where the advice is that alone."""
+    if traffic is None:
+        return ""
     if _mostly_conflicts(blame, matched):
-        return _pad(context)
-    wasteful = traffic is not None and traffic.sectors > _IDEAL * traffic.ideal_sectors
-    return _cure(context, traffic) if wasteful and traffic is not None else ""
+        return _first(cures, traffic.conflicting)
+    return _first(cures, traffic.scattered) if traffic.sectors > _IDEAL * traffic.ideal_sectors else ""
 
 
-def _advice(context: KernelContext, blame: Blame, matched: _Matched, traffic: Traffic | None) -> str:
+def _first(cures: _Cures, places: Mapping[Place, float]) -> str:
+    return next((cures[place] for place in places if place in cures), _GENERAL)
+
+
+def _advice(
+    context: KernelContext, blame: Blame, matched: _Matched, traffic: Traffic | None, cures: _Cures
+) -> str:
+    scattered = traffic is not None and traffic.sectors > _IDEAL * traffic.ideal_sectors
+    conflicts = traffic is not None and samples(blame, matched.conflicts)
+    mostly = _mostly_conflicts(blame, matched)
     parts = []
-    if traffic is not None and traffic.sectors > _IDEAL * traffic.ideal_sectors:
-        worst = traffic.worst(context.program)
+    if traffic is not None and scattered and not mostly:
         parts.append(
             f"Global accesses take {traffic.sectors / max(1.0, traffic.ideal_sectors):.1f} times the sectors "
             f"they need ({_millions(traffic.sectors)} against {_millions(traffic.ideal_sectors)}), most of "
-            "them "
-            f"at {worst}: {_cure(context, traffic)}."
+            f"them at {traffic.worst(context.program)}: {_first(cures, traffic.scattered)}."
         )
-    elif samples(blame, matched.throttle | matched.scattered) and not _mostly_conflicts(blame, matched):
+    elif samples(blame, matched.throttle | matched.scattered) and not mostly:
         parts.append(
             "Make fewer and wider requests: vector loads and stores (float4), values kept in registers or "
             "shared memory, read-only parameters in constant memory."
         )
-    if traffic is not None and samples(blame, matched.conflicts):
+    if traffic is not None and conflicts:
         ratio = traffic.wavefronts_shared / max(1.0, traffic.ideal_wavefronts_shared)
         parts.append(
-            f"Shared memory accesses take {ratio:.1f} times the wavefronts they need: {_pad(context)}."
+            f"Shared memory accesses take {ratio:.1f} times the wavefronts they need: "
+            f"{_first(cures, traffic.conflicting)}."
         )
     return " ".join(parts)
-
-
-def _cure(context: KernelContext, traffic: Traffic) -> str:
-    """What brings the worst place's threads together: they may only have several values each."""
-    if traffic.worst_place is not None:
-        number, index = traffic.worst_place
-        function = context.program.functions[number]
-        executed = executed_warps(context.profile, function)
-        run = next((one for one in neighbours(function) if index in one.indices), None)
-        if run is not None and executed is not None:
-            span = len(run.indices) * run.width_bytes
-            # As many sectors as threads side by side take; from a whole sector on, all distances look alike.
-            sectors = _WARP * min(1.0, span / _SECTOR_BYTES) * executed[index]
-            looped = span >= _SECTOR_BYTES and function.innermost_loop(index) is not None
-            if traffic.worst_sectors <= _IDEAL * sectors and not looped:
-                return (
-                    f"each thread accesses {len(run.indices)} values that follow each other there. Give each "
-                    "thread one, or every n-th with n the number of threads, so that neighbouring threads "
-                    f"access neighbouring values; or use accesses of {run.width_bytes * run.per_access} bytes"
-                )
-    return "let neighbouring threads access neighbouring addresses, or go through shared memory"
 
 
 def _adjustments(matched: _Matched, traffic: Traffic | None) -> tuple[Adjustment, ...]:

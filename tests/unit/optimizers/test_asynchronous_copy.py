@@ -25,14 +25,20 @@ BARRIER = "BAR.SYNC.DEFER_BLOCKING 0x0 // 10"
 
 
 def _context(
-    *, arch: str = "sm_86", width: str = "", between: str = "", barrier: str = BARRIER, shared: int = 4096
+    *,
+    arch: str = "sm_86",
+    width: str = "",
+    between: str = "",
+    barrier: str = BARRIER,
+    shared: int = 4096,
+    metrics: dict[str, float] | None = None,
 ) -> KernelContext:
     code = listing(TILE.format(width=width, between=between, barrier=barrier), arch)
     rows = [
         Row("long_scoreboard", "fill", 400, 400, "load", DependencyClass.GLOBAL_MEMORY),
         Row("selected", "use", 600),
     ]
-    return context_of(code, rows, static_shared=shared)
+    return context_of(code, rows, static_shared=shared, metrics=metrics or {})
 
 
 @pytest.mark.parametrize("width", ["", ".64", ".128"])
@@ -40,7 +46,7 @@ def test_values_that_are_stored_as_they_are(width: str) -> None:
     context = _context(width=width)
     found = OPTIMIZER.match(context)
     assert isinstance(found, Match), found
-    assert "cost more" not in found.advice
+    assert "a second buffer with cuda::memcpy_async" in found.advice
     estimate = OPTIMIZER.estimate(context, found)
     # Eq. 4, half of it, and of that what measured cures were seen to remove.
     assert estimate.expected == pytest.approx(1000 / (1000 - 0.75 * 0.5 * 400), rel=0.01)
@@ -61,7 +67,16 @@ def test_what_cannot_be_copied(context: KernelContext, reason: str) -> None:
     assert reason in found.reason
 
 
-def test_a_second_buffer_that_costs_blocks_is_said() -> None:
-    found = OPTIMIZER.match(_context(shared=40 << 10))
+@pytest.mark.parametrize(("kilobytes", "left"), [(40, "1 block of 2"), (64, "no block of 1")])
+def test_where_a_second_buffer_costs_blocks_registers_hold_the_next_tile(kilobytes: int, left: str) -> None:
+    found = OPTIMIZER.match(_context(shared=kilobytes << 10))
     assert isinstance(found, Match)
-    assert "leaves 1 blocks per SM instead of 2" in found.advice
+    assert "load the next tile into registers before this one is used" in found.advice
+    assert f"would leave {left} per SM" in found.advice
+
+
+def test_a_full_unit_is_not_relieved_by_waiting_less() -> None:
+    full = {"l1tex__lsuin_requests.avg.pct_of_peak_sustained_elapsed": 85.0}
+    found = OPTIMIZER.match(_context(metrics=full))
+    assert isinstance(found, Rejection)
+    assert "L1 requests is at 85 %" in found.reason

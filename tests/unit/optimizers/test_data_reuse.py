@@ -62,8 +62,57 @@ def test_values_per_product_are_those_of_the_tile(rows: int, columns: int, value
     context = _context(_tile(rows, columns), {REQUESTS: 90.0})
     (found,) = product_loops(context.program, context.kernel)
     assert found.values_per_product == pytest.approx(values)
+    assert found.tile == (rows, columns)
     assert context.profile is not None
     assert times_loaded(context.program, context.profile, found) == pytest.approx(16, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("tile", "words"),
+    [
+        ((1, 1), "2 x 2 results (1 x 1 now)"),
+        ((4, 1), "4 x 4 results (1 x 4 now)"),
+        ((2, 4), "4 x 8 results (2 x 4 now)"),
+    ],
+)
+def test_the_next_tile_is_four_times_as_large_and_nearly_square(tile: tuple[int, int], words: str) -> None:
+    assert words in _found(_context(_tile(*tile), {REQUESTS: 95.0})).advice
+
+
+def test_a_longer_tile_gains_more_by_a_square() -> None:
+    # 1 x 4 loads 5 values for 4 products, 2 x 4 6 for 8, and 4 x 4 8 for 16.
+    context = _context(_tile(1, 4), {DATA: 100.0, ISSUE: 1.0}, times=1000)
+    estimate = OPTIMIZER.estimate(context, _found(context))
+    assert estimate.low == pytest.approx(5 / 3, rel=0.05)
+    assert estimate.high == pytest.approx(5 / 2, rel=0.05)
+
+
+def test_two_passes_in_one_body_are_the_same_tile() -> None:
+    code = listing(
+        """
+        again:
+        LDS R8, [R4]
+        LDS R9, [R4+0x4]
+        FFMA R20, R8, R9, R20
+        LDS R8, [R4+0x8]
+        LDS R9, [R4+0xc]
+        FFMA R20, R8, R9, R20
+        @P0 BRA again
+        EXIT
+        """
+    )
+    context = context_of(code)
+    (found,) = product_loops(context.program, context.kernel)
+    assert found.tile == (1, 1)
+
+
+def test_products_of_another_shape_have_no_tile() -> None:
+    # A row times a scalar: four values and one for four sums, but one of them comes from outside of the loop.
+    loads = "\n".join(f"LDS R{20 + i}, [R4+{4 * i:#x}]" for i in range(4))
+    products = "\n".join(f"FFMA R{30 + i}, R{20 + i}, R2, R{30 + i}" for i in range(4))
+    context = context_of(listing(f"again:\n{loads}\n{products}\n@P0 BRA again\nEXIT"))
+    (found,) = product_loops(context.program, context.kernel)
+    assert found.tile is None
 
 
 def test_a_factor_may_be_converted_before_it_is_multiplied() -> None:

@@ -302,7 +302,7 @@ def test_without_counters_the_throttle_stalls_count_in_part() -> None:
     assert estimate.expected == pytest.approx(1 / (apart * waits) ** 0.5)
 
 
-@pytest.mark.parametrize(("load", "words"), [("LDS R2", "by one element"), ("LDS.128 R4", "by 16 bytes")])
+@pytest.mark.parametrize(("load", "words"), [("LDS R2", "by 4 bytes"), ("LDS.128 R4", "by 16 bytes")])
 def test_padding_keeps_wide_accesses_to_shared_memory_aligned(load: str, words: str) -> None:
     text = f"again:\nload| {load}, [R8] // 9\nuse| FADD R9, R2, R9 // 9\n@P0 BRA again\nend| EXIT"
     rows = [
@@ -314,6 +314,96 @@ def test_padding_keeps_wide_accesses_to_shared_memory_aligned(load: str, words: 
     found = _match(memory_transaction_reduction, context_of(listing(text), rows, pc_metrics=metrics))
     assert words in found.advice
     assert words in found.cure
+
+
+def _scattered(
+    address: str, sectors: float, *, load: str = "LDG.E R4, [R2.64]", block: int = 256
+) -> KernelContext:
+    """A load of which each of 1000 warps asks for so many sectors, where four would do."""
+    text = f"S2R R0, SR_TID.X\n{address}\nload| {load} // 9\nuse| FADD R8, R4, R9 // 9\nend| EXIT"
+    rows = [Row("lg_throttle", "load", 300, 250), Row("selected", "use", 100)]
+    metrics = {SECTORS: {"load": 1000 * sectors}, f"{SECTORS}_ideal": {"load": 4000.0}}
+    return context_of(listing(text), rows, counts={"load": (1000, 32000)}, pc_metrics=metrics, block=block)
+
+
+@pytest.mark.parametrize(
+    ("address", "sectors", "words"),
+    [
+        ("IMAD R2, R0, c[0x0][0x170], RZ\nLEA R2, R2, R6, 0x2", 32, "swap the indices"),
+        ("IMAD.WIDE R2, R0, 0xc, R6", 12, "12 bytes apart: let what they access follow each other"),
+        ("F2I R2, R0", 32, "let neighbouring threads access neighbouring addresses"),
+    ],
+)
+def test_scattered_accesses_are_told_apart_by_their_addresses(
+    address: str, sectors: float, words: str
+) -> None:
+    assert words in _match(memory_transaction_reduction, _scattered(address, sectors)).cure
+
+
+@pytest.mark.parametrize(
+    ("address", "sectors"),
+    [
+        ("IMAD.WIDE R2, R0, 0x4, R6\nLDG.E R3, [R2.64]\nIMAD.WIDE R2, R3, 0x4, R10", 32),  # a gather
+        ("IMAD.WIDE R2, R0, 0x4, R6", 5),  # rows that begin between two sectors
+        ("F2I R2, R0", 8),  # nobody can say what these addresses are
+    ],
+)
+def test_what_no_order_of_threads_brings_together_is_no_waste(address: str, sectors: float) -> None:
+    found = memory_transaction_reduction.OPTIMIZER.match(_scattered(address, sectors))
+    assert isinstance(found, Match)
+    assert not found.actionable  # the queue is full all the same: a note
+    assert "sectors they need" not in found.advice
+
+
+def test_stores_one_by_one_beside_wide_loads_become_wide() -> None:
+    stores = "\n".join(f"STG.E [R2.64+{4 * i:#x}], R{4 + i}" for i in (1, 2, 3))
+    text = f"LDG.E.128 R4, [R10.64]\nSHF.L.U32 R2, R0, 0x4, RZ\n{stores}"
+    found = _match(memory_transaction_reduction, _scattered(text, 16, load="STG.E [R2.64], R4"))
+    assert "4 values that follow each other there, one by one: use accesses of 16 bytes" in found.cure
+
+
+def test_fragments_out_of_device_memory_go_through_a_tile() -> None:
+    matrix = "HMMA.16816.F32 R12, R4, R6, R12"
+    text = "IMAD R2, R0, c[0x0][0x170], RZ\nLEA R2, R2, R6, 0x1"
+    found = _match(memory_transaction_reduction, _scattered(text, 8, load=f"LDG.E R4, [R2.64]\n{matrix}"))
+    assert "load the fragments from there" in found.cure
+
+
+def _conflicting(access: str, metrics: dict[str, float] | None = None, before: str = "") -> KernelContext:
+    text = f"S2R R0, SR_TID.X\n{before}\nload| {access} // 9\nuse| FADD R9, R2, R9 // 9\nend| EXIT"
+    rows = [
+        Row("short_scoreboard", "use", 300, 250, due_to="load", kind=DependencyClass.SHARED_MEMORY),
+        Row("selected", "use", 100),
+    ]
+    wavefronts = "memory_l1_wavefronts_shared"
+    counted = {wavefronts: {"load": 800.0}, f"{wavefronts}_ideal": {"load": 100.0}}
+    return context_of(listing(text), rows, pc_metrics=counted, metrics=metrics)
+
+
+@pytest.mark.parametrize(
+    ("access", "words"),
+    [
+        ("LDS R2, [R0.X4+UR4]", "by 4 bytes or swizzle the index"),  # not known: in general
+        ("LDS.64 R2, [R0.X16]", "let them take neighbouring elements of 8 bytes"),
+    ],
+)
+def test_conflicts_within_a_row_are_no_matter_of_padding(access: str, words: str) -> None:
+    assert words in _match(memory_transaction_reduction, _conflicting(access)).cure
+
+
+@pytest.mark.parametrize(
+    ("before", "access"),
+    [("", "ATOMS.ADD R2, [R0.X4], R3"), ("LDG.E R1, [R0.64]", "LDS R2, [R1.X4]")],
+)
+def test_conflicts_that_the_data_make_have_no_cure(before: str, access: str) -> None:
+    context = _conflicting(access, before=before)
+    assert isinstance(memory_transaction_reduction.OPTIMIZER.match(context), Rejection)
+
+
+def test_conflicts_behind_a_full_dram_cost_nothing() -> None:
+    full = {"dram__throughput.avg.pct_of_peak_sustained_elapsed": 88.0}
+    reason = _reason(memory_transaction_reduction, _conflicting("LDS.64 R2, [R0.X16]", full))
+    assert "bank conflicts are hidden behind it" in reason
 
 
 def test_the_shape_of_a_block_smaller_than_a_warp_comes_first() -> None:
