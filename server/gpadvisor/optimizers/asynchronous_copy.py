@@ -78,9 +78,9 @@ from gpadvisor.blamer.queries import (
     regions,
     share,
 )
+from gpadvisor.estimators.caps import busiest_after, measured_loads
 from gpadvisor.estimators.context import KernelContext, Optimizer
 from gpadvisor.estimators.latency_hiding import latency_hiding
-from gpadvisor.estimators.relieved import busiest
 from gpadvisor.model.advice import Adjustment, Category, Match, Rejection
 from gpadvisor.model.blame import Role
 from gpadvisor.model.instruction import OpcodeClass
@@ -118,11 +118,11 @@ def _match(context: KernelContext) -> Match | Rejection:
         return Rejection(
             code=_CODE, reason=f"waits for loads that go to shared memory have {percent(part)} of the samples"
         )
-    full = None if context.profile is None else busiest(context.profile)
-    if full is not None and full[1].percent >= _FULL_PERCENT:
+    full = busiest_after(measured_loads(context), ())
+    if full is not None and full.unit.percent >= _FULL_PERCENT:
         return Rejection(
             code=_CODE,
-            reason=f"{full[1].name} is at {full[1].percent:.0f} %: waiting less does not relieve it",
+            reason=f"{full.unit.name} is at {full.unit.percent:.0f} %: waiting less does not relieve it",
         )
     row = heaviest(blame, np.flatnonzero(rows))
     function = context.program.functions[int(blame.rows.function[row])]
