@@ -25,6 +25,8 @@ _NUMBER: Final = re.compile(r"0x[0-9a-fA-F]+\Z")
 _IN_BRACKETS: Final = re.compile(r"\[([^\[\]]*)\]\s*\Z")
 _SCALES: Final = {"X4": 4, "X8": 8, "X16": 16}
 _COPIES: Final = frozenset({"MOV", "UMOV"})
+_CONSTANT_LOADS: Final = frozenset({"LDC", "ULDC", "LDCU"})
+_FIXED_CONSTANT: Final = re.compile(r"c\[0x[0-9a-f]+\]\[0x[0-9a-f]+\]$")
 _SUMS: Final = frozenset({"IADD3", "IADD", "UIADD3", "VIADD"})
 _PRODUCTS: Final = frozenset({"IMAD", "UIMAD"})
 _SHIFTS: Final = frozenset({"SHF", "USHF", "SHL"})
@@ -107,7 +109,7 @@ class _Values:
         opcode, modifiers = instruction.opcode, instruction.modifiers
         if "X" in modifiers or "HI" in modifiers or not sources:
             return None  # the high half
-        if opcode in _COPIES:
+        if opcode in _COPIES or (opcode in _CONSTANT_LOADS and _FIXED_CONSTANT.match(sources[0])):
             return self.of(sources[0])
         if opcode in _SUMS:
             return self._total(sources)

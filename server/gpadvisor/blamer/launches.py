@@ -28,6 +28,9 @@ class Freedom:
     tile: bool = False  # nothing but a tile of the block's shape binds the block: both may grow together
     per_block: bool = False  # something is addressed by a block's number alone, such as its result
     compiled: bool = False  # the block's size is a constant in the code, which must change with it
+    single: bool = (
+        False  # a block is one thread, whose element is the block's number: threads can take its place
+    )
 
 
 def freedom(program: Program, kernel: str, profile: KernelProfile) -> Freedom:
@@ -44,16 +47,22 @@ def freedom(program: Program, kernel: str, profile: KernelProfile) -> Freedom:
         at = _at(program, use.grid_stride)
         grid = f"the loop at {at} that steps by the size of the grid runs once: no element waits for a thread"
     bound = next(_bound(program, kernel, use, profile), None)
+    shared = shared_bytes(program, kernel, profile)
+    single = profile.launch.threads_per_block == 1 and apart is None and not (use.axes or use.sized or shared)
     return Freedom(
-        block=apart or bound,
+        block=apart or (None if single else bound),
         grid=grid,
         any_total=grid is None,
-        guarded=use.guarded or use.grid_stride is not None,
+        guarded=use.guarded or use.grid_stride is not None or single,
         axes=use.axes or "x",
         code=True,
         per_block=not use.flat,
         compiled=bool(use.sizes),
-        tile=apart is None and bound is not None and bound == _tile(program, kernel, use, profile),
+        single=single,
+        tile=not single
+        and apart is None
+        and bound is not None
+        and bound == _tile(program, kernel, use, profile),
     )
 
 

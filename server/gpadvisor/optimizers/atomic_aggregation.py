@@ -166,11 +166,11 @@ def _meets(atomic: _Atomic) -> bool:
 
 
 def _gone(profile: KernelProfile, atomic: _Atomic) -> float:
-    """The share of an instruction's operations that need not be sent."""
+    """The share of an instruction's operations that need not be sent when a block sends one."""
+    warps = max(1.0, profile.launch.threads_per_block / threads_per_warp(profile))
     if _meets(atomic):
-        return 1 - 1 / (atomic.threads or 1.0)
+        return 1 - 1 / ((atomic.threads or 1.0) * (1.0 if _is_place(atomic) else warps))
     if atomic.threads is not None and atomic.threads < _MEET:  # the warp has added up already
-        warps = max(1.0, profile.launch.threads_per_block / threads_per_warp(profile))
         return 1 - 1 / warps
     return 0.5
 
@@ -187,8 +187,9 @@ def _serial(
     if full is None or cycles is None or operations < _SERIAL_SHARE * cycles or full.load > _SERIAL_SHARE:
         return None
     after = 1 - gone
+    by_warp = max((1 / (one.threads or 1.0) for one in found if _meets(one)), default=0.0)
     return MeasuredBound(
-        low=1 / (2 * after + full.load),
+        low=1 / (max(2 * after, by_warp) + full.load),
         expected=1 / (after + full.load),
         high=1 / max(after, full.load),
         reason=f"{operations / 1e6:,.1f} M operations on words that the whole grid shares take "

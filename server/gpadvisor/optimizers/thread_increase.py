@@ -55,7 +55,7 @@ from gpadvisor.analyzer.occupancy import BLOCKS, WARPS
 from gpadvisor.blamer.launches import Freedom, freedom
 from gpadvisor.blamer.measured import executed_threads
 from gpadvisor.blamer.patterns import is_memory
-from gpadvisor.blamer.queries import kernel_functions, percent
+from gpadvisor.blamer.queries import counted, kernel_functions, percent
 from gpadvisor.blamer.traffic import SECTOR_BYTES, SECTORS_PER_LINE, kernel_traffic
 from gpadvisor.estimators.caps import DRAM, L1, L1_DATA, L1_TO_L2, L2
 from gpadvisor.estimators.context import KernelContext, Optimizer
@@ -75,6 +75,8 @@ _NOTABLE: Final = 1.03
 _USUAL: Final = 256
 """Of sizes that give as many warps the one nearest to this: few blocks to launch, and several per SM."""
 _WARP: Final = 32
+_WORDS: Final = 8
+"""Values of four bytes in a sector."""
 _GLOBAL: Final = frozenset({MemorySpace.GLOBAL, MemorySpace.GENERIC})
 Size = tuple[int, int, int]
 
@@ -137,7 +139,8 @@ def _why(
     threads = now.threads
     small = now.waves(sms) < 1 and not any_total
     if _lanes(threads) >= _WORTHWHILE:
-        return f"{threads} threads leave {percent(1 - 1 / _lanes(threads))} of their lanes idle"
+        idle = percent(1 - 1 / _lanes(threads))
+        return f"blocks of {counted(threads, 'thread')} leave {idle} of their lanes idle"
     if small:
         return None  # all blocks are there at once: their size does not make them more
     most = context.machine.sm.max_warps.value / context.machine.sm.schedulers.value
@@ -293,7 +296,7 @@ def _found(
     alone = now.fits == 1 and new.held.fits > 1 and now.blocks > (profile.device.sms or 1)
     most = context.machine.sm.max_warps.value
     return Match(
-        title=f"blocks of {now.threads} threads keep warps from an SM",
+        title=f"blocks of {counted(now.threads, 'thread')} keep warps from an SM",
         advice=f"Launch {_words(profile, new)} instead of {_shape_text(profile.launch.grid)} of "
         f"{_shape_text(profile.launch.block)}: {why}; the new size allows {new.warps * schedulers:.0f} of "
         f"{most} warps per SM." + _conditions(context, new, free),
@@ -356,16 +359,19 @@ def _reliefs(
 
 
 def _uncounted(block: Size, new: Size, lanes: float) -> tuple[Relief, ...]:
-    """What full warps take off L1 where nobody counted its passes.
+    """What full warps and longer rows take off the memory where nobody counted it by access.
 
-    A request takes a pass at least, however many of its lanes are there, and at most one for each row of the
-    block that is in its warp; between these ends the mean of their logarithms is expected.
+    A request takes a pass of L1 at least, however many of its lanes are there, and at most one for each row
+    of the block that is in its warp. Behind L1, rows of four-byte values share sectors, or a cache has
+    joined them already. Between these ends the mean of their logarithms is expected.
     """
-    rows = min(new[1] * new[2], _WARP / new[0]) if new[0] < _WARP else 1.0
-    rows_now = min(block[1] * block[2], _WARP / block[0])
-    best = min(1.0, max(rows, 1.0) / max(rows_now, 1.0))
-    left = dict.fromkeys((L1, L1_DATA), best**0.5 / lanes)
-    return as_reliefs(left, dict.fromkeys(left, best / lanes))
+    rows_now, rows = (max(1.0, min(size[1] * size[2], _WARP / size[0])) for size in (block, new))
+    sectors_now, sectors = (math.ceil(size[0] / _WORDS) / size[0] for size in (block, new))
+    passes, traffic = min(1.0, rows / rows_now), min(1.0, sectors / sectors_now)
+    best = dict.fromkeys((L1, L1_DATA), passes / lanes) | dict.fromkeys((L1_TO_L2, L2, DRAM), traffic)
+    worst = dict.fromkeys((L1, L1_DATA), 1 / lanes)
+    expected = {name: math.sqrt(share * worst.get(name, 1.0)) for name, share in best.items()}
+    return as_reliefs(expected, best)
 
 
 def _asked_sectors(context: KernelContext, profile: KernelProfile) -> float | None:
@@ -402,6 +408,11 @@ def _shape_text(size: Size) -> str:
 
 def _conditions(context: KernelContext, new: _Launch, free: Freedom) -> str:
     text = ""
+    if free.single:
+        text += (
+            " A block's number is its thread's element today: take it from blockIdx.x * blockDim.x + "
+            "threadIdx.x instead, and return where it is beyond the last."
+        )
     now = 0 if context.profile is None else context.profile.launch.threads_per_block
     if free.tile:
         text += f" Make the tile as large in the source, not the launch alone: {free.block}."

@@ -198,7 +198,8 @@ def _place(page: Page, family: Family, entry: Entry) -> list[str]:
     if suggestion.category is Category.PARALLEL and entry.kernel.launch is not None:
         launch = entry.kernel.launch
         blocks = "block" if launch.blocks == 1 else "blocks"
-        where = f"launch of {dimensions(launch.grid)} {blocks} of {dimensions(launch.block)} threads"
+        threads = "thread" if launch.threads_per_block == 1 else "threads"
+        where = f"launch of {dimensions(launch.grid)} {blocks} of {dimensions(launch.block)} {threads}"
         words = None
     elif at is None and code is not None:
         own = base_name(code.function) == base_name(entry.kernel.name)

@@ -436,7 +436,7 @@ def test_two_axes_keep_both_with_whole_warps_along_the_first() -> None:
         "Launch blocks of 32 x 8 threads, 36 of them (6 for each SM) or more, instead of 9 x 9 of 3 x 3"
         in (found.advice)
     )
-    assert "9 threads leave 71.9 % of their lanes idle" in found.advice
+    assert "blocks of 9 threads leave 71.9 % of their lanes idle" in found.advice
     assert found.parallel is not None
     assert found.parallel.held_now == 3.26
     estimate = thread_increase.OPTIMIZER.estimate(context, found)
@@ -556,3 +556,23 @@ def _blocks(registers: int, shared: int) -> int:
 @pytest.mark.parametrize("path", ["/home/me/src/kernel.cu", r"C:\Users\me\src\kernel.cu", "kernel.cu"])
 def test_a_place_is_named_without_its_folders(path: str) -> None:
     assert location_text(SourceLocation(path, 7)) == "kernel.cu:7"
+
+
+_BY_BLOCK = (
+    "S2R R0, SR_CTAID.X // 8\nMOV R3, 0x4\nIMAD.WIDE R2, R0, R3, c[0x0][0x160]\n"
+    "load| LDG.E R8, [R2.64] // 11\nuse| FADD R8, R8, 1 // 12\nSTG.E [R2.64], R8 // 13\nEXIT"
+)
+
+
+def test_blocks_of_one_thread_become_threads_of_full_blocks() -> None:
+    # As 3984 x 4096 blocks of one thread whose element is the block's number.
+    held = {"smsp__warps_active.avg.per_cycle_active": 4.0}
+    context = _launch(WAITING, _BY_BLOCK, grid=1_000_000, block=1, registers=32, metrics=held)
+    found = _match(thread_increase, context)
+    assert "3907 blocks of 256 threads instead of 1000000 of 1" in found.advice
+    assert "blocks of 1 thread leave 96.9 % of their lanes idle" in found.advice
+    assert "take it from blockIdx.x * blockDim.x + threadIdx.x" in found.advice
+    assert thread_increase.OPTIMIZER.estimate(context, found).expected > 2
+    # Two threads of a block are told apart by threadIdx, or both do the same.
+    two = _launch(WAITING, _BY_BLOCK, grid=1_000_000, block=2, registers=32, metrics=held)
+    assert not isinstance(thread_increase.OPTIMIZER.match(two), Match)
