@@ -8,6 +8,7 @@ from enum import Enum
 from typing import Final
 
 from gpadvisor.advice.evaluate import Finding
+from gpadvisor.analyzer.places import is_prebuilt
 from gpadvisor.estimators.context import KernelContext
 from gpadvisor.model.advice import Category
 
@@ -45,9 +46,15 @@ def standing(context: KernelContext, finding: Finding, limits: Thresholds) -> St
         share = 1.0 if parallel else finding.matched_samples / total
         if share < limits.importance or share * total < limits.samples:
             return Standing.HIDDEN
-    if finding.optimizer.category is Category.NOTE or not finding.match.actionable:
+    if finding.optimizer.category is Category.NOTE or not finding.match.actionable or _is_compiled(context):
         return Standing.NOTE
     if limits == NO_THRESHOLDS or (not total and finding.estimate is None):
         return Standing.SUGGESTION
     worth = finding.estimate is not None and finding.estimate.expected >= limits.speedup
     return Standing.SUGGESTION if worth else Standing.HIDDEN
+
+
+def _is_compiled(context: KernelContext) -> bool:
+    """Whether nobody here can change the kernel: it comes compiled with a library."""
+    profile, program = context.profile, context.program
+    return profile is not None and not program.has_line_info and is_prebuilt(profile.launch.demangled)

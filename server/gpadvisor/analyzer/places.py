@@ -31,6 +31,18 @@ def is_library(path: str) -> bool:
     return is_package(path) or _LIBRARY.search(path.replace("\\", "/")) is not None
 
 
+_PREBUILT: Final = re.compile(
+    r"^(?:void )?(?:at::native::|cudnn::|cublas|cask|nvjet_|nccl\w*Kernel|sm\d+_xmma_|cutlass_\d+_|"
+    r"cutlass::Kernel2?<cutlass_\d+_|(?:maxwell|pascal|volta|turing|ampere|hopper)_\w*(?:gemm|conv|grad|fprop))"
+)
+"""How kernels of cuBLAS, cuDNN, NCCL and PyTorch are called in reports."""
+
+
+def is_prebuilt(kernel: str) -> bool:
+    """Whether a demangled name is that of a kernel which comes compiled with a library."""
+    return _PREBUILT.match(kernel) is not None
+
+
 def user_lines(lines: Sequence[LineEntry | None]) -> tuple[LineEntry | None, ...]:
     """Each instruction on its innermost line that is not of a library; where all are, on its own."""
     known: dict[int, LineEntry | None] = {}  # by id(): a line table has one entry for many instructions

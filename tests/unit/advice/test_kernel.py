@@ -528,3 +528,24 @@ def test_another_launch_is_estimated_by_counters_and_a_place_in_the_code_is_not(
     assert (told["GPA106"].evidence, told["GPA106"].speedup) == (Evidence.STATIC, None)
     without = advise_kernel(made.context(measured=counters(busy=40.0), evidence=Evidence.COUNTED), [launch])
     assert [one.speedup for one in without.suggestions] == [None]
+
+
+@pytest.mark.parametrize(
+    ("name", "ours"),
+    [
+        ("ampere_sgemm_128x64_nn", False),
+        ("void cutlass::Kernel<cutlass_80_simt_sgemm_128x256_8x4_tt_align1>(T1::Params)", False),
+        ("void at::native::vectorized_elementwise_kernel<(int)4>(int)", False),
+        ("void cutlass::Kernel<cutlass::gemm::kernel::Gemm<float>>(T1::Params)", True),
+        ("sgemm_128x128x8_kernel(const float *)", True),
+        ("my_ampere_sgemm(float *)", True),
+    ],
+)
+def test_a_kernel_that_comes_compiled_with_a_library_has_notes_only(name: str, ours: bool) -> None:
+    measured = made.profile()
+    context = made.context(
+        thousand(), measured=replace(measured, launch=replace(measured.launch, demangled=name))
+    )
+    context = replace(context, program=replace(context.program, has_line_info=False))
+    found = advise_kernel(context, [optimizer("GPA106", match(0))])
+    assert (len(found.suggestions), len(found.notes)) == ((1, 0) if ours else (0, 1))

@@ -57,7 +57,7 @@ def test_one_thread_for_each_warp_leaves_the_block() -> None:
 
 
 def test_one_address_of_the_grid_sets_the_time() -> None:
-    # 32,000 operations in 100,000 cycles and nothing else to do: one in 256 is left, at the low end one in 32.
+    # 32,000 operations in 100,000 cycles and nothing else to do: one in 256 is left, at least one in 32.
     context = _context("c[0x0][0x170]", 1, metrics={CYCLES: 1e5, L2: 3.0, ISSUE: 1.0})
     estimate = OPTIMIZER.estimate(context, _match(context))
     assert estimate.expected == pytest.approx(1 / (1 / 256 + 0.03), rel=0.05)
