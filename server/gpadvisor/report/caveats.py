@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final, TypeAlias
 
+from gpadvisor.analyzer.places import is_library
 from gpadvisor.model.advice import Advice, KernelAdvice
 from gpadvisor.model.problem import ProblemCode
 from gpadvisor.model.profile import Evidence
@@ -89,6 +90,7 @@ def _few(advice: Advice, kernels: Sequence[KernelAdvice]) -> str:
 
 def _absent(advice: Advice, _kernels: Sequence[KernelAdvice]) -> str:
     missing = [match.report_path for match in advice.sources if match.local_path is None]
+    missing = [path for path in missing if not is_library(path)] or missing
     first = base_file(missing[0]) if missing else "sources"
     more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
     return f"Source not here: {first}{more}; --source-root DIR names the folder."

@@ -44,6 +44,8 @@ def test_a_kernel_of_a_library_stays_where_it_is() -> None:
             "C:/Program Files/NVIDIA GPU Computing Toolkit/CUDA/v12.4/include\\crt/sm_70_rt.hpp",
             True,
         ),
+        ("C:\\Program Files\\Microsoft Visual Studio\\2022\\VC\\Tools\\MSVC\\14.38\\include\\cmath", True),
+        ("C:\\Program Files (x86)\\Windows Kits\\10\\Include\\ucrt\\math.h", True),
         ("/sw/spack/opt/cuda-12.1.0-k2x/include/cuda_fp16.hpp", True),
         ("/srv/tools/include/cooperative_groups/details/sync.h", True),
         ("/home/me/cuda-project/include/tile.cuh", False),
