@@ -14,7 +14,8 @@ _PACKAGES: Final = re.compile(r"(?:^|/)(?:site-packages|dist-packages|\.julia/pa
 """Folders that a package manager fills, inside a project or elsewhere."""
 _LIBRARY: Final = re.compile(
     r"^/usr/(?:local/)?(?:include|lib|lib64)/|^/(?:usr|usr/local|usr/lib|opt)/cuda/(?:.*/)?include/"
-    r"|/cuda[-/]v?\d[^/]*/(?:.*/)?include/|/targets/[\w-]+/include/|/VC/Tools/MSVC/|/Windows Kits/|/(?:libcudacxx|crt|cooperative_groups)/"
+    r"|/cuda[-/]v?\d[^/]*/(?:.*/)?include/|/targets/[\w-]+/include/|/VC/Tools/MSVC/|/Windows Kits/"
+    r"|/(?:libcudacxx|crt|cooperative_groups)/"
     r"|/(?:sm_\d\d_\w+|device_\w+functions|cuda_(?:fp|bf)\d+)\.h(?:pp)?$|^\./[\w/]+\.jl$",
     re.IGNORECASE,
 )
