@@ -110,6 +110,7 @@ validate: $(TEST)
 	$(BIN)/python -m tests.validation.throttles
 	$(BIN)/python -m tests.validation.real_pair
 	$(BIN)/python -m tests.validation.table3
+	$(BIN)/python -m tests.validation.load
 	$(PIP) install --no-deps --upgrade --target build/cuda-12 $(CUDA_12)
 	-$(PIP) install --no-deps --upgrade --target build/nvdisasm-12 $(NVDISASM_12)
 	PYTHONPATH=build/cuda-12:build/nvdisasm-12 $(BIN)/python -m tests.validation.volta
@@ -117,6 +118,7 @@ validate: $(TEST)
 	GPADVISOR_VALIDATE=1 $(BIN)/python -m pytest -n $(JOBS) -q -m validate $(ARGS)
 	PYTHONPATH=build/cuda-12 $(BIN)/python -m pytest -n $(JOBS) -q tests/unit/toolchain/test_volta.py \
 		tests/unit/profiler/test_cupti_build.py
+	nohup $(BIN)/python -m pytest -n $(JOBS) -q --random-order $(ARGS) < /dev/null
 
 clean:
 	rm -rf vscode-client/{node_modules,dist,bundled,shots} $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

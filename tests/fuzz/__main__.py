@@ -28,12 +28,15 @@ def main() -> int:
     LAST.parent.mkdir(exist_ok=True)
     pool = {kind: list(found) for kind, found in seeds().items()}
     end, tried, found = time.monotonic() + chosen.seconds, Counter[str](), 0
+    sys.stderr.write(f"seed {seed}\n")
     while time.monotonic() < end:
         (kind,) = rng.choices(list(WEIGHTS), list(WEIGHTS.values()))
         data = MUTATORS[kind](rng.choice(pool[kind]), rng)
         for _ in range(rng.choice((0, 0, 1, 3))):
             data = MUTATORS[kind](data, rng)
         tried[kind] += 1
+        if tried.total() % 1000 == 0:
+            sys.stderr.write(f"{tried.total()} inputs, {found} found\n")
         LAST.write_bytes(data)  # what remains where a native library takes this process along
         what = wrong(kind, data)
         if what is not None:

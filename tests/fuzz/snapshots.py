@@ -51,7 +51,12 @@ def archive(data: bytes, rng: random.Random) -> bytes:
     if not members or rng.random() < 0.15:
         return rng.choice((bytes_, _headers))(data, rng)
     _PARTS[rng.randrange(len(_PARTS))](members, rng)
-    if rng.random() < 0.7:
+    return zipped(members, signed=rng.random() < 0.7)
+
+
+def zipped(members: Members, *, signed: bool) -> bytes:
+    """The archive of these members, on request with the digest that they have."""
+    if signed:
         _sign(members)
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as target:
@@ -209,16 +214,21 @@ def _rows(members: Members, rng: random.Random) -> None:
     after = rng.choice(
         ("", "", f"WHERE NOT ({where})", "ORDER BY rowid_ DESC", "UNION ALL (SELECT * FROM source)")
     )
+    with contextlib.suppress(duckdb.Error):
+        members[name] = rewritten(members[name], f"{change} FROM source {after}")
+
+
+def rewritten(table: bytes, query: str) -> bytes:
+    """Another Parquet file: what a query makes of one, which it calls ``source``, with its rows' numbers."""
     with scratch_folder() as folder, contextlib.closing(duckdb.connect(":memory:")) as engine:
         before, made = folder / "before.parquet", folder / "after.parquet"
-        before.write_bytes(members[name])
-        with contextlib.suppress(duckdb.Error):
-            engine.execute("SET threads = 1")
-            engine.execute(
-                f"COPY (WITH source AS (SELECT *, row_number() OVER () - 1 AS rowid_ FROM '{before}')"
-                f" {change} FROM source {after}) TO '{made}' (FORMAT parquet)"
-            )
-            members[name] = made.read_bytes()
+        before.write_bytes(table)
+        engine.execute("SET threads = 1")
+        engine.execute(
+            f"COPY (WITH source AS (SELECT *, row_number() OVER () - 1 AS rowid_ FROM '{before}')"
+            f" {query}) TO '{made}' (FORMAT parquet)"
+        )
+        return made.read_bytes()
 
 
 def _sign(members: Members) -> None:

@@ -8,7 +8,7 @@ import resource
 import signal
 import struct
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 
@@ -27,6 +27,7 @@ from tests.cubin_parts import (
     record,
     unit,
 )
+from tests.fuzz.found import deep_chains, many_rows, overflowing, shared_names
 from tests.kernels import compile_text
 from tests.ncu_writer import FrameSpec, LaunchSpec, RuleSpec, write_report
 from tests.tiny_cubin import tiny_cubin
@@ -40,8 +41,8 @@ from gpadvisor.store.snapshot import snapshot_bytes
 CORPUS = Path(__file__).with_name("corpus")
 _MEMORY_BYTES = 1 << 30
 """How much more one input of some kilobytes may take at most."""
-_SECONDS = 60
-"""Far more than any of them takes, on a machine that has other things to do."""
+_SECONDS = 20.0
+"""Far more than any of them takes."""
 _KERNEL = """
 __device__ __forceinline__ float twice(float x) { return x + x; }
 __global__ void scale(float *data, int n) {
@@ -88,8 +89,12 @@ def seeds() -> dict[str, list[bytes]]:
     report = write_report([spec, other], host="box", command="./app")
     found: dict[str, list[bytes]] = {
         "report": [report, write_report([spec], numbers="float", layout="loaded", family="warp_stall")],
-        "cubin": [cubin, *lines, *_compiled()],
-        "snapshot": [snapshot_bytes(load_bytes(report))],
+        "cubin": [
+            *(cubin, *lines, *_compiled()),
+            *(shared_names((b"\x01\x1f",), step, length=6000, count=40) for step in (0, 1)),
+            *(many_rows(5000), deep_chains(40)),
+        ],
+        "snapshot": [snapshot := snapshot_bytes(load_bytes(report)), overflowing(snapshot)],
     }
     for path in sorted(CORPUS.glob("*-*")):
         found[path.name.partition("-")[0]].append(path.read_bytes())
@@ -106,32 +111,35 @@ def _compiled() -> list[bytes]:
 def wrong(kind: str, data: bytes) -> str | None:
     """What is wrong with how an input ends; None where it ends as it should."""
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    late = f"takes more than {_SECONDS} s of processor time"
     try:
-        with _limited():
+        with _limited() as is_late:
             return _wrong(kind, data) or _memory(before)
     except GpadvisorError:
-        return _memory(before)
+        return late if is_late() else _memory(before)
     except (KeyboardInterrupt, SystemExit):
-        raise
+        if not is_late():
+            raise
+        return late
     except BaseException as error:  # noqa: BLE001 what else comes is what is looked for
-        return f"{type(error).__name__}: {error}"
-
-
-class _LateError(BaseException):
-    """No reader takes this for an error of its own."""
+        return late if is_late() else f"{type(error).__name__}: {error}"
 
 
 @contextlib.contextmanager
-def _limited() -> Iterator[None]:
-    def late(*_: object) -> None:
-        raise _LateError(f"took longer than {_SECONDS} s")
+def _limited() -> Iterator[Callable[[], bool]]:
+    """End what takes too long; what is yielded tells whether it did, whatever became of the exception."""
+    late: list[bool] = []
 
-    signal.signal(signal.SIGALRM, late)
-    signal.alarm(_SECONDS)
+    def end(*_: object) -> None:
+        late.append(True)
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGPROF, end)
+    signal.setitimer(signal.ITIMER_PROF, _SECONDS)
     try:
-        yield
+        yield lambda: bool(late)
     finally:
-        signal.alarm(0)
+        signal.setitimer(signal.ITIMER_PROF, 0)
 
 
 def _wrong(kind: str, data: bytes) -> str | None:

@@ -374,3 +374,14 @@ def test_damaged_picks_are_one_sentence(tmp_path: Path, text: str) -> None:
     (tmp_path / "c" / "picks.json").write_text(text)
     with pytest.raises(ProfileFormatError, match=r"picks.json is damaged \(.*remove it"):
         load_profile(tmp_path / "c")
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes in a folder are POSIX")
+def test_a_pipe_is_no_collection(tmp_path: Path) -> None:
+    """Opening one waits for a writer that never comes."""
+    os.mkfifo(tmp_path / "pipe.gpacupti")
+    assert not is_collection(tmp_path / "pipe.gpacupti")
+    assert live_counters(tmp_path).processes == 0
+    with pytest.raises(ProfileFormatError):
+        load_profile(tmp_path)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 from gpadvisor.errors import ProfileFormatError
+from gpadvisor.files import open_file, read_file
 from gpadvisor.store.collection.layout import FILE_HEADER, FILE_MAGIC, SUFFIX
 from gpadvisor.store.collection.records import read_header
 
@@ -48,7 +50,7 @@ def is_collection(path: Path) -> bool:
     if path.is_dir():
         return path.joinpath("cubins").is_dir() or any(path.glob(f"*{SUFFIX}"))
     try:
-        with path.open("rb") as file:
+        with open_file(path) as file:
             return file.read(len(FILE_MAGIC)) == FILE_MAGIC
     except OSError:
         return False
@@ -76,12 +78,12 @@ def process_files(path: Path) -> tuple[Path, ...]:
 def read_bounded(path: Path) -> bytes:
     """The bytes of one regular file, no more than a collection may have."""
     try:
-        if path.stat().st_size > MAX_BYTES:
+        return read_file(path, max_bytes=MAX_BYTES)
+    except OSError as error:
+        if error.errno == errno.EFBIG:
             raise ProfileFormatError(
                 f"{path} has more than the {MAX_BYTES} bytes that are read; collect a shorter run"
-            )
-        return path.read_bytes()
-    except OSError as error:
+            ) from error
         raise ProfileFormatError(f"{path} cannot be read: {error.strerror or error}") from error
 
 
@@ -104,10 +106,10 @@ def stored_cubins(path: Path) -> Iterator[tuple[str, bytes]]:
 def host_lines(path: Path) -> Mapping[tuple[str, int], HostLine]:
     """What the collector found out about native frames, by module and offset; empty where it is not there."""
     entry = (path if path.is_dir() else path.parent) / HOST_LINES
-    if not _is_regular(entry) or entry.stat().st_size > _MAX_LINES_BYTES:
+    if not _is_regular(entry):
         return {}
     try:
-        document: Any = json.loads(entry.read_bytes())
+        document: Any = json.loads(read_file(entry, max_bytes=_MAX_LINES_BYTES))
         return {
             (str(module), int(offset)): _host_line(line)
             for module, lines in document.items()
@@ -131,7 +133,7 @@ def live_counters(path: Path) -> Live:
     processes = launches = samples = kernels = lost = size = 0
     for entry in path.glob(f"*{SUFFIX}"):
         try:
-            with entry.open("rb") as file:
+            with open_file(entry) as file:
                 header = read_header(file.read(FILE_HEADER.size))
             size += entry.stat().st_size
         except (OSError, ProfileFormatError):
@@ -161,7 +163,7 @@ def _is_regular(path: Path) -> bool:
 
 def _started(path: Path) -> int:
     try:
-        with path.open("rb") as file:
+        with open_file(path) as file:
             return read_header(file.read(FILE_HEADER.size)).started_ns
     except (OSError, ProfileFormatError):
         return 0

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from gpadvisor.errors import ProfileFormatError
+from gpadvisor.files import read_file
 
 _FILE: Final = "picks.json"
 _MAX_BYTES: Final = 16 << 20
@@ -68,8 +69,7 @@ def read_picks(collection: Path) -> Picks | None:
     if not collection.is_dir() or path.is_symlink() or not path.is_file():
         return None
     try:
-        with path.open("rb") as file:
-            document = json.loads(file.read(_MAX_BYTES))
+        document = json.loads(read_file(path, max_bytes=_MAX_BYTES))
         names, skip, count = document["kernels"], document["skip"], document["count"]
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise _damaged(path, str(error)) from error
