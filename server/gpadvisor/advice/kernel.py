@@ -28,7 +28,7 @@ from gpadvisor.blamer.traffic import kernel_traffic
 from gpadvisor.estimators.caps import BUSY_PERCENT, active_loads, busiest_after, utilisations
 from gpadvisor.estimators.context import KernelContext, Optimizer
 from gpadvisor.estimators.half_rate import at_half_rate
-from gpadvisor.model.advice import KernelAdvice, Scope, Suggestion
+from gpadvisor.model.advice import KernelAdvice, Rejection, Scope, Suggestion
 from gpadvisor.model.blame import Coverage
 from gpadvisor.model.problem import Problem
 from gpadvisor.model.profile import Device, Evidence
@@ -65,6 +65,8 @@ def advise_kernel(
     """
     least = NO_THRESHOLDS if show_all else Thresholds(importance=min_importance, speedup=min_speedup)
     findings, rejected = evaluate(context, optimizers) if evaluated is None else evaluated
+    if not show_all:
+        findings, rejected = _one_block_size(findings, rejected)
     told: dict[Standing, list[Finding]] = {standing: [] for standing in Standing}
     for one in findings:
         told[standing(context, one, least)].append(one)
@@ -129,6 +131,30 @@ def advise_kernel(
         ),
         rules=() if profile is None else compare_rules(profile.rules, ours),
         problems=problems(context, samples, more_problems),
+    )
+
+
+def _one_block_size(findings: Sequence[Finding], rejected: Sequence[Rejection]) -> Evaluated:
+    """Of several block sizes that are proposed the one that gives most: a launch has one.
+
+    More blocks of the same size stay beside another size: that is the smaller edit.
+    """
+    sizes = [
+        one
+        for one in findings
+        if one.match.parallel is not None and one.match.parallel.threads_new != one.match.parallel.threads_now
+    ]
+    best = max(
+        sizes, key=lambda one: (one.estimate.expected if one.estimate else 0.0, one.code), default=None
+    )
+    if best is None or len(sizes) == 1:
+        return tuple(findings), tuple(rejected)
+    others = [one for one in sizes if one is not best]
+    reason = f"{best.optimizer.name} ({best.code}) proposes another block size, which gives more"
+    more = (Rejection(code=one.code, reason=reason) for one in others)
+    return (
+        tuple(one for one in findings if one not in others),
+        tuple(sorted((*rejected, *more), key=lambda one: one.code)),
     )
 
 

@@ -68,12 +68,16 @@ _PHRASES: Final[tuple[tuple[re.Pattern[str], _Words], ...]] = tuple(
         ),
         (r" \(__forceinline__\)", ("", " (@inline)", "")),
         (
-            r"mark large (?:inlined functions|functions inlined into it) __noinline__",
+            r"Mark (.+) __noinline__, which is inlined",
             (
-                "keep large functions from being inlined",
-                "mark large functions @noinline",
-                "keep large functions from being inlined",
+                r"Keep \1 from being inlined, which is",
+                r"Mark \1 @noinline, which is inlined",
+                r"Keep \1 from being inlined, which is",
             ),
+        ),
+        (
+            r"a __noinline__ function",
+            ("a function that is not inlined", "a @noinline function", "a function that is not inlined"),
         ),
         (
             r" \(#pragma unroll(?: \d+)?\)",
@@ -88,7 +92,6 @@ _PHRASES: Final[tuple[tuple[re.Pattern[str], _Words], ...]] = tuple(
             ),
         ),
         (r" \(__umulhi\)", ("", "", "")),
-        (r", or split arrive and wait \(cuda::barrier\) around independent work", ("", "", "")),
         (r"__syncthreads\(\)", ("syncthreads()", "sync_threads()", "syncthreads()")),
         (r"__syncwarp\(\)", ("syncwarp()", "sync_warp()", "syncwarp()")),
         (r" \(__shfl_down_sync\(\), in a scan __shfl_up_sync\(\)\)", ("", "", "")),

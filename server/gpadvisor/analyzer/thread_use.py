@@ -21,6 +21,7 @@ from gpadvisor.analyzer.defuse import ReachingDefinitions
 from gpadvisor.analyzer.positions import Positions, address_registers, is_lane
 from gpadvisor.model.ids import FunctionId
 from gpadvisor.model.instruction import (
+    COMPUTING,
     Instruction,
     MemorySpace,
     OpcodeClass,
@@ -126,19 +127,11 @@ _WRITES: Final = frozenset({OpcodeClass.STORE, OpcodeClass.ATOMIC, OpcodeClass.R
 _TEAMS: Final = frozenset({OpcodeClass.TENSOR, OpcodeClass.MBARRIER})
 _DATA: Final = frozenset(
     {
-        OpcodeClass.INTEGER,
-        OpcodeClass.INTEGER_MULTIPLY,
-        OpcodeClass.MOVE,
-        OpcodeClass.CONVERSION,
+        *COMPUTING,
         OpcodeClass.SPECIAL_REGISTER,
-        OpcodeClass.FLOAT16,
-        OpcodeClass.FLOAT32,
-        OpcodeClass.FLOAT64,
-        OpcodeClass.TRANSCENDENTAL,
         OpcodeClass.SHUFFLE,
         OpcodeClass.VOTE,
         OpcodeClass.LOAD,  # of constants: of its place, not of what memory holds
-        OpcodeClass.PREDICATE,
     }
 )
 

@@ -7,27 +7,13 @@ from typing import Final
 
 from gpadvisor.analyzer.defuse import ReachingDefinitions
 from gpadvisor.analyzer.dominators import immediate_dominators, reverse_postorder
-from gpadvisor.model.instruction import Instruction, MemorySpace, OpcodeClass
+from gpadvisor.model.instruction import COMPUTING, Instruction, MemorySpace, OpcodeClass
 from gpadvisor.model.program import Function
 
 _EXIT: Final = -1
 _SLICE_LIMIT: Final = 4096
 """Instructions behind one condition that are looked at; a longer chain counts as different by thread."""
 _SAME_FOR_BLOCK: Final = ("SRZ", "SR_CTAID", "SR_NCTAID", "SR_CgaCtaId", "SR_CLUSTER")
-_COMPUTES: Final = frozenset(
-    {
-        OpcodeClass.INTEGER,
-        OpcodeClass.INTEGER_MULTIPLY,
-        OpcodeClass.FLOAT16,
-        OpcodeClass.FLOAT32,
-        OpcodeClass.FLOAT64,
-        OpcodeClass.TRANSCENDENTAL,
-        OpcodeClass.CONVERSION,
-        OpcodeClass.PREDICATE,
-        OpcodeClass.MOVE,
-    }
-)
-"""What has the same result in all threads if its operands are the same."""
 _LEAVES: Final = frozenset({OpcodeClass.EXIT, OpcodeClass.RETURN})
 
 
@@ -139,4 +125,4 @@ def _is_own(instruction: Instruction) -> bool:
         return not any(name in instruction.operands for name in _SAME_FOR_BLOCK)
     if opclass is OpcodeClass.LOAD:
         return instruction.info.space is not MemorySpace.CONSTANT
-    return opclass not in _COMPUTES
+    return opclass not in COMPUTING

@@ -27,8 +27,14 @@ def same_array(function: Function, first: int, second: int) -> bool:
     return bool(one) and one == other
 
 
+def has_parameters(function: Function, *accesses: int) -> bool:
+    """Whether it is known which parameters the addresses of accesses are made of."""
+    return all(_parameters(function, access) for access in accesses)
+
+
 @lru_cache(maxsize=4)
-def _reaching(function: Function) -> ReachingDefinitions:
+def reaching(function: Function) -> ReachingDefinitions:
+    """What may have written what an instruction of a function reads."""
     return ReachingDefinitions(function)
 
 
@@ -43,7 +49,7 @@ def _parameters(function: Function, access: int) -> frozenset[str]:
     seen: set[int] = set()
     while pending and len(seen) < _SLICE_LIMIT:
         index, register = pending.pop()
-        for definition in _reaching(function).definitions(index, register):
+        for definition in reaching(function).definitions(index, register):
             if definition in seen:
                 continue
             seen.add(definition)

@@ -4,16 +4,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum
 from functools import lru_cache
 from typing import Final
 
 from gpadvisor.blamer.alignment import Alignment
-from gpadvisor.blamer.patterns import is_ordered
+from gpadvisor.blamer.arrays import has_parameters, reaching, same_array
+from gpadvisor.blamer.patterns import is_ordered, is_shared
 from gpadvisor.blamer.queries import loop_indices
 from gpadvisor.model.ids import FunctionId, LoopId
 from gpadvisor.model.instruction import (
+    COMPUTING,
     Instruction,
     MemorySpace,
     OpcodeClass,
@@ -31,6 +33,10 @@ _LEVELS: Final = 3
 
 _VALUE: Final = re.compile(r"\], R(\d+)")
 """What a store writes, behind its address."""
+_AND: Final = "0xc0"
+"""What LOP3 calls ``a & b``."""
+_MASK: Final = 3
+"""The operand of a LOP3 into a predicate that holds its mask."""
 _BELOW: Final = {"GE": 0, "LT": 0, "GT": 1, "LE": 1}
 """What is added to the number of a comparison for the bound that values stay below."""
 
@@ -54,6 +60,7 @@ class Needless(Enum):
 
     NOTHING_SHARED = "nothing"  # no access on one side meets one on the other
     ONLY_STORES = "stores"  # shared memory is written on both sides and read on neither
+    OWN = "own"  # shared memory is read by the thread that wrote it, and by no other anywhere
 
 
 @lru_cache(maxsize=4)
@@ -127,19 +134,102 @@ def _needless(function: Function, index: int, barriers: set[int]) -> Needless | 
     after = _accesses(function, index, barriers, backwards=False)
     if before is None or after is None:
         return None
-    meeting = [
+    own = _reads_own(function, index, before, after)
+    meeting = {
         (one, other)
-        for one in {_kind(function.instructions[at]) for at in before}
-        for other in {_kind(function.instructions[at]) for at in after}
-        if _meet(one, other)
-    ]
+        for at in before
+        for to in after
+        if _meet(one := _kind(function.instructions[at]), other := _kind(function.instructions[to]))
+        and not (own and (one[0] is MemorySpace.SHARED or _in_two_arrays(function, at, to)))
+    }
     if not meeting:
-        return Needless.NOTHING_SHARED
+        alone = own and {*_shared_accesses(function)} <= {*before, *after}
+        return Needless.OWN if alone else Needless.NOTHING_SHARED
     stores = (MemorySpace.SHARED, False)
     only_stores = all(pair == (stores, stores) for pair in meeting)
     # Elements are given a first value by other threads than those that then write them.
     first_values = any(_stores_constant(function, at) for at in (*before, *after))
     return Needless.ONLY_STORES if only_stores and not first_values else None
+
+
+def _shared_accesses(function: Function) -> Iterator[int]:
+    return (index for index, one in enumerate(function.instructions) if is_shared(one))
+
+
+def _reads_own(function: Function, barrier: int, before: Sequence[int], after: Sequence[int]) -> bool:
+    """Whether each thread reads from shared memory, behind a barrier, only what it wrote in front of it."""
+    stores = [at for at in before if is_shared(function.instructions[at])]
+    loads = [at for at in after if is_shared(function.instructions[at])]
+    written = [_shared_place(function, at) for at in stores if _always_runs(function, at, barrier)]
+    read = [_shared_place(function, at) for at in loads]
+    if not loads or len(written) < len(stores):
+        return False
+    if any(function.instructions[at].info.opclass is not OpcodeClass.STORE for at in stores):
+        return False
+    return all(
+        function.instructions[at].info.opclass is OpcodeClass.LOAD
+        and place is not None
+        and any(one is not None and one[0] == place[0] and {*place[1]} <= {*one[1]} for one in written)
+        for at, place in zip(loads, read, strict=True)
+    )
+
+
+def _always_runs(function: Function, index: int, barrier: int) -> bool:
+    """Whether every thread at a barrier has run an instruction in front of it."""
+    if function.instructions[index].guard is not None:
+        return False
+    block: int | None = int(function.block_of[barrier])
+    if block == function.block_of[index]:
+        return index < barrier
+    while block is not None and block != function.block_of[index]:
+        block = function.idom[block]
+    return block is not None
+
+
+_SHARED_PLACE: Final = re.compile(r"\[(R\d+)((?:\.\w+)?)(?:\+?(-?0x[0-9a-f]+))?\]")
+
+
+def _shared_place(function: Function, index: int) -> tuple[tuple[object, ...], range] | None:
+    """A thread's own place in shared memory: what its address is made of, and the bytes from there."""
+    one = function.instructions[index]
+    found = _SHARED_PLACE.search(one.operands)
+    if found is None:
+        return None
+    own = register(RegisterFile.GPR, int(found[1][1:]))
+    if not _is_place_of_thread(function, index, own):
+        return None
+    made_by = reaching(function).definitions(index, own)
+    start = int(found[3] or "0", 16)
+    return (found[1], found[2], frozenset(made_by)), range(start, start + (one.width_bytes or 4))
+
+
+_LINEAR: Final = frozenset({"IMAD", "UIMAD", "IADD3", "UIADD3", "IADD", "VIADD", "LEA", "ULEA"})
+"""What leaves different numbers different, as long as their strides are."""
+_THREAD: Final = re.compile(r"SR_TID\.[XYZ]")
+
+
+def _is_place_of_thread(function: Function, index: int, address: Register) -> bool:
+    """Whether an address is a sum of multiples of threadIdx, with every axis that the function reads."""
+    axes: set[str] = set()
+    pending, seen = [(index, address)], set[int]()
+    while pending:
+        for at in reaching(function).definitions(*pending.pop()):
+            maker = function.instructions[at]
+            axes.update(_THREAD.findall(maker.operands))
+            left = maker.opcode in _SHIFTS and "L" in maker.modifiers
+            linear = maker.opcode in _LINEAR and not {"HI", "X"}.intersection(maker.modifiers)
+            if maker.guard is not None or not (
+                left or linear or _is_copy(maker) or maker.info.opclass is OpcodeClass.SPECIAL_REGISTER
+            ):
+                return False
+            pending += [(at, used) for used in maker.uses if at not in seen]
+            seen.add(at)
+    every = {name for one in function.instructions for name in _THREAD.findall(one.operands)}
+    return bool(axes) and axes == every
+
+
+def _in_two_arrays(function: Function, first: int, second: int) -> bool:
+    return has_parameters(function, first, second) and not same_array(function, first, second)
 
 
 def _stores_constant(function: Function, index: int) -> bool:
@@ -210,15 +300,7 @@ _SPACES: Final = frozenset({MemorySpace.SHARED, MemorySpace.GLOBAL, MemorySpace.
 _PLAIN: Final = frozenset({OpcodeClass.LOAD, OpcodeClass.STORE})
 _NO_ACCESS: Final = frozenset(
     {
-        OpcodeClass.INTEGER,
-        OpcodeClass.INTEGER_MULTIPLY,
-        OpcodeClass.FLOAT16,
-        OpcodeClass.FLOAT32,
-        OpcodeClass.FLOAT64,
-        OpcodeClass.TRANSCENDENTAL,
-        OpcodeClass.CONVERSION,
-        OpcodeClass.PREDICATE,
-        OpcodeClass.MOVE,
+        *COMPUTING,
         OpcodeClass.SHUFFLE,
         OpcodeClass.VOTE,
         OpcodeClass.SPECIAL_REGISTER,
@@ -252,7 +334,7 @@ def _has_shared_tree(function: Function, loop: LoopId) -> bool:
         return False
     if sum(one.info.opclass is OpcodeClass.BARRIER for one in code) not in {1, 2}:
         return False
-    bounds = {written for one in code if _shifts_itself(one) for written in one.defs}
+    bounds = _halved(code)
     compared = [one for one in code if one.opcode in _COMPARES and bounds.intersection(one.uses)]
     if not compared:
         return False
@@ -308,9 +390,23 @@ def _adds_up(code: Sequence[Instruction], bounding: Sequence[Instruction]) -> bo
     return by_bound and any(maker.opcode in _ADDS for maker in makers)
 
 
-def _shifts_itself(instruction: Instruction) -> bool:
-    if not set(instruction.defs).intersection(instruction.uses):
-        return False
+def _halved(code: Sequence[Instruction]) -> set[Register]:
+    """What shifts by one bit from pass to pass, in place or by way of a copy."""
+    copied = {(used, written) for one in code if _is_copy(one) for used in one.uses for written in one.defs}
+    return {
+        written
+        for one in code
+        if _shifts_by_one(one)
+        for written in one.defs
+        if any(used == written or (written, used) in copied for used in one.uses)
+    }
+
+
+def _is_copy(instruction: Instruction) -> bool:
+    return instruction.opcode in {"MOV", "UMOV"} or "MOV" in instruction.modifiers
+
+
+def _shifts_by_one(instruction: Instruction) -> bool:
     if instruction.opcode in _SHIFTS:
         return "0x1" in [part.strip() for part in instruction.operands.split(",")]
     doubles = instruction.opcode in {"IMAD", "UIMAD"} and "SHL" in instruction.modifiers
@@ -324,25 +420,35 @@ def _unrolled_tree(function: Function) -> list[int]:
     """
     run: list[tuple[int, int]] = []
     found: list[int] = []
-    bound: int | None = None
-    compared: list[Instruction] = []
     level = 0
     for index, instruction in enumerate(function.instructions):
-        if instruction.opcode in _COMPARES:
-            this = _power_bound(instruction)
-            if this is not None:
-                bound = this
-                compared.append(instruction)
-        elif _is_whole_block(instruction):
-            if bound is not None and not _adds_up(function.instructions[level:index], compared):
+        if _is_whole_block(instruction):
+            bounds = dict(_level_bounds(function, level, index))
+            bound = next(iter(bounds.values()), None)
+            if bound is not None and not _adds_up(function.instructions[level:index], [*bounds]):
                 bound = None
-            if bound is None or (run and 2 * bound != run[-1][1]):
+            if bound is None or (run and run[-1][1] not in {2 * bound, bound / 2}):
                 found += _levels(run)
                 run = []
             if bound is not None:
                 run.append((index, bound))
-            bound, compared, level = None, [], index + 1
+            level = index + 1
     return found + _levels(run)
+
+
+def _level_bounds(function: Function, start: int, end: int) -> Iterator[tuple[Instruction, int]]:
+    """The conditions of what is stored between two barriers, each with its power of two."""
+    for index in range(start, end):
+        one = function.instructions[index]
+        if one.guard is None or not (is_shared(one) or one.info.opclass is OpcodeClass.BRANCH):
+            continue
+        condition = next(
+            (made for made in reversed(function.instructions[:index]) if one.guard.register in made.defs),
+            None,
+        )
+        bound = None if condition is None else _power_bound(condition)
+        if condition is not None and bound is not None:
+            yield condition, bound
 
 
 def _levels(run: list[tuple[int, int]]) -> list[int]:
@@ -350,8 +456,13 @@ def _levels(run: list[tuple[int, int]]) -> list[int]:
 
 
 def _power_bound(instruction: Instruction) -> int | None:
-    """The n of a comparison ``thread < n`` with a power of two, however the compiler turned it."""
+    """The n of ``thread < n`` or ``thread % n`` for a power of two, however the compiler turned it."""
     values = [part.strip() for part in instruction.operands.split(",")]
+    if instruction.opcode == "LOP3" and _AND in values and len(values) > _MASK:
+        mask = int(values[_MASK], 16) if values[_MASK].startswith("0x") else 0
+        return mask + 1 if mask & (mask + 1) == 0 and mask > 0 else None
+    if instruction.opcode not in _COMPARES:
+        return None
     numbers = [int(value, 16) for value in values if value.startswith("0x")]
     below = next((_BELOW[name] for name in instruction.modifiers if name in _BELOW), None)
     if len(numbers) != 1 or below is None:

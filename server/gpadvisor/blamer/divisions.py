@@ -40,8 +40,14 @@ def integer_divisions(function: Function) -> tuple[CodeSequence, ...]:
 
 @lru_cache(maxsize=64)
 def written_divisions(function: Function) -> tuple[CodeSequence, ...]:
-    """Those of the source: not what the compiler adds to count the passes of a loop that it unrolls."""
-    return tuple(web.sequence for web in _webs(function) if not web.counts_passes())
+    """Those of the source: not what the compiler adds to count passes or to divide a collapsed loop."""
+    return tuple(
+        web.sequence for web in _webs(function) if not (web.counts_passes() or web.divides_collapsed_loop())
+    )
+
+
+_OF_DIRECTIVE: Final = re.compile(r"_\d+_gpu$")
+"""How the NVIDIA HPC compilers name the kernels of OpenACC and OpenMP loops, by line."""
 
 
 def division_calls(function: Function) -> frozenset[int]:
@@ -184,6 +190,11 @@ class _Web:
             return False
         accessed = any(is_memory(self._code[index]) for index in self._users)
         return _location(self._function, self._place()) in _statements(self._function) and not accessed
+
+    def divides_collapsed_loop(self) -> bool:
+        """Whether it takes the numbers of several loops out of one: a directive's, on the loops' own line."""
+        place = _location(self._function, self._place())
+        return bool(_OF_DIRECTIVE.search(self._function.name)) and place in _statements(self._function)
 
     def _place(self) -> int:
         """An instruction of the line that most of the division has.

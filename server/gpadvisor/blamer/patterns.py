@@ -282,9 +282,11 @@ def _divisions(function: Function) -> list[CodeSequence]:
             if _is(function.instructions[index], "MUFU", "RCP"):
                 start = index
                 break
-        if start == check:
-            continue
         end = _next_call(function, check)
+        if start == check:
+            if end != check and not _VECTOR_REGISTER.search(_divisor(function.instructions[check])):
+                found.append(_by_constant(function, check, end))
+            continue
         reached = set(function.instructions[start].defs)
         taken = {start, check}
         for index in range(start + 1, end + 1):
@@ -294,6 +296,32 @@ def _divisions(function: Function) -> list[CodeSequence]:
                 reached.update(instruction.defs)
         found.append(CodeSequence("float division", start, frozenset(taken)))
     return found
+
+
+def _by_constant(function: Function, check: int, end: int) -> CodeSequence:
+    """A float divided by a number: its reciprocal is a literal, and the refinement stands on its line."""
+    line = function.lines[check]
+    near = range(max(check - _STEPS, int(function.blocks[function.block_of[check]].start)), end)
+    taken = {
+        index
+        for index in near
+        if function.instructions[index].opcode == "FFMA" and function.lines[index] == line
+    }
+    return CodeSequence(
+        FLOAT_BY_CONSTANT,
+        min({*taken, check}),
+        frozenset({*taken, check, end}),
+        _divisor(function.instructions[check]),
+    )
+
+
+_STEPS: Final = 8
+"""Instructions before a range check in which its division begins."""
+
+
+def _divisor(instruction: Instruction) -> str:
+    """The last operand."""
+    return instruction.operands.rpartition(",")[2].strip()
 
 
 def _square_roots(function: Function) -> list[CodeSequence]:
@@ -348,7 +376,7 @@ def _doubles(function: Function) -> list[CodeSequence]:
             if steps and _uses(instruction, reached):
                 taken.add(index)
                 reached.update(instruction.defs)
-        divisor = first.operands.rpartition(",")[2].strip()
+        divisor = _divisor(first)
         if kind == DOUBLE_DIVISION and not _VECTOR_REGISTER.search(divisor):
             kind = DIVISION_BY_CONSTANT
         found.append(CodeSequence(kind, start, frozenset(taken), divisor))
@@ -356,6 +384,7 @@ def _doubles(function: Function) -> list[CodeSequence]:
 
 
 DOUBLE_DIVISION: Final = "double division"
+FLOAT_BY_CONSTANT: Final = "float division by a constant"
 DIVISION_BY_CONSTANT: Final = "double division by a constant"
 _DOUBLE_KINDS: Final = {"RCP64H": DOUBLE_DIVISION, "RSQ64H": "double square root"}
 _VECTOR_REGISTER: Final = re.compile(r"\bR\d")

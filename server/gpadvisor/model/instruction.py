@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NewType
+from typing import Final, NewType
 
 from gpadvisor.model.ids import Pc
 from gpadvisor.model.kind import Kind
@@ -125,6 +125,22 @@ class OpcodeClass(Kind):
     SLEEP = "sleep"
     NOP = "nop"
     UNKNOWN = "unknown"
+
+
+COMPUTING: Final = frozenset(
+    {
+        OpcodeClass.INTEGER,
+        OpcodeClass.INTEGER_MULTIPLY,
+        OpcodeClass.FLOAT16,
+        OpcodeClass.FLOAT32,
+        OpcodeClass.FLOAT64,
+        OpcodeClass.TRANSCENDENTAL,
+        OpcodeClass.CONVERSION,
+        OpcodeClass.PREDICATE,
+        OpcodeClass.MOVE,
+    }
+)
+"""What has the same result in all threads if its operands are the same."""
 
 
 class Pipe(Kind):

@@ -3,11 +3,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
+
+
+def sm_number(arch: str) -> int:
+    """The number of an architecture: 90 of ``sm_90a``; 0 where there is none."""
+    found = re.search(r"\d+", arch)
+    return int(found[0]) if found else 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -84,6 +84,7 @@ from gpadvisor.estimators.latency_hiding import latency_hiding
 from gpadvisor.model.advice import Adjustment, Category, Match, Rejection
 from gpadvisor.model.blame import Role
 from gpadvisor.model.instruction import OpcodeClass
+from gpadvisor.model.machine import sm_number
 from gpadvisor.model.program import Function
 
 _CODE: Final = "GPA204"
@@ -99,7 +100,7 @@ def _match(context: KernelContext) -> Match | Rejection:
     blame = context.blame
     if blame is None:
         return Rejection(code=_CODE, reason="needs samples: machine code does not show who waits for a tile")
-    if int("".join(filter(str.isdigit, context.machine.arch)) or 0) < _FIRST_ARCH:
+    if sm_number(context.machine.arch) < _FIRST_ARCH:
         return Rejection(
             code=_CODE, reason=f"{context.machine.arch} has no asynchronous copies; sm_80 is the first"
         )

@@ -7,7 +7,7 @@ Samples in the CUDA math library: in the compiler's out-of-line routines (names 
 for division, square root and double precision), in the calls to them, and in what the compiler expands in
 place: IEEE division (`FCHK` and refinement), square root, `expf`, `logf`, `powf`, and the argument
 reduction of `sinf` and `cosf` with its slow path for large arguments. Without samples only what stands in
-loops, or is most of the code, is named.
+loops, or on one line three times and more as in an unrolled loop, or is most of the code, is named.
 
 ## Why warps stall
 
@@ -31,7 +31,8 @@ y = __fdividef(__sinf(x), z);   // large |x| loses accuracy: __sinf is exact to 
 
 Where results must be reproducible or accurate to the last bits, or arguments are large: fast forms have
 absolute rather than relative error there. Double precision has no fast forms: reduce precision or the
-number of calls. Where more than 30 % of latency samples wait for instruction fetch, code size is the
+number of calls. A quotient that is cut to a whole number, such as an index, may miss it by one: divide whole
+numbers there. Where more than 30 % of latency samples wait for instruction fetch, code size is the
 problem first.
 
 ## How the gain is estimated
@@ -44,7 +45,6 @@ Table III the three kernels of this kind gained 0.35 to 1.6 times what was match
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection
 from typing import Final
 
 import numpy as np
@@ -53,6 +53,7 @@ from gpadvisor.blamer.divisions import integer_divisions
 from gpadvisor.blamer.patterns import (
     DIVISION_BY_CONSTANT,
     DOUBLE_DIVISION,
+    FLOAT_BY_CONSTANT,
     CodeSequence,
     math_sequences,
     opcode_index,
@@ -77,11 +78,14 @@ from gpadvisor.estimators.stall_elimination import stall_elimination
 from gpadvisor.model.advice import Adjustment, Category, Match, Rejection, StaticSite
 from gpadvisor.model.blame import Blame
 from gpadvisor.model.ids import FunctionId
+from gpadvisor.model.instruction import OpcodeClass
 from gpadvisor.model.program import Function, FunctionKind
 from gpadvisor.model.stalls import StallClass
 
 _CODE: Final = "GPA104"
 _TITLE: Final = "exact library math"
+_COPIES: Final = 3
+"""So many operations of one kind on one line are a loop that the compiler has written out."""
 _MAX_FETCH_SHARE: Final = 0.3
 """Above this share of fetch stalls the released GPA code gives no Fast Math advice."""
 _SHOWN_PLACES: Final = 2
@@ -94,7 +98,9 @@ _FAST: Final = {
     "sinf/cosf": "__sinf and __cosf",
     "sinf/cosf slow path": "__sinf and __cosf",
     DIVISION_BY_CONSTANT: "a product with 1 / the constant, which the compiler may not choose",
+    FLOAT_BY_CONSTANT: "a product with 1 / the constant, which the compiler may not choose",
 }
+_BY_CONSTANT: Final = frozenset({DIVISION_BY_CONSTANT, FLOAT_BY_CONSTANT})
 
 
 def _match(context: KernelContext) -> Match | Rejection:
@@ -125,7 +131,7 @@ def _match(context: KernelContext) -> Match | Rejection:
         )
     return Match(
         title=_TITLE,
-        cure=_cure({one.kind for found in inline.values() for one in found}, helpers),
+        cure=_cure(functions, inline, helpers),
         advice=_advice(functions, inline, helpers),
         regions=regions(blame, context.program, context.kernel, np.flatnonzero(matched)),
         adjustments=_adjustments(blame, matched, inline, helpers),
@@ -172,7 +178,7 @@ def _without_samples(
     helpers: tuple[Function, ...],
     inline: dict[FunctionId, tuple[CodeSequence, ...]],
 ) -> Match | Rejection:
-    """Library math that runs often by the code alone: in a loop, or as most of the code.
+    """Library math that runs often by the code alone: in a loop, copied from one, or as most of the code.
 
     The correctly rounded reciprocal is left out: its common path is five instructions, and __frcp_rn(), which
     asks for it, compiles to the same code.
@@ -182,7 +188,13 @@ def _without_samples(
         found = inline.get(function.id, ())
         covered = {index for sequence in found for index in sequence.indices}
         if 2 * len(covered) < len(function.instructions):
-            found = tuple(one for one in found if function.innermost_loop(one.start) is not None)
+            copies = Counter((one.kind, function.lines[one.start]) for one in found)
+            found = tuple(
+                one
+                for one in found
+                if copies[one.kind, function.lines[one.start]] >= _COPIES
+                or any(function.innermost_loop(index) is not None for index in one.indices)
+            )
         hot[function.id] = found
     calls = tuple(
         site
@@ -214,6 +226,7 @@ _KEPT: Final = {
     "sinf/cosf": 2,
     "sinf/cosf slow path": 0,
     # A product with the reciprocal.
+    FLOAT_BY_CONSTANT: 1,
     DOUBLE_DIVISION: 1,
     DIVISION_BY_CONSTANT: 1,
 }
@@ -335,27 +348,62 @@ def _advice(
         more = len(places) - _SHOWN_PLACES
         where += f" and {more} more place{'s' if more > 1 else ''}" if more > 0 else ""
         parts.append(f"{kind} at {where}" + (f" (fast: {_FAST[kind]})" if kind in _FAST else ""))
-    # The routine for rare arguments belongs to the sequence that is expanded beside its call.
     own = sorted({_routine(helper) for helper in helpers if not kinds or not _is_for_rare(helper)})
     if own:
         parts.append("out-of-line " + ", ".join(own))
-    cure = _cure(kinds, helpers)
+    cure = _cure(functions, inline, helpers)
     return f"Library math in the kernel: {'; '.join(parts)}. To try: {cure}."
 
 
-def _cure(kinds: Collection[str], helpers: tuple[Function, ...]) -> str:
+def _cure(
+    functions: tuple[Function, ...],
+    inline: dict[FunctionId, tuple[CodeSequence, ...]],
+    helpers: tuple[Function, ...],
+) -> str:
     """What to do about the kinds of library math that were found."""
     cures = []
-    single = set(kinds) & _FAST.keys() - {DIVISION_BY_CONSTANT}
-    if single or any(not _is_double(helper) for helper in helpers):
+    kinds = {one.kind for found in inline.values() for one in found}
+    cut = [
+        line_text(function, one.start)
+        for function in functions
+        for one in inline.get(function.id, ())
+        if one.kind in _QUOTIENTS and _becomes_whole(function, one)
+    ]
+    single = set(kinds) & _FAST.keys() - _BY_CONSTANT
+    # The routine for rare arguments belongs to the sequence that is expanded beside its call.
+    if cut:
+        cures.append(f"the quotient at {cut[0]} becomes a whole number: divide whole numbers there")
+    if single or any(not _is_double(one) and not (kinds and _is_for_rare(one)) for one in helpers):
         cures.append("call the fast forms or compile with --use_fast_math if the accuracy allows")
-    if DIVISION_BY_CONSTANT in kinds:
+    if _BY_CONSTANT & set(kinds):
         cures.append("multiply by the reciprocal of the constant")
     elif any("double" in kind for kind in kinds) or any(_is_double(helper) for helper in helpers):
-        cures.append("double precision has no fast forms: use single precision, or multiply by a reciprocal")
+        cures.append(
+            "double precision has no fast forms: use single precision where the result bears it, or one "
+            "reciprocal for all that is divided by the same value"
+        )
     if any(_POW in helper.name for helper in helpers):
-        cures.append("pow() with a small whole exponent is a product: x * x")
+        cures.append("write pow() with a small whole exponent as a product")
     return "; ".join(cures)
+
+
+_QUOTIENTS: Final = frozenset({"float division", FLOAT_BY_CONSTANT})
+_NEAR: Final = 24
+"""Instructions behind a division in which its result is followed."""
+
+
+def _becomes_whole(function: Function, division: CodeSequence) -> bool:
+    """Whether a quotient is cut to a whole number, which a less exact one may miss by one."""
+    code = function.instructions
+    reached = {written for index in division.indices for written in code[index].defs}
+    end = max(division.indices) + 1
+    for one in code[end : end + _NEAR]:
+        if not reached.isdisjoint(one.uses):
+            if one.opcode == "F2I":
+                return True
+            if one.info.opclass in {OpcodeClass.FLOAT32, OpcodeClass.MOVE} or "MOV" in one.modifiers:
+                reached.update(one.defs)
+    return False
 
 
 def _adjustments(

@@ -15,10 +15,9 @@ fetched by itself.
 
 ## What to try
 
-Where a large function is inlined into many places or into a long loop, mark it `__noinline__`, so that
-one copy serves all. Where a loop is unrolled far, lower the factor (`#pragma unroll 2`, `#pragma unroll
-1`). Split rare paths off into a function of their own. Let warps walk through the same code at the same
-time.
+Where a large function is inlined into many places of a loop, mark it `__noinline__`, so that one copy serves
+all. Where a loop is unrolled far, lower the factor (`#pragma unroll 2`, `#pragma unroll 1`). Else split the
+loop into several that fit, and rare paths off into a function of their own.
 
 ## Example
 
@@ -32,8 +31,9 @@ for (int i = 0; i < 64; ++i) { ... }
 ## When this advice is wrong
 
 Short kernels fetch their code once, and no change of size helps against that: there the stalls stand in
-code outside of loops. Very divergent or jumpy code may wait for fetches in a small loop, too. A call
-costs instructions for moving arguments and keeping registers; the estimate does not know them.
+code outside of loops, and the rule is a note. Where a loop is too large by its library math alone, Fast Math
+is the cure, and the rule is silent. Very divergent or jumpy code may wait for fetches in a small loop, too. A
+call costs instructions for moving arguments and keeping registers; the estimate does not know them.
 
 ## How the gain is estimated
 
@@ -44,12 +44,14 @@ into a scheduler's cache, nothing.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
 
 from gpadvisor.blamer.loops import loop_facts
+from gpadvisor.blamer.patterns import math_sequences
 from gpadvisor.blamer.queries import (
     Rows,
     by_stall,
@@ -76,7 +78,7 @@ from gpadvisor.model.advice import (
 )
 from gpadvisor.model.blame import NO_INDEX, Blame
 from gpadvisor.model.ids import INSTRUCTION_BYTES, LoopId
-from gpadvisor.model.program import Function, Program
+from gpadvisor.model.program import Function, FunctionKind, InlineFrame, Program
 from gpadvisor.model.stalls import StallClass
 
 _CODE: Final = "GPA103"
@@ -90,8 +92,8 @@ def _match(context: KernelContext) -> Match | Rejection:
         return static_match(
             _CODE,
             title="loop larger than the instruction cache",
-            advice=f"Lower the unroll factor or mark large inlined functions __noinline__: a scheduler's "
-            f"instruction cache holds {near // 1024} KiB, {_named(context.program, loops)}.",
+            advice=f"{_cure(_loop_of(context.program, loops))}: a scheduler's instruction "
+            f"cache holds {near // 1024} KiB, {_named(context.program, loops)}.",
             sites=loops,
             missing=f"no loop is larger than the {near // 1024} KiB instruction cache of a scheduler, "
             "without the loops in it",
@@ -101,9 +103,19 @@ def _match(context: KernelContext) -> Match | Rejection:
     if not samples(blame, fetch):
         return Rejection(code=_CODE, reason="no sample waits for instruction fetch (no_instructions)")
     sizes = _footprints(context.program, blame, fetch)
+    hot = _hot_loop(context.program, blame, fetch, sizes)
+    largest = max(sizes)
+    math = 0 if hot is None else _math_bytes(context, *hot)
+    if largest > near >= largest - math:
+        return Rejection(
+            code=_CODE,
+            reason=f"of the {largest / 1024:.1f} KiB of the hot loop {math / 1024:.1f} KiB are library math, "
+            "the subject of Fast Math (GPA104)",
+        )
     return Match(
         title=_TITLE,
-        advice=_advice(context, sizes, near, far),
+        advice=_advice(context, hot, largest, near, far),
+        actionable=largest > near,
         regions=_regions(context, blame, fetch),
         adjustments=_adjustments(context, blame, fetch, sizes),
         static_sites=_large_loops(context, near),
@@ -162,6 +174,75 @@ def _footprints(program: Program, blame: Blame, rows: Rows) -> list[int]:
         loop = _outermost(function, int(at[row]))
         found.append(0 if loop is None else _with_callees(program, function, loop))
     return found
+
+
+def _hot_loop(
+    program: Program, blame: Blame, rows: Rows, sizes: Sequence[int]
+) -> tuple[Function, LoopId] | None:
+    """The largest loop that fetch stalls are in."""
+    at = int(np.argmax(sizes))
+    if not sizes[at]:
+        return None
+    function = program.functions[int(blame.rows.function[rows[at]])]
+    loop = _outermost(function, int(causes(blame)[rows[at]]))
+    return None if loop is None else (function, loop)
+
+
+def _loop_of(program: Program, loops: Sequence[StaticSite]) -> tuple[Function, LoopId] | None:
+    function = None if not loops else program.functions[loops[0].function]
+    loop = None if function is None else function.innermost_loop(loops[0].index)
+    return None if function is None or loop is None else (function, loop)
+
+
+def _math_bytes(context: KernelContext, function: Function, loop: LoopId) -> int:
+    """Of a loop, library math expanded in place, and the library's routines that it calls."""
+    inside = set(loop_facts(function, loop).indices)
+    own = inside & {index for sequence in math_sequences(function) for index in sequence.indices}
+    called = {call.callee for call in function.calls if call.index in inside and call.callee is not None}
+    routines = [context.program.functions[callee] for callee in called]
+    return INSTRUCTION_BYTES * (
+        len(own) + sum(len(one.instructions) for one in routines if one.kind is FunctionKind.MATH_HELPER)
+    )
+
+
+def _cure(hot: tuple[Function, LoopId] | None) -> str:
+    """What makes a loop smaller: what stands in it several times, else its parts in loops of their own."""
+    if hot is not None:
+        function, loop = hot
+        inside = set(loop_facts(function, loop).indices)
+        unrolled = max(
+            (one for one in function.loops if function.blocks[one.header].start in inside),
+            key=lambda one: loop_facts(function, one.id).copies,
+        )
+        factor = loop_facts(function, unrolled.id).copies
+        if factor > 1:
+            header = line_text(function, function.blocks[unrolled.header].start)
+            return f"Lower the unroll factor ({factor} copies of the body at {header})"
+        repeated = _repeated(function, inside)
+        if repeated is not None:
+            name, copies = repeated
+            return f"Mark {name} __noinline__, which is inlined {copies} times"
+    return "Split the loop into several that fit, or move rare paths into a __noinline__ function"
+
+
+def _repeated(function: Function, inside: set[int]) -> tuple[str, int] | None:
+    """The function that is inlined in several places and has the most code there; at least a quarter."""
+    sizes: Counter[str] = Counter()
+    places: dict[str, set[tuple[InlineFrame, ...]]] = {}
+    for index in inside:
+        entry = function.lines[index]
+        for depth, frame in enumerate(() if entry is None else entry.inline):
+            if entry is not None and frame.function is not None:
+                sizes[frame.function] += 1
+                places.setdefault(frame.function, set()).add(entry.inline[depth:])
+    found = [(name, size) for name, size in sizes.most_common() if len(places[name]) > 1]
+    if not found or found[0][1] * _NOTABLE_PART < len(inside):
+        return None
+    return found[0][0], len(places[found[0][0]])
+
+
+_NOTABLE_PART: Final = 4
+"""Less than a quarter of a loop is not what makes it too large."""
 
 
 def _with_callees(program: Program, function: Function, loop: LoopId) -> int:
@@ -237,19 +318,16 @@ def _code_bytes(context: KernelContext) -> int:
     )
 
 
-def _advice(context: KernelContext, sizes: list[int], near: int, far: int) -> str:
-    largest, whole = max(sizes, default=0), _code_bytes(context)
+def _advice(
+    context: KernelContext, hot: tuple[Function, LoopId] | None, largest: int, near: int, far: int
+) -> str:
+    whole = _code_bytes(context)
     caches = f"caches hold {near // 1024} KiB per scheduler and {far // 1024} KiB per SM"
     if largest > near:
-        return (
-            f"The hot loop has {largest / 1024:.1f} KiB of code ({caches}): lower its unroll factor, or mark "
-            "large "
-            "functions inlined into it __noinline__."
-        )
+        return f"{_cure(hot)}: the hot loop has {largest / 1024:.1f} KiB of code ({caches})."
     return (
         f"The hot code is small ({largest / 1024:.1f} KiB in loops, {whole / 1024:.1f} KiB in all; "
-        f"{caches}): these "
-        "are first fetches and jumps. Move rare paths out of the way, or give each block more work."
+        f"{caches}): these are first fetches and jumps."
     )
 
 

@@ -178,6 +178,8 @@ def _behind_l1(context: KernelContext) -> tuple[Relief, ...]:
 def _runs_often(context: KernelContext, place: tuple[FunctionId, int], kind: _Kind) -> bool:
     """Whether an instruction runs more than once by the code alone, or the kernel has no loop to run in."""
     function = context.program.functions[place[0]]
+    if kind is _Kind.PASSED and all(call.callee is None for call in function.calls):
+        return False  # to printf or an assertion
     if function.kind is not FunctionKind.KERNEL or (not function.loops and kind is not _Kind.PASSED):
         return True
     return function.innermost_loop(place[1]) is not None
@@ -215,6 +217,8 @@ def _kinds(context: KernelContext) -> _Places:
     """
     own: dict[Function, list[int]] = {}
     for function in kernel_functions(context.program, context.kernel):
+        if function.kind is FunctionKind.MATH_HELPER:
+            continue
         local = [index for index, one in enumerate(function.instructions) if is_local(one)]
         library = {index for one in math_sequences(function) for index in one.indices} if local else set()
         own[function] = [index for index in local if index not in library]

@@ -8,7 +8,8 @@ between types (`F2F`, `F2I`, `I2F`), bit counts, double precision on GPUs that h
 stalls because their pipe is full. It names what the instruction belongs to: an integer division or
 remainder by a value that the compiler does not know, with all its steps, wherever they were moved to, or
 single precision that becomes double and comes back. Divisions that the compiler adds to count the passes
-of a loop are none of the source's.
+of a loop, or to divide a collapsed loop of OpenACC or OpenMP, are none of the source's. Slow instructions
+that belong to neither are a note, but for double precision on a GPU that has little of it.
 
 ## Why warps stall
 
@@ -19,9 +20,10 @@ precision runs at 1/32 or 1/64 of the single-precision rate.
 
 ## What to try
 
-- Division and remainder by the same value over and over: compute the reciprocal once and multiply, use a
-  shift and a mask if it is a power of two, or make the divisor a template parameter, so that the compiler
-  does it.
+- Division and remainder by the same value over and over: use a shift and a mask if it is a power of two,
+  compute the reciprocal once and multiply, or make the divisor a template parameter, so that the compiler
+  does it. A divisor that changes from pass to pass has no reciprocal to keep: carry quotient and remainder
+  along. Divide in 32 bits where the numbers fit.
 - A literal without `f` (`2.0 * x`) is a double and makes the whole expression double: write `2.0f`.
 - `pow(x, 2)` is `x * x`; count in `int` instead of converting in a loop; hoist conversions out of loops.
 
@@ -54,10 +56,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
+from enum import Enum
 from typing import Final
 
 import numpy as np
 
+from gpadvisor.blamer.arrays import reaching
 from gpadvisor.blamer.divisions import division_calls, written_divisions
 from gpadvisor.blamer.patterns import (
     DOUBLE_SUM,
@@ -76,6 +80,7 @@ from gpadvisor.blamer.queries import (
     counted,
     kernel_functions,
     line_text,
+    loop_indices,
     percent,
     regions,
     samples,
@@ -87,7 +92,7 @@ from gpadvisor.estimators.stall_elimination import stall_elimination
 from gpadvisor.model.advice import Adjustment, Category, Match, Rejection, Relief, StaticSite
 from gpadvisor.model.blame import Blame, Role
 from gpadvisor.model.ids import FunctionId
-from gpadvisor.model.instruction import OpcodeClass, Pipe
+from gpadvisor.model.instruction import Instruction, OpcodeClass, Pipe
 from gpadvisor.model.program import Function, FunctionKind
 from gpadvisor.model.stalls import StallClass
 
@@ -108,6 +113,7 @@ _PIPE_FULL: Final = frozenset(
 _TITLES: Final = {
     "division": "integer division or remainder by a value the compiler does not know",
     "double": "single precision computed in double precision",
+    "rate": "double precision, of which the GPU does little at once",
     "library": "slow arithmetic of library math",
     "other": "dependence on slow arithmetic",
 }
@@ -150,12 +156,16 @@ def _match(context: KernelContext) -> Match | Rejection:
     of_library |= np.isin(
         blame.rows.function, [one.id for one in functions if one.kind is FunctionKind.MATH_HELPER]
     )
+    of_doubles = by_instruction(
+        blame, context.program, causes(blame), lambda one: one.info.opclass is OpcodeClass.FLOAT64
+    )
     masks = {
         "division": of_division,
         "double": of_double & ~of_division,
         "library": slow & of_library & ~of_division & ~of_double,
-        "other": slow & ~of_library & ~of_division & ~of_double,
+        "rate": slow & ~of_library & ~of_division & ~of_double & of_doubles,
     }
+    masks["other"] = slow & ~np.any([*masks.values()], axis=0)
     weights = Counter({kind: samples(blame, mask) for kind, mask in masks.items()})
     return Match(
         title=_TITLES[weights.most_common(1)[0][0]],
@@ -165,6 +175,8 @@ def _match(context: KernelContext) -> Match | Rejection:
         static_sites=sites,
         relieves=_reliefs(context, functions, divisions, doubles),
         titles=_titles(blame, masks),
+        # Of the rest nothing but the program itself tells whether there is a cheaper form.
+        actionable=weights["library"] + weights["other"] <= (1 - 1 / _NOTABLE_PART) * sum(weights.values()),
     )
 
 
@@ -290,6 +302,11 @@ def _advice(
         parts.append(_division_advice(functions, divisions))
     if any(doubles.values()) and (not weights or weights["double"]):
         parts.append(_double_advice(functions, doubles))
+    if weights["rate"] > sum(weights.values()) / _NOTABLE_PART:
+        parts.append(
+            f"This GPU is slow in double precision ({_common(context, functions)}): compute in float what "
+            "bears it."
+        )
     if weights["library"] > sum(weights.values()) / _NOTABLE_PART:
         parts.append("Those in library math are the subject of Fast Math (GPA104).")
     if weights["other"] > sum(weights.values()) / _NOTABLE_PART or not parts:
@@ -332,31 +349,73 @@ def _first_place(functions: tuple[Function, ...], found: dict[FunctionId, tuple[
 def _division_advice(
     functions: tuple[Function, ...], divisions: dict[FunctionId, tuple[CodeSequence, ...]]
 ) -> str:
-    lines: dict[str, str] = {}  # the divisor by place: copies of a loop's body are one division
+    lines: dict[str, Counter[_Divisor]] = {}  # by place: copies of a loop's body are one division
+    numbers = set()
+    wide = False
     for function in functions:
         for sequence in divisions[function.id]:
             for caller, index in _places(functions, function, sequence):
-                lines.setdefault(line_text(caller, index), sequence.operand or "")
-    numbers = [divisor for divisor in lines.values() if divisor.startswith("0x")]
-    uniform = sum(1 for divisor in lines.values() if divisor.startswith(("c[", "UR")))
+                kind = _divisor(function, sequence)
+                lines.setdefault(line_text(caller, index), Counter())[kind] += 1
+                numbers.add(sequence.operand)
+                wide |= sequence.kind.startswith("64")
+    kinds = Counter(max(of_line, key=lambda kind: kind.value) for of_line in lines.values())
     several = len(lines) > 1
     text = "integer divisions or remainders" if several else "integer division or remainder"
     text = f"{len(lines)} {text} by a run-time value ({_first_place(functions, divisions)})"
-    if numbers and len(numbers) == len(lines):
-        number = int(numbers[0], 16)
-        text += (
-            f": the divisor is {number}, but not as a constant of the source (as warpSize is 32): write the "
-            "number"
+    shift = "a shift and a mask where it is a power of two"
+    narrow = " Divide in 32 bits where the numbers fit." if wide else ""
+    if kinds.keys() == {_Divisor.NUMBER} and len(numbers) == 1:
+        number = int(numbers.pop() or "0", 16)
+        return (
+            f"{text}: the divisor is {number}, but not as a constant of the source (as warpSize is 32): "
+            f"write the number.{narrow}"
         )
-    elif uniform:
+    if uniform := kinds[_Divisor.UNIFORM]:
         which = "each of them" if uniform == len(lines) else f"{uniform} of them"
-        text += (
-            f"; {f'in {which} ' if several else ''}all threads divide by the same value: pass a precomputed "
-            "reciprocal (__umulhi) or make the divisor a template parameter"
+        return (
+            f"{text}; {f'in {which} ' if several else ''}all threads divide by the same value: use {shift}, "
+            f"else pass a precomputed reciprocal (__umulhi) or make the divisor a template parameter.{narrow}"
         )
-    else:
-        text += ": compute the reciprocal once and multiply, or use a shift where it is a power of two"
-    return text + "."
+    if kinds[_Divisor.CHANGES] == len(lines):
+        return (
+            f"{text}, which changes from pass to pass: use {shift}, or carry quotient and remainder "
+            f"along.{narrow}"
+        )
+    return (
+        f"{text}: use {shift}, and one reciprocal for all numbers that are divided by the same value.{narrow}"
+    )
+
+
+class _Divisor(Enum):
+    """What is known of a divisor; of copies of one line the last kind that any has."""
+
+    NUMBER = 0
+    UNIFORM = 1  # the same for all threads
+    CHANGES = 2  # computed anew in each pass of the loop around the division
+    OWN = 3
+
+
+def _divisor(function: Function, sequence: CodeSequence) -> _Divisor:
+    operand = sequence.operand or ""
+    if operand.startswith("0x"):
+        return _Divisor.NUMBER
+    if operand.startswith(("c[", "UR")):
+        return _Divisor.UNIFORM
+    first = min(sequence.indices)
+    loop = function.innermost_loop(first)
+    made = {
+        at for used in function.instructions[first].uses for at in reaching(function).definitions(first, used)
+    }
+    if made and all(_is_parameter(function.instructions[at]) for at in made):
+        return _Divisor.UNIFORM
+    inside = set() if loop is None else {*loop_indices(function, loop)}
+    return _Divisor.CHANGES if made & inside else _Divisor.OWN
+
+
+def _is_parameter(instruction: Instruction) -> bool:
+    """Whether an instruction only fetches a parameter or a size of the launch."""
+    return "c[" in instruction.operands and not instruction.uses
 
 
 def _common(context: KernelContext, functions: tuple[Function, ...]) -> str:
@@ -372,7 +431,7 @@ def _common(context: KernelContext, functions: tuple[Function, ...]) -> str:
 
 def _adjustments(weights: Counter[str]) -> tuple[Adjustment, ...]:
     total = sum(weights.values())
-    other = (weights["library"] + weights["other"]) / total
+    other = (weights["rate"] + weights["library"] + weights["other"]) / total
     found = [
         Adjustment(
             low=0.9,

@@ -63,6 +63,7 @@ from gpadvisor.estimators.notes import no_estimate
 from gpadvisor.model.advice import Category, Match, Rejection
 from gpadvisor.model.blame import Blame
 from gpadvisor.model.instruction import OpcodeClass
+from gpadvisor.model.machine import sm_number
 
 _CODE: Final = "GPA402"
 _NOTABLE_SHARE: Final = 0.2
@@ -97,7 +98,7 @@ def _match(context: KernelContext) -> Match | Rejection:
             f"{percent(share(blame, rows))} of the samples, or are none of matrices",
         )
     kind = _kind(found)
-    number = int("".join(filter(str.isdigit, context.machine.arch)) or 0)
+    number = sm_number(context.machine.arch)
     if number < _FIRST[kind]:
         return Rejection(code=_CODE, reason=f"{context.machine.arch} has no tensor cores for {kind}")
     packed = " or packed (__ffma2_rn)" if number >= _PACKED_ARCH and kind.startswith("TF32") else ""

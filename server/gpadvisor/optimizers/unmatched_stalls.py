@@ -20,11 +20,12 @@ report whose largest stall has no optimizer should say so.
 - `branch_resolving`: fewer and longer blocks of code, predicated or branch-free forms of short
   conditions.
 - `imc_miss`: constants of one place used together; tables indexed by thread belong in shared or global
-  memory.
+  memory. The first reads of a launch's parameters miss in every kernel.
 - `drain`: stores earlier in the kernel, or blocks that do more work before they end.
 - `math_pipe_throttle`: a busy pipe is a limit of the hardware; fewer instructions, or some on another
   pipe.
-- `mio_throttle`: fewer shared memory, shuffle and special-function instructions, wider shared loads.
+- `mio_throttle`: what stands in its queue decides: fewer and wider shared accesses, fewer shuffles,
+  conversions or special functions; reads of threadIdx stand at the start of every thread.
 
 ## Example
 
@@ -45,6 +46,7 @@ It is not: the paper has no estimate for these, and the hints are too general fo
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from typing import Final
 
@@ -70,6 +72,7 @@ from gpadvisor.estimators.context import KernelContext, Optimizer
 from gpadvisor.model.advice import Category, Estimate, Match, Rejection
 from gpadvisor.model.blame import NO_INDEX, Blame, DependencyClass, Role
 from gpadvisor.model.ids import FunctionId
+from gpadvisor.model.instruction import Instruction, OpcodeClass
 from gpadvisor.model.stalls import StallClass
 
 _CODE: Final = "GPA401"
@@ -77,11 +80,9 @@ _NOTABLE_SHARE: Final = 0.01
 _HINTS: Final = {
     StallClass.MEMORY_BARRIER: "use the narrowest fence that is right, and fewer of them",
     StallClass.BRANCH: "make blocks of code longer, and short conditions branch-free",
-    StallClass.CONSTANT_MISS: "use constants of one place together; keep tables in shared or global memory",
     StallClass.SLEEP: "the code puts warps to sleep or yields",
     StallClass.DRAIN: "store earlier, or let each block do more before it ends",
     StallClass.PIPE_THROTTLE: "their pipe is busy: use fewer of them, or opcodes of another pipe",
-    StallClass.SHARED_THROTTLE: "fewer shared memory and shuffle instructions, wider shared loads",
     StallClass.OTHER: "the hardware gives no cause",
 }
 
@@ -98,8 +99,7 @@ def _match(context: KernelContext) -> Match | Rejection:
         part = share(blame, rows)
         if part >= _NOTABLE_SHARE:
             shown |= rows
-            hint = _HINTS.get(reason.stall_class, "no general cure")
-            where = _where(context, blame, rows)
+            where, hint = _where(context, blame, rows, reason.stall_class)
             parts.append((part, f"{reason.name} ({percent(part)} of samples, {where}): {hint}"))
     if not parts:
         return Rejection(
@@ -112,10 +112,11 @@ def _match(context: KernelContext) -> Match | Rejection:
     )
 
 
-def _where(context: KernelContext, blame: Blame, rows: Mask) -> str:
-    """The opcodes and the place that most of some rows are at."""
+def _where(context: KernelContext, blame: Blame, rows: Mask, stall: StallClass) -> tuple[str, str]:
+    """The opcodes and the place that most of some rows are at, and what to do about them."""
     opcodes: Counter[str] = Counter()
     places: Counter[str] = Counter()
+    hints: Counter[str] = Counter()
     at = causes(blame)
     for row in np.flatnonzero(rows).tolist():
         function, index = int(blame.rows.function[row]), int(at[row])
@@ -125,14 +126,49 @@ def _where(context: KernelContext, blame: Blame, rows: Mask) -> str:
         code = context.program.functions[function]
         opcodes[code.instructions[index].opcode] += weight
         places[line_text(code, index)] += weight
+        hints[_hint(stall, code.instructions[index])] += weight
     if not places:
-        return "outside of the program"
+        return "outside of the program", _NO_CURE
     total = sum(opcodes.values())
     names = [name for name, weight in opcodes.most_common(_NAMED_OPCODES) if weight >= total / 10]
-    return f"mostly {' and '.join(names) or 'various opcodes'}, as at {places.most_common(1)[0][0]}"
+    where = f"mostly {' and '.join(names) or 'various opcodes'}, as at {places.most_common(1)[0][0]}"
+    return where, hints.most_common(1)[0][0]
+
+
+def _hint(stall: StallClass, instruction: Instruction) -> str:
+    """What to do about a stall of an instruction: one reason has several causes."""
+    if stall is StallClass.CONSTANT_MISS:
+        return _PARAMETERS if set(_BANK.findall(instruction.operands)) <= _OWN_BANKS else _CONSTANTS
+    if stall is StallClass.SHARED_THROTTLE:
+        hints = (hint for classes, hint in _QUEUED if instruction.info.opclass in classes)
+        return next(hints, "use fewer of them")
+    if stall is StallClass.BRANCH and instruction.info.opclass in {OpcodeClass.CALL, OpcodeClass.RETURN}:
+        return "let the functions be inlined, or call them less often"
+    return _HINTS.get(stall, _NO_CURE)
 
 
 _NAMED_OPCODES: Final = 2
+_NO_CURE: Final = "no general cure"
+_BANK: Final = re.compile(r"c\[(0x[0-9a-f]+)\]")
+_OWN_BANKS: Final = frozenset({"0x0", "0x2", "0x4"})
+"""Of the launch and of the compiler; tables of the program are in bank 3, or read by an index."""
+_PARAMETERS: Final = (
+    "the first reads of parameters and literals, which every launch has: do more in one launch"
+)
+_CONSTANTS: Final = "use constants of one place together; keep tables in shared or global memory"
+_QUEUED: Final = (
+    (
+        {OpcodeClass.SPECIAL_REGISTER},
+        "reads of threadIdx and the like, with which threads begin: do more in each",
+    ),
+    ({OpcodeClass.SHUFFLE, OpcodeClass.VOTE}, "fewer shuffles and votes"),
+    ({OpcodeClass.TRANSCENDENTAL, OpcodeClass.CONVERSION}, "fewer special functions and conversions"),
+    (
+        {OpcodeClass.LOAD, OpcodeClass.STORE, OpcodeClass.ATOMIC, OpcodeClass.REDUCTION},
+        "fewer shared memory accesses, or wider ones",
+    ),
+)
+"""What goes through the queue before the shared memory pipeline."""
 
 
 def _double_places(context: KernelContext) -> set[tuple[FunctionId, int]]:

@@ -8,7 +8,8 @@ a warpgroup or cluster. It says which instructions the slow side spends its time
 whether the work there is divided unevenly (by executed counts), and what the barrier is there for.
 Without samples it names barriers that need not be: those that order no access of one thread before one of
 another, those of a block that is one warp by its launch bounds, and those that hold the whole block at
-every level of a tree. Where threads may come to barriers on different ways, or another instantiation of
+every level of a tree, whether its levels go up or down. Where the report shows neither such a barrier nor
+uneven work, it is a note. Where threads may come to barriers on different ways, or another instantiation of
 the same line needs the barrier, it names none: there a barrier can be the counterpart of another.
 
 ## Why warps stall
@@ -22,6 +23,7 @@ their work, or the latency of whatever the last one waits for just before.
 - Divide the work before it evenly over warps, or give the few busy warps less to do alone.
 - Where only the threads of one warp exchange data, use `__syncwarp()` or a shuffle.
 - On sm_80 and newer, split arrive and wait (`cuda::barrier`), and do independent work in between.
+- Where each thread reads back from shared memory only what it wrote itself, keep that in registers.
 
 ## Example
 
@@ -96,11 +98,12 @@ _UNEVEN: Final = 0.8
 
 
 _NEEDLESS: Final = {
+    Needless.OWN: "barrier behind which each thread reads what it wrote itself",
     Needless.NOTHING_SHARED: "barrier that orders no access of one thread before one of another",
     Needless.ONLY_STORES: "barrier between stores to shared memory, which nobody reads in between",
 }
 _TREE: Final = "a barrier of the whole block at a level of a tree"
-_TREE_TITLE: Final = "tree reduction with a barrier of the block at every level"
+_TREE_TITLE: Final = "tree reduction or scan with a barrier of the block at every level"
 _WARP_LEVELS: Final = 5  # of a tree, log2 of the threads of a warp
 _SHUFFLED: Final = 1.0
 """Levels' worth of work that remains where shuffles replace a tree: two instructions for about ten."""
@@ -133,10 +136,15 @@ def _match(context: KernelContext) -> Match | Rejection:
         return tree
     uneven = _uneven(context, functions)
     cure = _barrier_advice(context, blame, rows, redundant, trees)
+    if not cure and uneven:
+        cure = "Let more warps share that work, or let the others go on with work of their own."
     return Match(
         title="warps wait for slower ones at a barrier",
         cure=cure,
-        advice=" ".join(part for part in (_slow_side(context, blame, rows), uneven, cure) if part),
+        advice=" ".join(
+            part for part in (_slow_side(context, blame, rows), uneven, cure or _NO_CURE) if part
+        ),
+        actionable=bool(cure),  # that warps wait is no fault that the code shows
         regions=regions(blame, context.program, context.kernel, rows),
         adjustments=_adjustments(context, blame, rows, redundant=bool(redundant)),
         static_sites=redundant,
@@ -171,7 +179,7 @@ def _needless(context: KernelContext, functions: tuple[Function, ...]) -> tuple[
     ids = {function.id for function in functions}
     found = sorted(
         (
-            (kind is Needless.ONLY_STORES, place, kind)
+            ([*_NEEDLESS].index(kind), place, kind)
             for place, kind in needless_barriers(context.program).items()
         ),
     )
@@ -219,18 +227,27 @@ def _static_advice(
     return " ".join(parts)
 
 
+_NO_CURE: Final = "The code before it shows no uneven work, and the barrier is needed."
 _ONE_WARP: Final = "A block is one warp here: replace __syncthreads() by __syncwarp()."
 _WARP: Final = 32
 
 
 def _redundant_advice(context: KernelContext, redundant: tuple[StaticSite, ...]) -> str:
     """What can be removed, and what to see to before: the code shows one build of the source."""
-    sure = [one for one in redundant if one.detail == _NEEDLESS[Needless.NOTHING_SHARED]]
-    places = list(dict.fromkeys(_place(context, one) for one in sure or redundant))
+    own, sure = (
+        [one for one in redundant if one.detail == _NEEDLESS[kind]]
+        for kind in (Needless.OWN, Needless.NOTHING_SHARED)
+    )
+    places = list(dict.fromkeys(_place(context, one) for one in own or sure or redundant))
     several = len(places) > 1
     where = f"barrier{'s' if several else ''} at {', '.join(places[:_SHOWN])}"
     cure = f"remove {'them' if several else 'it'}"
-    if sure:
+    if own:
+        text = (
+            f"Behind the {where} each thread reads from shared memory only what it wrote itself: keep that "
+            f"in registers, without the array, and {cure}, unless two arrays of the kernel overlap"
+        )
+    elif sure:
         text = f"No access of one thread needs the {where} before one of another: {cure}"
     else:
         text = (
@@ -251,9 +268,9 @@ def _in_all_instances(context: KernelContext) -> str:
 
 def _tree_advice(context: KernelContext, trees: tuple[StaticSite, ...]) -> str:
     return (
-        f"The barrier at {_place(context, trees[0])} holds the whole block at every level of a tree: stop "
-        "the tree at 32 values and finish them in one warp by shuffles (__shfl_down_sync(), in a scan "
-        "__shfl_up_sync())."
+        f"The barrier at {_place(context, trees[0])} holds the whole block at every level of a tree: let "
+        "each warp combine its 32 values by shuffles (__shfl_down_sync(), in a scan __shfl_up_sync()), so "
+        "that only one value of each warp goes through shared memory."
     )
 
 
@@ -353,12 +370,7 @@ def _barrier_advice(
     held = _held(context, blame, rows, trees)
     if held:
         return _tree_advice(context, held)
-    newer = int("".join(filter(str.isdigit, context.machine.arch)) or 0) >= 80
-    split = ", or split arrive and wait (cuda::barrier) around independent work" if newer else ""
-    return (
-        "Balance the work between warps before the barrier, replace exchanges within a warp by shuffles and "
-        f"__syncwarp(){split}."
-    )
+    return ""
 
 
 def _held(

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
@@ -22,6 +21,7 @@ from gpadvisor.model.instruction import (
     RegisterFile,
     register,
 )
+from gpadvisor.model.machine import sm_number
 from gpadvisor.model.problem import Problem, ProblemCode
 from gpadvisor.sass.addresses import Form, hidden_descriptor, hides_descriptor
 from gpadvisor.sass.branches import inside, printed_target, relative_target
@@ -122,7 +122,7 @@ def decode(
     rows = words.tolist()
     unknown: Counter[str] = Counter()
     instructions: list[Instruction] = []
-    number = _arch_number(arch)
+    number = sm_number(arch)
     mnemonics: dict[str, _Mnemonic] = {}
     known: dict[tuple[str | None, str, str, int, Register | None], _Decoded] = {}
     for index, (line, guard, control, (low, high)) in enumerate(
@@ -166,11 +166,6 @@ def decode(
     return tuple(instructions), _problems(arch, unknown)
 
 
-def _arch_number(arch: str) -> int:
-    match = re.match(r"sm_([0-9]{2,3})", arch)
-    return int(match[1]) if match else 0
-
-
 _CONTROL_FLOW: Final = frozenset({OpcodeClass.BRANCH, OpcodeClass.CALL})
 _LABELLED: Final = frozenset({"BSSY"})
 
@@ -179,7 +174,7 @@ _LABELLED: Final = frozenset({"BSSY"})
 def _mnemonic(arch: str, opcode: str) -> _Mnemonic:
     base, *modifiers = opcode.split(".")
     info = opcode_info(arch, opcode)
-    form = Form(_arch_number(arch), base, tuple(modifiers), info)
+    form = Form(sm_number(arch), base, tuple(modifiers), info)
     return _Mnemonic(
         form=form,
         hides=hides_descriptor(form),

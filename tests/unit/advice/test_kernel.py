@@ -549,3 +549,28 @@ def test_a_kernel_that_comes_compiled_with_a_library_has_notes_only(name: str, o
     context = replace(context, program=replace(context.program, has_line_info=False))
     found = advise_kernel(context, [optimizer("GPA106", match(0))])
     assert (len(found.suggestions), len(found.notes)) == ((1, 0) if ours else (0, 1))
+
+
+def test_of_two_block_sizes_the_better_one_is_proposed() -> None:
+    """After a transposition: 512 threads for an even tail beside 256 for full SMs."""
+
+    def launch(code: str, threads: int, speedup: float) -> Optimizer:
+        target = ParallelTarget(
+            warps_now=8, warps_new=12, issue_ratio=0.5, factor=speedup, factor_reason="said", blocks_now=80,
+            blocks_new=320, threads_now=1024, threads_new=threads, limiter="grid", busy_sms_now=80,
+            busy_sms_new=80,
+        )  # fmt: skip
+        estimate = Estimate(
+            low=speedup, expected=speedup, high=speedup, paper=speedup, equation="10", reason="said"
+        )
+        answer = replace(match(0), parallel=target)
+        return optimizer(code, answer, Category.PARALLEL, lambda _context, _match: estimate)
+
+    others = optimizer("GPA106", match(0))
+    found = advice(launch("GPA301", 512, 1.2), launch("GPA302", 256, 1.9), others)
+    assert [one.code for one in found.suggestions] == ["GPA302", "GPA106"]
+    (less,) = found.rejected
+    assert less.code == "GPA301"
+    assert less.reason == "Name of GPA302 (GPA302) proposes another block size, which gives more"
+    more_blocks = advice(launch("GPA301", 1024, 1.2), launch("GPA302", 256, 1.9))
+    assert [one.code for one in more_blocks.suggestions] == ["GPA302", "GPA301"]

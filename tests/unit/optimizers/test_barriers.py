@@ -9,6 +9,7 @@ from tests.optimizer_values import Row, context_of, listing
 from gpadvisor.blamer.barriers import Needless, needless_barriers, needless_in, tree_barriers
 from gpadvisor.estimators.caps import ISSUE, L1_REQUESTS
 from gpadvisor.model.advice import Match
+from gpadvisor.model.blame import DependencyClass
 from gpadvisor.optimizers import warp_balance
 
 EITHER_WAY = """LDG.E R0, [R6.64]
@@ -21,7 +22,7 @@ other:
 FADD R1, R1, R2
 join:
 BAR.SYNC 0x0
-LDS R4, [R9]
+LDS R4, [R8]
 EXIT"""
 
 LOOP = """STS [R9], R0
@@ -56,7 +57,7 @@ def _level(bound: int) -> str:
 
 
 NOTHING, STORES = Needless.NOTHING_SHARED, Needless.ONLY_STORES
-BOTH = "STS [R9], R0\nBAR.SYNC 0x0\nBAR.SYNC 0x0\nLDS R4, [R9]\n"
+BOTH = "STS [R9], R0\nBAR.SYNC 0x0\nBAR.SYNC 0x0\nLDS R4, [R8]\n"
 
 
 @pytest.mark.parametrize(
@@ -75,13 +76,13 @@ BOTH = "STS [R9], R0\nBAR.SYNC 0x0\nBAR.SYNC 0x0\nLDS R4, [R9]\n"
         (LOOP.format(first="LDS R1, [R2]\nSTS [R3], R1"), {}),
         (LOOP.format(first="LDS R1, [R2]\nBAR.SYNC 0x0\nSTS [R3], R1"), {}),
         (LOOP.format(first="LDS R1, [R2]\nBAR.SYNC 0x0\nBAR.SYNC 0x0\nSTS [R3], R1"), {3: NOTHING}),
-        ("STS [R9], R0\nBAR.SYNC 0x0\nLDS R4, [R9]\nBAR.SYNC 0x0\nSTG.E [R2.64], R4\nEXIT", {3: NOTHING}),
+        ("STS [R9], R0\nBAR.SYNC 0x0\nLDS R4, [R8]\nBAR.SYNC 0x0\nSTG.E [R2.64], R4\nEXIT", {3: NOTHING}),
         ("LDG.E R0, [R2.64]\nBAR.SYNC 0x0\nSTG.E [R2.64], R4\nEXIT", {}),  # in place
         ("LDG.E.CONSTANT R0, [R2.64]\nBAR.SYNC 0x0\nSTG.E [R2.64], R4\nEXIT", {1: NOTHING}),
         ("LDS R0, [R2]\nBAR.SYNC 0x0\nST.E [R4.64], R4\nEXIT", {}),  # a generic store may be to shared memory
         ("BAR.SYNC 0x0\nBAR.SYNC 0x1\nEXIT", {}),  # another barrier
         ("BAR.SYNC 0x0\nBAR.RED.POPC.DEFER_BLOCKING 0x0, P0\nEXIT", {}),
-        ("LDS R4, [R9]\n@!P0 BAR.SYNC 0x0\n@!P0 BRA away\nBAR.SYNC 0x0\naway:\nEXIT", {}),  # one or the other
+        ("LDS R4, [R8]\n@!P0 BAR.SYNC 0x0\n@!P0 BRA away\nBAR.SYNC 0x0\naway:\nEXIT", {}),  # one or the other
         ("BAR.SYNC 0x0\n@!P0 BAR.SYNC 0x0\nBAR.SYNC 0x0\nEXIT", {}),
         (f"{BOTH}EXIT", {2: NOTHING}),
     ],
@@ -103,7 +104,7 @@ def test_barriers_that_protect_nothing(text: str, needless: dict[int, Needless])
     ],
 )
 def test_where_warps_part_nothing_is_needless(condition: str, aligned: bool) -> None:
-    text = f"{condition}\n@P0 BRA other\n{BOTH}BRA join\nother:\nLDS R5, [R9]\nBAR.SYNC 0x0\njoin:\nEXIT"
+    text = f"{condition}\n@P0 BRA other\n{BOTH}BRA join\nother:\nLDS R5, [R8]\nBAR.SYNC 0x0\njoin:\nEXIT"
     (function,) = listing(text).program.functions
     assert bool(needless_in(function)) is aligned
 
@@ -114,9 +115,9 @@ def test_threads_that_leave_part_from_nobody() -> None:
     assert needless_in(function) == {5: NOTHING}
 
 
-@pytest.mark.parametrize(("between", "found"), [("FADD R1, R1, R2", 2), ("LDS R4, [R9]\nSTS [R5], R4", 0)])
+@pytest.mark.parametrize(("between", "found"), [("FADD R1, R1, R2", 2), ("LDS R4, [R8]\nSTS [R5], R4", 0)])
 def test_a_line_goes_only_if_no_other_kernel_needs_it(between: str, found: int) -> None:
-    body = "STS [R9], R0 // 4\nBAR.SYNC 0x0 // 5\n{between} // 6\nBAR.SYNC 0x0 // 7\nLDS R4, [R9] // 8\nEXIT"
+    body = "STS [R9], R0 // 4\nBAR.SYNC 0x0 // 5\n{between} // 6\nBAR.SYNC 0x0 // 7\nLDS R4, [R8] // 8\nEXIT"
     lines = "\n".join(f"{line} // 6" for line in between.splitlines())
     second = body.replace("{between} // 6", lines)
     text = f".function small\n{body.replace('{between}', 'FADD R1, R1, R2')}\n.function large\n{second}"
@@ -182,3 +183,20 @@ def test_a_tree_frees_the_load_store_unit_by_what_it_no_longer_executes() -> Non
     (part,) = found.adjustments
     assert left[L1_REQUESTS] == pytest.approx(1 - part.expected)
     assert left[ISSUE] > left[L1_REQUESTS]  # what is executed behind the tree stays
+
+
+def test_a_wait_without_uneven_work_is_a_note() -> None:
+    """After an image kernel and a reduction: three remedies without a place helped nobody."""
+    text = "FADD R2, R2, R3 // 3\nlate| STS [R9], R2 // 3\nBAR.SYNC 0x0 // 4\nafter| LDS R4, [R8] // 5\nEXIT"
+    rows = [Row("barrier", "after", 100, 100, "late", DependencyClass.SYNCHRONIZATION)]
+    found = warp_balance.OPTIMIZER.match(context_of(listing(text), rows))
+    assert isinstance(found, Match)
+    assert not found.actionable
+    few = text.replace("FADD", "@P0 BRA join\nsome| FADD").replace("late|", "join:\nlate|")
+    counts = {"some": (200, 6400), "late": (800, 25600), "after": (800, 25600)}
+    counts["wait"] = (800, 25600)
+    uneven = few.replace("BAR.SYNC", "wait| BAR.SYNC")
+    found = warp_balance.OPTIMIZER.match(context_of(listing(uneven), rows, counts=counts))
+    assert isinstance(found, Match)
+    assert found.actionable
+    assert "Only 25.0 % of the warps at the barrier run kernel.cu:3" in found.advice

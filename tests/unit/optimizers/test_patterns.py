@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from tests.optimizer_values import Row, context_of, listing
 
-from gpadvisor.blamer.divisions import integer_divisions
+from gpadvisor.blamer.divisions import integer_divisions, written_divisions
 from gpadvisor.blamer.patterns import (
     double_excursions,
     is_slow_arithmetic,
@@ -15,6 +17,7 @@ from gpadvisor.blamer.patterns import (
     opcode_index,
 )
 from gpadvisor.model.advice import Match
+from gpadvisor.model.ids import SourceLocation
 from gpadvisor.model.program import Function
 from gpadvisor.optimizers import fast_math
 
@@ -40,6 +43,21 @@ def test_signed_and_uniform_divisions_are_told_with_their_divisor() -> None:
     assert found.operand == "UR7"
     wide = "I2F.U64.RP R9, UR4\nMUFU.RCP R9, R9\nIADD3 R4, R9, 0x1ffffffe, RZ\nF2I.U64.TRUNC R4, R4\nEXIT"
     assert integer_divisions(_function(wide))[0].kind == "64-bit integer division"
+
+
+@pytest.mark.parametrize(("kernel", "source"), [("scale_12_gpu", False), ("scale", True)])
+def test_a_collapsed_loop_is_divided_by_the_compiler(kernel: str, source: bool) -> None:
+    """After an OpenACC kernel: the division takes the numbers of three loops out of one."""
+    text = (
+        f".function {kernel}\nagain:\nI2F.U32.RP R4, c[0x0][0x160] // 13\nMUFU.RCP R4, R4 // 13\n"
+        "F2I.FTZ.U32.TRUNC.NTZ R3, R4 // 13\nIMAD.HI.U32 R3, R3, R7, RZ // 13\n"
+        "STG.E [R8.64], R3 // 15\n@P0 BRA again // 13\nEXIT"
+    )
+    (function,) = listing(text).program.functions
+    loop = replace(function.loops[0], location=SourceLocation("kernel.cu", 13))
+    function = replace(function, loops=(loop,))
+    assert len(integer_divisions(function)) == 1
+    assert bool(written_divisions(function)) is source
 
 
 def test_a_conversion_or_a_reciprocal_alone_is_no_division() -> None:

@@ -14,7 +14,7 @@ from gpadvisor.estimators.context import KernelContext
 from gpadvisor.model.advice import Match, Rejection, ScopeKind
 from gpadvisor.model.blame import DependencyClass
 from gpadvisor.model.ids import SourceLocation
-from gpadvisor.model.program import KernelFacts, LineEntry
+from gpadvisor.model.program import InlineFrame, KernelFacts, LineEntry
 from gpadvisor.optimizers import (
     fast_math,
     function_split,
@@ -225,6 +225,44 @@ def test_no_fast_math_where_code_is_too_large_already() -> None:
     assert "40.0 % of latency samples wait for instruction fetch" in _reason(
         fast_math, context_of(listing(HELPER), rows)
     )
+
+
+def _fetched(body: str) -> KernelContext:
+    """A loop of 48 KiB, more than any scheduler's cache, in which warps wait for instructions."""
+    text = f"again:\n{body}\ndeep| FADD R8, R8, R9 // 9\n@P0 BRA again // 5\nEXIT"
+    return context_of(listing(text), [Row("no_instructions", "deep", 300, 280), Row("selected", "deep", 400)])
+
+
+def test_a_loop_that_is_too_large_is_split_or_what_repeats_in_it_is_not_inlined() -> None:
+    plain = "\n".join(f"FFMA R{index % 8}, R8, R30, R31 // {index}" for index in range(3000))
+    found = _match(function_split, _fetched(plain))
+    assert found.advice.startswith("Split the loop into several that fit")
+    assert found.actionable
+    twice = "\n".join(f"FFMA R{index % 8}, R8, R30, R31 // {index} in step" for index in range(3000))
+    context = _fetched(twice)
+    (function,) = context.program.functions
+    sites = [SourceLocation("kernel.cu", 40), SourceLocation("kernel.cu", 41)]
+    lines = tuple(
+        None if entry is None else replace(entry, inline=(InlineFrame("step", sites[at % 2]),))
+        for at, entry in enumerate(function.lines)
+    )
+    program = replace(context.program, functions=(replace(function, lines=lines),))
+    found = _match(function_split, replace(context, program=program))
+    assert found.advice.startswith("Mark step __noinline__, which is inlined 2 times")
+
+
+def test_a_loop_that_library_math_makes_too_large_is_fast_maths() -> None:
+    """After a Fortran loop of 16 KiB, of which expanded divisions were the most."""
+    division = (
+        "MUFU.RCP R6, R3 // 3\nFCHK P1, R0, R3 // 3\nFFMA R7, -R3, R6, 1 // 3\nFFMA R7, R6, R7, R6 // 3\n"
+        "CALL.REL.NOINC slow // 3\n"
+    )
+    reason = _reason(function_split, _fetched(division * 600))
+    assert "the subject of Fast Math (GPA104)" in reason
+
+
+def test_small_code_that_is_fetched_late_is_a_note() -> None:
+    assert not _match(function_split, _fetched("FMUL R1, R2, R3 // 2")).actionable
 
 
 BARRIERS = (

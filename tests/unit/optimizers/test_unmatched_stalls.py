@@ -33,3 +33,30 @@ def test_what_is_named(row: Row, named: bool) -> None:
     if isinstance(found, Match):
         assert row.reason in found.advice
         assert unmatched_stalls.OPTIMIZER.estimate(context, found).paper is None
+
+
+OPCODES = (
+    "thread| S2R R0, SR_TID.X\nparameter| IMAD R1, R0, c[0x0][0x160], RZ\ntable| FMUL R2, R1, c[0x3][0x8]\n"
+    "indexed| LDC R3, c[0x3][R1]\nshared| LDS R4, [R1]\nshuffle| SHFL.DOWN PT, R5, R4, 0x10, 0x1f\n"
+    "call| CALL.REL.NOINC 0x90\nother| FADD R6, R6, R5\nEXIT"
+)
+
+
+@pytest.mark.parametrize(
+    ("reason", "at", "hint"),
+    [
+        ("mio_throttle", "thread", "with which threads begin"),
+        ("mio_throttle", "shared", "fewer shared memory accesses"),
+        ("mio_throttle", "shuffle", "fewer shuffles"),
+        ("imc_miss", "parameter", "first reads of parameters"),
+        ("imc_miss", "table", "keep tables in shared"),
+        ("imc_miss", "indexed", "keep tables in shared"),
+        ("branch_resolving", "call", "inlined"),
+        ("branch_resolving", "other", "branch-free"),
+    ],
+)
+def test_the_opcode_decides_what_helps(reason: str, at: str, hint: str) -> None:
+    context = context_of(listing(OPCODES), [Row(reason, at, 50), Row("selected", "other", 150)])
+    found = unmatched_stalls.OPTIMIZER.match(context)
+    assert isinstance(found, Match)
+    assert hint in found.advice
