@@ -12,7 +12,8 @@ from typing import Final
 
 import numpy as np
 
-from gpadvisor.blamer.lane_values import WARP, Lanes, LaneValues, reaching_definitions
+from gpadvisor.blamer.arrays import reaching
+from gpadvisor.blamer.lane_values import WARP, Lanes, LaneValues
 from gpadvisor.blamer.patterns import is_shared
 from gpadvisor.model.instruction import OpcodeClass
 from gpadvisor.model.profile import Launch
@@ -170,15 +171,13 @@ def widest_shared(function: Function) -> int:
 
 def feeds_tensor_cores(function: Function, index: int) -> bool:
     """Whether a load brings operands of a matrix instruction, as they are or transposed."""
-    reaching = reaching_definitions(function)
+    definitions = reaching(function).definitions
     pending, seen = [index], {index}
     while pending:
         made = pending.pop()
         written = set(function.instructions[made].defs)
         for use, one in enumerate(function.instructions):
-            if any(
-                made in reaching.definitions(use, register) for register in written.intersection(one.uses)
-            ):
+            if any(made in definitions(use, register) for register in written.intersection(one.uses)):
                 if one.info.opclass is OpcodeClass.TENSOR and one.opcode not in _PASSING:
                     return True
                 if one.opcode in _PASSING and use not in seen:

@@ -326,6 +326,15 @@ def tree_barriers(function: Function) -> tuple[int, ...]:
     return tuple(sorted({*found, *_unrolled_tree(function)}))
 
 
+def in_level_loop(function: Function, index: int) -> bool:
+    """Whether an instruction stands in a loop with a barrier whose bound or distance halves or doubles."""
+    for loop in function.enclosing_loops(index):
+        code = [function.instructions[at] for at in loop_indices(function, loop)]
+        if any(map(_is_whole_block, code)) and _halved(code):
+            return True
+    return False
+
+
 def _has_shared_tree(function: Function, loop: LoopId) -> bool:
     """A loop with a barrier, a bound that shifts by one bit per pass, and values of threads added up."""
     indices = loop_indices(function, loop)

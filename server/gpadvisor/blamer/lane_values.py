@@ -10,14 +10,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gpadvisor.analyzer.constants import block_size_at, grid_size_at
-from gpadvisor.analyzer.defuse import ReachingDefinitions
+from gpadvisor.blamer.arrays import reaching
 from gpadvisor.model.instruction import (
     Instruction,
     MemorySpace,
@@ -71,7 +70,7 @@ class LaneValues:
         """Look nothing up yet; ``argument`` stands for whatever all threads share and nobody knows."""
         self._function = function
         self._argument = argument
-        self._reaching = reaching_definitions(function)
+        self._reaching = reaching(function)
         self._known: dict[tuple[int, Register], LaneValue | None] = {}
         self._depth = 0
         lane = np.arange(WARP, dtype=np.int64)
@@ -208,12 +207,6 @@ _BRACKETS: Final = re.compile(r"(?<!c)(?<!cx)(?<!desc)\[([^\[\]]*)\](?!\[)")
 _SCALES: Final = {"X4": 4, "X8": 8, "X16": 16}
 
 
-@lru_cache(maxsize=8)
-def reaching_definitions(function: Function) -> ReachingDefinitions:
-    """Those of a function, kept for the next question."""
-    return ReachingDefinitions(function)
-
-
 def _is_linear(instruction: Instruction) -> bool:
     modifiers = instruction.modifiers
     if "HI" in modifiers:
@@ -221,7 +214,8 @@ def _is_linear(instruction: Instruction) -> bool:
     return instruction.opcode in _LINEAR or (instruction.opcode in _SHIFTS and "R" not in modifiers)
 
 
-def _signed(lanes: Lanes) -> Lanes:
+def signed(lanes: Lanes) -> Lanes:
+    """The same values with a sign."""
     return np.where(lanes >> 31 & 1, lanes - (1 << 32), lanes)
 
 
@@ -245,7 +239,7 @@ def _product(instruction: Instruction, sources: list[Lanes]) -> Lanes | None:
     left, right, more = sources[:3]
     if "HI" in instruction.modifiers:
         unsigned = "U32" in instruction.modifiers
-        factors = (left, right) if unsigned else (_signed(left), _signed(right))
+        factors = (left, right) if unsigned else (signed(left), signed(right))
         high = [(int(a) * int(b)) >> 32 for a, b in zip(*factors, strict=True)]
         return np.array(high, dtype=np.int64) + more
     return np.array([int(a) * int(b) & _MASK for a, b in zip(left, right, strict=True)]) + more
@@ -272,10 +266,10 @@ def _shift(instruction: Instruction, sources: list[Lanes]) -> Lanes | None:
     if instruction.opcode == "SHL" or "L" in modifiers:
         return None if "HI" in modifiers else sources[0] << by
     if len(sources) < 3:  # SHR
-        return sources[0] >> by if "U32" in modifiers else _signed(sources[0]) >> by
+        return sources[0] >> by if "U32" in modifiers else signed(sources[0]) >> by
     if "HI" not in modifiers:
         return (sources[2] << 32 | sources[0]) >> by
-    value = sources[2] if "U32" in modifiers else _signed(sources[2])
+    value = sources[2] if "U32" in modifiers else signed(sources[2])
     return value >> by
 
 
@@ -291,7 +285,7 @@ def _logic(_: Instruction, sources: list[Lanes]) -> Lanes | None:
 
 
 def _absolute(_: Instruction, sources: list[Lanes]) -> Lanes | None:
-    return np.abs(_signed(sources[0]))
+    return np.abs(signed(sources[0]))
 
 
 _LINEAR: Final = frozenset(

@@ -3,14 +3,16 @@
 
 from __future__ import annotations
 
+from enum import Enum
 from math import ceil
 from typing import Final
 
 import numpy as np
 
+from gpadvisor.blamer.lane_values import LaneValues, signed
 from gpadvisor.blamer.measured import Values, executed_threads, executed_warps, metric
 from gpadvisor.model.instruction import OpcodeClass, Register
-from gpadvisor.model.profile import KernelProfile
+from gpadvisor.model.profile import KernelProfile, Launch
 from gpadvisor.model.program import Function
 
 WARP: Final = 32
@@ -31,6 +33,7 @@ _CONTROL: Final = frozenset(
 _PASSES: Final = "l1tex__data_pipe_lsu_wavefronts.avg.pct_of_peak_sustained_elapsed"
 _SHARED_PASSES: Final = "l1tex__data_pipe_lsu_wavefronts_mem_shared.sum"
 _OF_PEAK: Final = ".pct_of_peak_sustained_elapsed"
+_ARGUMENT: Final = 0x1000
 _DROP: Final = 0.9
 """A branch behind which fewer than nine in ten of its threads go on is where they part."""
 
@@ -81,13 +84,59 @@ def condition(function: Function, index: int, shares: Values) -> int | None:
     while block is not None:
         last = function.blocks[block].end - 1
         branch = function.instructions[last]
-        if branch.info.opclass is OpcodeClass.BRANCH and branch.guard is not None:
-            reached = shares[function.blocks[block].start : last]
-            if not np.isnan(reached).all() and shares[index] < _DROP * float(np.nanmax(reached)):
-                found = _writer(function, branch.guard.register, last)
-                return last if found is None else found
+        chooses = branch.info.opclass is OpcodeClass.BRANCH and branch.guard is not None
+        if chooses and shares[index] < _DROP * _reached(function, block, shares):
+            found = None if branch.guard is None else _writer(function, branch.guard.register, last)
+            return last if found is None else found
         block = function.idom[block]
     return None
+
+
+class Choice(Enum):
+    """What decides which threads of a warp go on."""
+
+    DATA = "data"  # what was loaded
+    SPREAD = "spread"  # a thread's number, in no order
+    FIRST = "first"  # a thread's number against a bound, so that the active ones are neighbours
+    PASSES = "passes"  # each leaves a loop when it is done
+    UNKNOWN = "unknown"
+
+
+def choice_of(function: Function, at: int | None, arch: str, launch: Launch) -> Choice:
+    """What the comparison at an instruction depends on."""
+    if at is None or function.instructions[at].info.opclass is not OpcodeClass.PREDICATE:
+        return Choice.UNKNOWN
+    values = LaneValues(function, arch, launch, _ARGUMENT)
+    operands = [text for text in function.instructions[at].operands.split(",") if "P" not in text]
+    compared = [values.operand(at, text) for text in operands]
+    if any(value.lanes is None and value.loaded for value in compared):
+        return Choice.DATA
+    if any(value.lanes is None for value in compared):
+        return Choice.UNKNOWN
+    steps = [np.diff(signed(value.lanes)) for value in compared if value.lanes is not None and value.differs]
+    if not steps:
+        return Choice.UNKNOWN
+    in_order = all((one >= 0).all() or (one <= 0).all() for one in steps)
+    return Choice.FIRST if in_order else Choice.SPREAD
+
+
+def passes_differ(function: Function, index: int, shares: Values) -> bool:
+    """Whether threads leave the loop around an instruction one by one: it is entered by more than stay."""
+    loop = function.innermost_loop(index)
+    if loop is None:
+        return False
+    header = function.loops[loop].header
+    before = function.idom[header]
+    if before is None:
+        return False
+    entered, staying = (_reached(function, block, shares) for block in (before, header))
+    return staying < _DROP * entered and shares[index] >= _DROP * staying
+
+
+def _reached(function: Function, block: int, shares: Values) -> float:
+    """The largest share of a warp's threads in a block; NaN where none of it was executed."""
+    found = shares[function.blocks[block].start : function.blocks[block].end]
+    return float("nan") if np.isnan(found).all() else float(np.nanmax(found))
 
 
 def _writer(function: Function, predicate: Register, before: int) -> int | None:

@@ -53,8 +53,16 @@ from typing import Final
 
 import numpy as np
 
-from gpadvisor.blamer.barriers import tree_barriers
-from gpadvisor.blamer.lanes import active_share, condition, threads_per_warp, wavefronts
+from gpadvisor.blamer.barriers import in_level_loop, tree_barriers
+from gpadvisor.blamer.lanes import (
+    Choice,
+    active_share,
+    choice_of,
+    condition,
+    passes_differ,
+    threads_per_warp,
+    wavefronts,
+)
 from gpadvisor.blamer.measured import Values, executed_warps
 from gpadvisor.blamer.patterns import is_shared
 from gpadvisor.blamer.queries import (
@@ -75,6 +83,7 @@ from gpadvisor.estimators.stall_elimination import stall_elimination
 from gpadvisor.model.advice import Adjustment, Category, Match, Rejection
 from gpadvisor.model.blame import Blame
 from gpadvisor.model.ids import FunctionId
+from gpadvisor.model.instruction import OpcodeClass
 from gpadvisor.model.profile import KernelProfile
 from gpadvisor.model.program import Function
 
@@ -82,6 +91,7 @@ _CODE: Final = "GPA109"
 _FULL: Final = 0.75
 """A quarter of the warp idle, or more, is divergence; less is the edge of a problem."""
 _NOTABLE_SHARE: Final = 0.05
+_ATOMIC: Final = frozenset({OpcodeClass.ATOMIC, OpcodeClass.REDUCTION})
 _ENDS: Final = (0.5, 0.75, 1.0)
 """Shares of the idle threads' instructions that go: at the low end, expected, and at the high end."""
 
@@ -96,7 +106,8 @@ class _Idle:
     function: Function  # where most of it is lost
     worst: int  # and at which instruction
     condition: int | None  # that keeps the others out
-    active: float  # mean threads of a warp behind that condition
+    active: float  # mean share of a warp's threads behind that condition
+    shares_of_function: Values  # of active threads, by instruction of that function
 
 
 def _match(context: KernelContext) -> Match | Rejection:
@@ -124,8 +135,8 @@ def _match(context: KernelContext) -> Match | Rejection:
     bound = relieved_bound(measured, left[0], left[1], left[2], what) if is_busy else None
     return Match(
         title="warps execute code that few of their threads need",
-        cure=_cure(found.function),
-        advice=_advice(found, threads_per_warp(profile), what),
+        cure=_cure(context, found),
+        advice=_advice(context, found, threads_per_warp(profile), what),
         regions=regions(blame, context.program, context.kernel, np.flatnonzero(rows)),
         adjustments=() if bound is not None else (_adjustment(blame, found),),
         measured_bound=bound,
@@ -161,6 +172,8 @@ def _idle(context: KernelContext, *, guarded: bool) -> _Idle | None:
         for index in np.flatnonzero(active < _FULL).tolist():
             if function.instructions[index].guard is not None and not guarded:
                 continue
+            if function.instructions[index].info.opclass in _ATOMIC:
+                continue  # waits for its address, however many threads there are
             idle = 1 - float(active[index])
             shares[function.id, index] = idle
             lost += idle * float(executed[index])
@@ -182,30 +195,50 @@ def _idle(context: KernelContext, *, guarded: bool) -> _Idle | None:
         worst=max(at, key=lambda index: (1 - active[index]) * executed[index]),
         condition=key[1],
         active=float(np.average(active[at], weights=executed[at])),
+        shares_of_function=active,
     )
 
 
-_IN_TREE: Final = (
-    "Give each thread more than one element, leave the last steps to one warp and its shuffles, and let the "
-    "active threads be neighbours, so that whole warps skip the code."
+_NEIGHBOURS: Final = "Let the active threads be neighbours, so that whole warps skip the code"
+_CURES: Final = {
+    Choice.DATA: "The data decide which threads go on: sort or queue what is left to do, so that whole warps "
+    "have work or skip the code.",
+    Choice.SPREAD: f"{_NEIGHBOURS}.",
+    Choice.FIRST: "Only some threads side by side have work there: share it among all threads of the block.",
+    Choice.PASSES: "Threads of a warp run different numbers of passes: sort their items by length, or let "
+    "several threads share one.",
+    Choice.UNKNOWN: f"{_NEIGHBOURS}: sort or queue what is left to do, and give whole warps of it out.",
+}
+_TREE: Final = (
+    "give each thread more than one element, and leave the last steps to one warp and its shuffles."
 )
-_ELSEWHERE: Final = (
-    "Let the active threads be neighbours, so that whole warps skip the code: sort or queue what is left to "
-    "do, and give whole warps of it out."
-)
 
 
-def _cure(function: Function) -> str:
-    """A tree's last steps have few threads by themselves; elsewhere it is the data that part them."""
-    return _IN_TREE if tree_barriers(function) else _ELSEWHERE
+def _cure(context: KernelContext, found: _Idle) -> str:
+    """A tree's last steps have few threads by themselves; elsewhere it counts what parts them."""
+    function, index = found.function, found.worst
+    profile = context.profile
+    if profile is None:
+        return _CURES[Choice.UNKNOWN]
+    launch, arch = profile.launch, context.program.arch
+    choice = (
+        Choice.PASSES
+        if passes_differ(function, index, found.shares_of_function)
+        else choice_of(function, found.condition, arch, launch)
+    )
+    if tree_barriers(function) or in_level_loop(function, index):
+        if choice is Choice.FIRST:
+            return f"{_TREE[0].upper()}{_TREE[1:]}"
+        return f"{_NEIGHBOURS}; then {_TREE}"
+    return _CURES[choice]
 
 
-def _advice(found: _Idle, full: float, what: str) -> str:
+def _advice(context: KernelContext, found: _Idle, full: float, what: str) -> str:
     where = line_text(found.function, found.worst if found.condition is None else found.condition)
     by = "at" if found.condition is None else "behind the condition at"
     return (
         f"{what}: {by} {where}, {found.active * full:.1f} of {full:.0f} threads of a warp are active. "
-        f"{_cure(found.function)}"
+        f"{_cure(context, found)}"
     )
 
 

@@ -45,7 +45,8 @@ def _context(text: str, metrics: dict[str, float], *, block: int = 256, active: 
     threads = dict.fromkeys(code.tags, 32e6)
     threads.update({"then": active * 1e6, "thens": active * 1e6})
     threads.update({"else": (32 - active) * 1e6, "elses": (32 - active) * 1e6})
-    rows = [Row("wait", tag, 100) for tag in ("then", "thens", "else", "elses", "after")]
+    threads = {tag: count for tag, count in threads.items() if tag in code.tags}
+    rows = [Row("wait", tag, 100) for tag in threads if tag not in {"test", "part"}]
     return context_of(
         code,
         rows,
@@ -132,3 +133,74 @@ def test_idle_shared_accesses_free_the_data_stage() -> None:
     found = _match(context)
     left = {relief.resource: relief.remaining for relief in found.relieves}
     assert left["L1 data"] == pytest.approx(1 - 0.75 * 28 / 32)
+
+
+@pytest.mark.parametrize(
+    ("before", "words"),
+    [
+        ("LOP3.LUT R4, R0, 0x1, RZ, 0xc0, !PT\nMOV R5, 0x1", "Let the active threads be neighbours, so"),
+        ("MOV R4, R0\nMOV R5, 0x8", "share it among all threads of the block"),
+        ("IMAD.WIDE R6, R0, 0x4, R2\nLDG.E R4, [R6.64]\nMOV R5, 0x8", "The data decide which threads go on"),
+        ("F2I R4, R0\nMOV R5, 0x8", "sort or queue what is left to do"),
+    ],
+)
+def test_the_cure_goes_by_what_parts_the_threads(before: str, words: str) -> None:
+    text = f"S2R R0, SR_TID.X\n{before}\n{BRANCHES}"
+    assert words in _match(_context(text, {ISSUE: 80.0})).cure
+
+
+LEVELS = """
+    S2R R0, SR_TID.X
+    MOV R1, {start}
+    again:
+    {level}
+    test| ISETP.GE.U32.AND P0, PT, R4, R5, PT // 7
+    then| @!P0 FADD R8, R8, R9 // 8
+    thens| @!P0 FADD R8, R8, R9 // 8
+    BAR.SYNC 0x0 // 9
+    MOV R1, R2
+    after| ISETP.NE.AND P1, PT, R1, RZ, PT
+    @P1 BRA again
+    EXIT
+"""
+
+
+@pytest.mark.parametrize(
+    ("level", "neighbours"),
+    [
+        ("SHF.R.U32.HI R2, RZ, 0x1, R1\nMOV R4, R0\nMOV R5, R2", False),  # thread < distance
+        ("IMAD.SHL R2, R1, 0x2, RZ\nIMAD R4, R0, R2, RZ\nMOV R5, 0x100", False),  # 2 * distance * thread < n
+        ("IMAD.SHL R2, R1, 0x2, RZ\nLOP3.LUT R4, R0, 0x1, RZ, 0xc0, !PT\nMOV R5, 0x1", True),
+    ],
+)
+def test_a_tree_by_levels_ends_in_one_warp(level: str, neighbours: bool) -> None:
+    found = _match(_context(LEVELS.format(start="0x100", level=level), {ISSUE: 80.0}, active=4))
+    assert "eave the last steps to one warp and its shuffles" in found.cure
+    assert ("Let the active threads be neighbours" in found.cure) is neighbours
+
+
+def test_threads_that_leave_a_loop_one_by_one() -> None:
+    text = """
+        LDG.E R4, [R2.64]
+        after| MOV R5, RZ // 6
+        again:
+        then| FADD R8, R8, R9 // 8
+        thens| IADD3 R5, R5, 0x1, RZ // 7
+        ISETP.LT.AND P0, PT, R5, R4, PT // 7
+        @P0 BRA again // 7
+        EXIT
+    """
+    found = _match(_context(text, {ISSUE: 80.0}, active=6))
+    assert "different numbers of passes" in found.cure
+
+
+def test_atomics_of_few_threads_are_no_idle_ones() -> None:
+    text = BRANCHES.replace("thens| FADD R8, R8, R9", "thens| RED.E.ADD.STRONG.GPU [R6.64], R8")
+    context = _context(text, {ISSUE: 80.0})
+    found = _match(context)
+    (atomic,) = [
+        at for at, one in enumerate(context.program.functions[0].instructions) if one.opcode == "RED"
+    ]
+    assert context.blame is not None
+    defs = context.blame.rows.use_index
+    assert atomic not in {int(defs[row]) for region in found.regions for row in region.rows.tolist()}
