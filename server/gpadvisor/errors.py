@@ -12,7 +12,6 @@
      +-- ProfileError
      |    +-- ProfileFormatError
      |    +-- ProfileMismatchError
-     |         +-- NoKernelError
      +-- SourceError
      |    +-- CompileError (toolchain, with the compiler's messages)
      +-- MachineModelError
@@ -69,10 +68,6 @@ class ProfileFormatError(ProfileError):
 
 class ProfileMismatchError(ProfileError):
     """A profile lacks what the request needs, such as a kernel or a section."""
-
-
-class NoKernelError(ProfileMismatchError):
-    """Code that is read or compiled without a fault has no kernel in it."""
 
 
 class SourceError(GpadvisorError):

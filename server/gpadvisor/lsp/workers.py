@@ -47,7 +47,7 @@ class JobError(GpadvisorError):
 
     def __init__(self, sentence: str, kind: str = "", messages: tuple[CompilerMessage, ...] = ()) -> None:
         super().__init__(sentence)
-        self.kind = kind  # name of the error's class, such as "NoKernelError"
+        self.kind = kind  # name of the error's class, such as "NoDeviceCodeError"
         self.messages = messages
 
 

@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from gpadvisor.toolchain.compile import Compiled, CompileSettings, compile_source
+from gpadvisor.toolchain.compile import compile_source
+from gpadvisor.toolchain.compile_job import Compiled, CompileSettings
 from gpadvisor.toolchain.compiler_messages import CompileError
 from gpadvisor.toolchain.disassembly import Disassembly, disassemble
 from gpadvisor.toolchain.discovery import Tool, find_tools

@@ -3,11 +3,10 @@
 
 from __future__ import annotations
 
-import os
 import re
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -16,11 +15,13 @@ from gpadvisor.files import read_file, scratch_folder
 from gpadvisor.model.compiler_message import CompilerMessage
 from gpadvisor.model.problem import Problem, ProblemCode
 from gpadvisor.toolchain.compile_database import find_command
+from gpadvisor.toolchain.compile_job import SOURCE_BYTES_MAX, Compiled, CompileSettings, Job
 from gpadvisor.toolchain.compile_options import CompileCommand, is_shell_safe, reduce_command
 from gpadvisor.toolchain.compiler_messages import CompileError, read_messages
+from gpadvisor.toolchain.device_only import compile_reduced
 from gpadvisor.toolchain.discovery import Tool, find_tools
 from gpadvisor.toolchain.nvrtc import Nvrtc, NvrtcResult, compile_by_nvrtc, find_nvrtc
-from gpadvisor.toolchain.process import DEFAULT_MEMORY_BYTES, run_tool
+from gpadvisor.toolchain.process import run_tool
 from gpadvisor.toolchain.stand_ins import PATH_OPTIONS, Overlay, write_stand_in
 
 DEFAULT_ARCH: Final = "sm_80"
@@ -32,71 +33,6 @@ _NO_HOST_COMPILER: Final = re.compile(
     re.IGNORECASE,
 )
 _ERRORS_SHOWN: Final = 3
-_SOURCE_BYTES_MAX: Final = 64 << 20
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CompileSettings:
-    """What a user may set about the compile step."""
-
-    nvcc: Path | None = None  # a compiler of the user's choice
-    arch: str | None = None  # instead of the command's own
-    flags: tuple[str, ...] = ()  # for sources that no compile database names
-    extra_flags: tuple[str, ...] = ()  # in addition to every command's
-    include_directories: tuple[Path, ...] = ()  # in addition to the command's
-    defines: tuple[str, ...] = ()  # "NAME" or "NAME=VALUE", in addition to the command's
-    timeout_seconds: float = 120.0
-    memory_bytes: int = DEFAULT_MEMORY_BYTES
-    trusted: bool = False  # pass on options that name a host compiler or options for one
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Compiled:
-    """A compiled source."""
-
-    cubin: bytes
-    arch: str
-    command: tuple[str, ...]  # as it was run, or NVRTC's options
-    compiler: str  # "nvcc 13.5.37", "NVRTC 13.5"
-    problems: tuple[Problem, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class _Job:
-    """What the compilers have in common."""
-
-    source: Path
-    text: Path  # the file that holds the source's text, itself as a rule
-    arch: str
-    options: tuple[str, ...]
-    directory: Path
-    folder: Path  # for what they write
-    settings: CompileSettings
-    deadline: float
-    cancelled: Callable[[], bool] | None
-    overlay: Overlay | None
-
-    def named(self, file: str) -> str:
-        """The file of this machine that a compiler means."""
-        place = self.directory / file
-        if place.is_relative_to(self.folder):  # seen through a link of ours
-            place = place.resolve()
-        return os.path.normpath(place) if self.overlay is None else self.overlay.named(str(place))
-
-    def line_of(self, file: str, line: int) -> str | None:
-        """The text of a line as it was compiled."""
-        place = self.text if file == str(self.source) else Path(file)
-        shift = 0 if self.text == self.source or place != self.text else 1  # a stand-in begins with its name
-        try:
-            lines = read_file(place, max_bytes=_SOURCE_BYTES_MAX).decode("utf-8", "replace").splitlines()
-        except OSError:
-            return None
-        return lines[line - 1 + shift] if 0 < line <= len(lines) - shift else None
-
-    @property
-    def remaining(self) -> float:
-        """Seconds left of the time limit."""
-        return max(self.deadline - time.monotonic(), 0.1)
 
 
 def compile_source(
@@ -149,7 +85,8 @@ def compile_source(
             )
         if text is not None:  # what is beside the source stays in reach
             options = (f"--include-path={source.parent}", *options)
-        job = _Job(
+        job = Job(
+            original=path.resolve(),
             source=source,
             text=source if text is None else write_stand_in(source, text.encode("utf-8", "replace"), folder),
             arch=target,
@@ -161,7 +98,10 @@ def compile_source(
             cancelled=cancelled,
             overlay=overlay,
         )
-        return _compile(job, problems)
+        try:
+            return _compile(job, problems)
+        except CompileError as error:
+            return compile_reduced(job, error, lambda reduced: _compile(reduced, problems))
 
 
 def _assumption(message: str) -> Problem:
@@ -198,7 +138,7 @@ def _target(asked: str | None, command: CompileCommand, problems: list[Problem])
     return first
 
 
-def _compile(job: _Job, problems: list[Problem]) -> Compiled:
+def _compile(job: Job, problems: list[Problem]) -> Compiled:
     """By the first compiler that can."""
     lacks: str | None = None
     safe = _without_shell(job)
@@ -216,7 +156,7 @@ def _compile(job: _Job, problems: list[Problem]) -> Compiled:
     return _by_any_nvrtc(job, problems, lacks)
 
 
-def _without_shell(job: _Job) -> _Job | None:
+def _without_shell(job: Job) -> Job | None:
     """The job in words that no shell takes for anything else; None where there are none for it.
 
     A source with another name is compiled as a copy, folders get links, and definitions go into a header.
@@ -227,7 +167,7 @@ def _without_shell(job: _Job) -> _Job | None:
     text, options, definitions = job.text, list(job.options), []
     if not is_shell_safe(str(text)):
         try:
-            body = read_file(text, max_bytes=_SOURCE_BYTES_MAX)
+            body = read_file(text, max_bytes=SOURCE_BYTES_MAX)
         except OSError as error:
             raise SourceError(f"{job.source} cannot be read: {error.strerror}") from error
         text = write_stand_in(job.source, body, job.folder)
@@ -253,7 +193,7 @@ def _without_shell(job: _Job) -> _Job | None:
     return replace(job, text=text, options=tuple(words))
 
 
-def _by_nvcc(tool: Tool, job: _Job, problems: list[Problem]) -> tuple[Compiled | None, str | None]:
+def _by_nvcc(tool: Tool, job: Job, problems: list[Problem]) -> tuple[Compiled | None, str | None]:
     """The cubin, or what nvcc lacks to make one."""
     output = job.folder / "nvcc.cubin"
     language = () if job.source.suffix == ".cu" else ("-x", "cu")
@@ -286,7 +226,7 @@ def _by_nvcc(tool: Tool, job: _Job, problems: list[Problem]) -> tuple[Compiled |
     ), None
 
 
-def _by_any_nvrtc(job: _Job, problems: list[Problem], lacks: str | None) -> Compiled:
+def _by_any_nvrtc(job: Job, problems: list[Problem], lacks: str | None) -> Compiled:
     """The cubin by the newest NVRTC that knows the architecture."""
     number = int(re.sub(r"\D", "", job.arch))
     unusable: list[str] = []
@@ -321,7 +261,7 @@ def _by_any_nvrtc(job: _Job, problems: list[Problem], lacks: str | None) -> Comp
     )
 
 
-def _by_nvrtc(copy: Nvrtc, job: _Job) -> NvrtcResult:
+def _by_nvrtc(copy: Nvrtc, job: Job) -> NvrtcResult:
     return compile_by_nvrtc(
         copy,
         job.text,
@@ -332,6 +272,7 @@ def _by_nvrtc(copy: Nvrtc, job: _Job) -> NvrtcResult:
         timeout_seconds=job.remaining,
         memory_bytes=job.settings.memory_bytes,
         cancelled=job.cancelled,
+        names=job.names,
     )
 
 
@@ -342,16 +283,13 @@ def _package(number: int) -> str:
     return "the package nvidia-cuda-nvcc and a C++ compiler, or nvidia-cuda-nvrtc for device-only code"
 
 
-def _does_not_compile(job: _Job, compiler: str, log: str) -> CompileError:
+def _does_not_compile(job: Job, compiler: str, log: str) -> CompileError:
     """An error with the compiler's first complaints."""
     messages = read_messages(log, named=job.named, line_of=job.line_of)
     shown = [_shown(message, job.source) for message in messages[:_ERRORS_SHOWN]]
     others = [line.strip() for line in log.splitlines() if line.strip()][:1] or ["it gave no reason"]
-    device_only = ""
-    if compiler.startswith("NVRTC") and any(message.missing_header for message in messages):
-        device_only = ", which takes device code only: install the package nvidia-cuda-nvcc for host headers"
     sentence = (
-        f"{job.source.name} does not compile for {job.arch} by {compiler}{device_only}: "
+        f"{job.source.name} does not compile for {job.arch} by {compiler}: "
         f"{'; '.join(shown or others).rstrip('.')}; "
         "correct it, or its flags in compile_commands.json or gpadvisor.toml"
     )

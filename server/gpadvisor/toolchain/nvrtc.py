@@ -38,6 +38,7 @@ _KNOWN: Final = frozenset(
         "--extra-device-vectorization",
         "--device-debug",
         "--disable-warnings",
+        "--device-as-default-execution-space",
     )
 )
 
@@ -85,8 +86,11 @@ def compile_by_nvrtc(
     timeout_seconds: float,
     memory_bytes: int,
     cancelled: Callable[[], bool] | None,
+    names: Sequence[str] = (),
 ) -> NvrtcResult:
     """Compile one source for one architecture; ``folder`` is where the cubin and the request lie meanwhile.
+
+    ``names`` are templates with arguments that code is made of, such as ``kernel<float, 4>``.
 
     Raises:
         ToolFailedError: the library cannot be used at all.
@@ -100,6 +104,7 @@ def compile_by_nvrtc(
         "source": os.fspath(source),
         "name": os.fspath(source),
         "options": words,
+        "names": list(names),
         "output": os.fspath(output),
     }
     answer = _ask(request, folder, directory, timeout_seconds, memory_bytes, cancelled)

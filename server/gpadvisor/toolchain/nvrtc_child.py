@@ -39,13 +39,17 @@ class Nvrtc:
         self._library.nvrtcGetSupportedArchs(numbers)
         return list(numbers)[: count.value]
 
-    def compile(self, source: bytes, name: bytes, options: list[bytes]) -> tuple[int, str, bytes]:
+    def compile(
+        self, source: bytes, name: bytes, options: list[bytes], instances: list[bytes]
+    ) -> tuple[int, str, bytes]:
         """Status, log and cubin of one compilation."""
         program = ctypes.c_void_p()
         status = self._library.nvrtcCreateProgram(ctypes.byref(program), source, name, 0, None, None)
         if status:
             return int(status), "the program cannot be created", b""
         try:
+            for instance in instances:
+                self._library.nvrtcAddNameExpression(program, instance)
             words = (ctypes.c_char_p * len(options))(*options)
             status = int(self._library.nvrtcCompileProgram(program, len(options), words))
             log = self._take("nvrtcGetProgramLog", program).rstrip(b"\0").decode("utf-8", "replace")
@@ -70,7 +74,8 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
         return facts
     source = read_file(request["source"], max_bytes=_SOURCE_BYTES_MAX)
     options = [str(option).encode() for option in request["options"]]
-    status, log, cubin = nvrtc.compile(source, request["name"].encode(), options)
+    instances = [str(name).encode() for name in request["names"]]
+    status, log, cubin = nvrtc.compile(source, request["name"].encode(), options, instances)
     if cubin:
         Path(request["output"]).write_bytes(cubin)
     return {**facts, "status": status, "log": log[: 1 << 16]}

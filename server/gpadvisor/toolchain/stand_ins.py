@@ -65,10 +65,16 @@ def write_stand_in(source: Path, text: bytes, folder: Path) -> Path:
     place.mkdir()
     suffix = source.suffix if source.suffix in _SUFFIXES else ".cu"
     copy = place / (source.name if _PLAIN.fullmatch(source.name) else f"source{suffix}")
-    name = _NOT_IN_PTX.sub("_", str(source))
-    body = text.removeprefix(codecs.BOM_UTF8)  # a mark in the middle of a file is an error
-    copy.write_bytes(f'#line 1 "{name}"\n'.encode("utf-8", "surrogateescape") + body)
+    copy.write_bytes(
+        begin_as(source) + text.removeprefix(codecs.BOM_UTF8)
+    )  # an error in the middle of a file
     return copy
+
+
+def begin_as(source: Path) -> bytes:
+    """The line that makes what follows a source's own text."""
+    name = _NOT_IN_PTX.sub("_", str(source))
+    return f'#line 1 "{name}"\n'.encode("utf-8", "surrogateescape")
 
 
 def _beside(root: Path) -> list[str]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from gpadvisor.cubin import demangle
-from gpadvisor.errors import CubinError, NoKernelError, ProfileFormatError, ProfileMismatchError
+from gpadvisor.errors import CubinError, NoDeviceCodeError, ProfileFormatError, ProfileMismatchError
 from gpadvisor.files import read_file
 from gpadvisor.model.problem import Problem
 from gpadvisor.toolchain import compile_source
@@ -65,7 +65,7 @@ def open_code(path: Path, request: Request, progress: Progress, cache: Cache) ->
     wanted = {name: section for name, section in names.items() if request.wants(demangle(name), name)}
     if not wanted:
         if not names:
-            raise NoKernelError(f"{path} holds no kernel")
+            raise NoDeviceCodeError(f"{path} holds no kernel")
         found = ", ".join(sorted(demangle(name) for name in names)[:5])
         raise ProfileMismatchError(f"no kernel of {path} is called that; it has: {found}")
     return Code(data=data, source=source, kernels=wanted, problems=problems)

@@ -190,12 +190,6 @@ class TestNvrtc:
         assert lines_in(made.cubin) == {"k.cu", "part.cuh"}
 
     @pytest.mark.usefixtures("no_nvcc")
-    def test_host_headers_need_nvcc(self, source: Path) -> None:
-        source.write_text("#include <vector>\n#include <no_such_header.h>\n" + SOURCE)
-        with pytest.raises(SourceError, match=r"device code only.*nvidia-cuda-nvcc"):
-            compile_source(source, arch="sm_80")
-
-    @pytest.mark.usefixtures("no_nvcc")
     def test_an_architecture_that_none_knows(self, source: Path) -> None:
         with pytest.raises(ToolNotFoundError, match=r"no compiler for sm_71 .*nvidia-cuda-nvrtc-cu12"):
             compile_source(source, arch="sm_71")

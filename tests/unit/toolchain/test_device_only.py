@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sources of other people's projects: headers that are elsewhere or nowhere, host code that fails."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from gpadvisor.cubin import read_cubin, section_lines
+from gpadvisor.toolchain import CompileError, compile_source, find_tools, nvrtc
+from gpadvisor.toolchain import compile as compiling
+
+pytestmark = pytest.mark.toolkit
+
+KERNEL = "__global__ void k(float *a) {\n    a[threadIdx.x] *= 2;\n}\n"
+
+
+@pytest.fixture(params=["nvcc", "nvrtc"])
+def compiler(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    if request.param == "nvcc" and not (find_tools("nvcc") and shutil.which("gcc")):
+        pytest.skip("toolkit: neither nvcc with a host compiler")
+    if request.param == "nvrtc":
+        if not nvrtc.find_nvrtc():
+            pytest.skip("toolkit: no NVRTC library")
+        monkeypatch.setattr(compiling, "find_tools", lambda *_, **__: ())
+    return str(request.param)
+
+
+def project(folder: Path, **files: str) -> Path:
+    """A repository with files; `__` stands for a slash, the first is the source."""
+    (folder / ".git").mkdir()
+    places = [folder / name.replace("__", "/") for name in files]
+    for place, text in zip(places, files.values(), strict=True):
+        place = place.with_suffix(".cu" if place == places[0] else ".h")
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(text)
+    return places[0].with_suffix(".cu")
+
+
+def kernels(cubin: bytes) -> dict[str, set[int]]:
+    """The lines of the source that each kernel has code of."""
+    image = read_cubin(cubin)
+    return {
+        section.name.removeprefix(".text."): {
+            entry.location.line for entry in section_lines(image, section) if entry is not None
+        }
+        for section in image.sections
+    }
+
+
+def said(path: Path) -> tuple[dict[str, set[int]], str]:
+    made = compile_source(path, arch="sm_80")
+    return kernels(made.cubin), "; ".join(problem.message for problem in made.problems)
+
+
+@pytest.mark.usefixtures("compiler")
+def test_a_header_elsewhere_in_the_project_is_found(tmp_path: Path) -> None:
+    path = project(
+        tmp_path,
+        src__deep__k="#include <part/twice.h>\n" + KERNEL.replace("2", "TWICE"),
+        other__part__twice='#pragma once\n#include "more.h"\n#define TWICE MORE\n',
+        other__part__more="#define MORE 2\n",
+        other__twice="#error not this one\n",
+    )
+    found, words = said(path)
+    assert found == {"_Z1kPf": {2, 3, 4}}
+    assert f"part/twice.h found in {tmp_path / 'other'}" in words
+
+
+@pytest.mark.usefixtures("compiler")
+def test_host_code_that_does_not_compile_stops_no_kernel(tmp_path: Path) -> None:
+    path = project(
+        tmp_path,
+        k=f'#include <vision/core.hpp>\n#include "part.h"\n{KERNEL}'
+        "template <class T, int N> __global__ void of(T *a) { *a = N; }\n"
+        "static vision::Image image;\n"
+        "int main() {\n"
+        "    vision::check(image.empty());\n"
+        "    float *a = 0;\n"
+        "    k<<<1, 32>>>(a);\n"
+        "    of<double, 7><<<1, vision::size()>>>(a);\n"
+        "    return vision::done();\n"
+        "}\n",
+        part="#pragma once\nvision::Image load(int);\ninline float once(float x) { return x; }\n",
+    )
+    found, words = said(path)
+    assert found == {"_Z1kPf": {3, 4, 5}, "_Z2ofIdLi7EEvPT_": {6}}
+    assert "vision/core.hpp not found" in words
+
+
+def test_how_much_of_the_host_code_was_left_out_is_said(tmp_path: Path, compiler: str) -> None:
+    path = project(tmp_path, k=f"{KERNEL}int main() {{\n    missing();\n    other();\n}}\n")
+    words = said(path)[1]
+    left_out = "2 lines of host code do not compile and were left out of k.cu"
+    assert words == (left_out if compiler == "nvcc" else "k.cu was compiled without its host functions")
+
+
+@pytest.mark.usefixtures("compiler")
+def test_device_code_that_does_not_compile_is_told_with_the_header_it_needs(tmp_path: Path) -> None:
+    path = project(
+        tmp_path,
+        k="#include <maths/fast.h>\n__global__ void k(float *a) {\n    *a = fast(2);\n}\nmissing m;\n",
+    )
+    with pytest.raises(CompileError, match=r"needs maths/fast\.h, .*k\.cu:3: identifier \"fast\"") as caught:
+        compile_source(path, arch="sm_80")
+    assert caught.value.messages[0].missing_header == "maths/fast.h"
+    assert (caught.value.messages[1].file, caught.value.messages[1].line) == (str(path), 3)
+
+
+@pytest.mark.usefixtures("compiler")
+def test_a_change_of_a_source_is_reduced_like_the_source(tmp_path: Path) -> None:
+    path = project(tmp_path, k="not compiled\n")
+    made = compile_source(path, arch="sm_80", text=f"#include <no.h>\n{KERNEL}missing global;\n")
+    assert kernels(made.cubin) == {"_Z1kPf": {2, 3, 4}}
+
+
+@pytest.mark.usefixtures("compiler")
+def test_kernels_that_launch_kernels_are_compiled_for_that(tmp_path: Path) -> None:
+    path = project(tmp_path, k=f"{KERNEL}__global__ void parent(float *a) {{ k<<<1, 32>>>(a); }}\n")
+    found, words = said(path)
+    assert {"_Z1kPf", "_Z6parentPf"} <= found.keys()
+    assert "compiled with --relocatable-device-code=true" in words
+
+
+@pytest.mark.usefixtures("compiler")
+def test_headers_of_the_libraries_bring_what_device_code_takes_of_them(tmp_path: Path) -> None:
+    path = project(
+        tmp_path,
+        k="#include <cstdint>\n#include <cmath>\n#include <limits>\n#include <cfloat>\n#include <vector>\n"
+        "#include <cooperative_groups.h>\n#include <cub/block/block_reduce.cuh>\n#include <cuda_fp16.h>\n"
+        "#include <cublas_v2.h>\nusing namespace std;\n"
+        "__global__ void k(uint32_t *a, float *b, __nv_bfloat16 *c) {\n"
+        "    *a = numeric_limits<int>::max(); *b = std::sqrt(*b) + sqrt(FLT_MAX);\n}\n"
+        "std::vector<int> kept(cublasHandle_t);\n",
+    )
+    assert len(said(path)[0]) == 1
+
+
+@pytest.mark.usefixtures("compiler")
+def test_a_header_with_another_name_above_its_folder_is_not_written_elsewhere(tmp_path: Path) -> None:
+    path = project(tmp_path, k='#include "' + 30 * "../" + f'gone/no.h"\n{KERNEL}')
+    with pytest.raises(CompileError, match=r"no\.h"):
+        compile_source(path, arch="sm_80")
+    assert not (tmp_path.parent / "gone").exists()
