@@ -236,28 +236,45 @@ OVERLAPS: Final = (2.0, 3.0, 4.0, 6.0)
 """Of the one constant of the estimators that was fitted on pairs (``estimators/caps.py``)."""
 
 
-def left_out(by_overlap: Mapping[float, Sequence[Outcome]]) -> list[Outcome]:
-    """Each repository's outcomes with the constant that fits the other repositories best."""
+ByOverlap = Mapping[float, Sequence[Outcome]]
 
-    def error(found: Iterable[Outcome]) -> float:
-        return sum(log_error(one.expected, one.pair.achieved) for one in found)
 
-    cures = {
-        value: groups((one for one in found if one.pair.accepted), lambda one: one.pair.repository)
-        for value, found in by_overlap.items()
+def fitting(by_overlap: ByOverlap, without: str = "") -> float:
+    """The constant with the smallest error over all cures but those of one repository."""
+
+    def error(value: float) -> float:
+        return sum(
+            log_error(one.expected, one.pair.achieved)
+            for one in by_overlap[value]
+            if one.pair.accepted and one.pair.repository != without
+        )
+
+    return min(by_overlap, key=error)
+
+
+def left_out(by_overlap: ByOverlap) -> dict[str, tuple[float, list[Outcome]]]:
+    """By repository the constant that fits the others best, and its own cures with that."""
+    repositories = {
+        one.pair.repository for found in by_overlap.values() for one in found if one.pair.accepted
     }
-    result: list[Outcome] = []
-    for repository in next(iter(cures.values())):
+    found = {}
+    for repository in sorted(repositories):
+        value = fitting(by_overlap, repository)
+        own = [one for one in by_overlap[value] if one.pair.accepted and one.pair.repository == repository]
+        found[repository] = value, own
+    return found
 
-        def others(value: float, out: str = repository) -> float:
-            return sum(error(part) for name, part in cures[value].items() if name != out)
 
-        result += cures[min(cures, key=others)][repository]
-    return result
+def constants(by_overlap: ByOverlap) -> str:
+    """What the one fitted constant would be, and with each repository left out."""
+    values = ", ".join(
+        f"{value:g} without {repository}" for repository, (value, _) in left_out(by_overlap).items()
+    )
+    return f"OVERLAP that fits best: {fitting(by_overlap):g}; {values}"
 
 
 def report(found: Sequence[Outcome], without: Sequence[Outcome] = ()) -> str:
-    """Every table; ``without`` is what ``left_out`` gave."""
+    """Every table; ``without`` are the cures, each with the constant that fits other repositories."""
     cures = [one for one in found if one.pair.accepted]
     controls = [one for one in found if not one.pair.accepted]
     lines = [
@@ -298,7 +315,8 @@ def main(arguments: Sequence[str]) -> int:
     for value in OVERLAPS:
         with patch.object(caps, "OVERLAP", value):
             by_overlap[value] = outcomes(pairs, note=lambda text: sys.stderr.write(text + "\n"))
-    sys.stdout.write(report(by_overlap[caps.OVERLAP], left_out(by_overlap)) + "\n")
+    without = [one for _, own in left_out(by_overlap).values() for one in own]
+    sys.stdout.write(f"{report(by_overlap[caps.OVERLAP], without)}\n\n{constants(by_overlap)}\n")
     return 0
 
 

@@ -13,6 +13,7 @@ from tests.advice_values import STRENGTH_REDUCTION
 from tests.validation.pairs import (
     Outcome,
     Pair,
+    constants,
     left_out,
     log_error,
     outcome,
@@ -90,4 +91,8 @@ def test_a_repository_is_judged_with_what_fits_the_others() -> None:
         2.0: [found("one", 2.0), found("two", 1.5)],
         3.0: [found("one", 1.2), found("two", 1.9)],
     }
-    assert [one.expected for one in left_out(by_overlap)] == [1.2, 1.5]
+    fits = {
+        name: (value, [one.expected for one in own]) for name, (value, own) in left_out(by_overlap).items()
+    }
+    assert fits == {"one": (3.0, [1.2]), "two": (2.0, [1.5])}
+    assert constants(by_overlap) == "OVERLAP that fits best: 2; 3 without one, 2 without two"

@@ -45,11 +45,13 @@ Table III the three kernels of this kind gained 0.35 to 1.6 times what was match
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import numpy as np
 
 from gpadvisor.blamer.divisions import integer_divisions
+from gpadvisor.blamer.measured import executed_warps
 from gpadvisor.blamer.patterns import (
     DIVISION_BY_CONSTANT,
     DOUBLE_DIVISION,
@@ -138,8 +140,8 @@ def _match(context: KernelContext) -> Match | Rejection:
         static_sites=sites,
         relieves=freed(
             context,
-            _gone(functions, inline, helpers, doubles=_DOUBLES_GO),
-            _gone(functions, inline, helpers, doubles=1.0),
+            _gone(context, functions, inline, helpers, doubles=_DOUBLES_GO),
+            _gone(context, functions, inline, helpers, doubles=1.0),
         ),
     )
 
@@ -235,6 +237,7 @@ _DOUBLES_GO: Final = 0.3
 
 
 def _gone(
+    context: KernelContext,
     functions: tuple[Function, ...],
     inline: dict[FunctionId, tuple[CodeSequence, ...]],
     helpers: tuple[Function, ...],
@@ -244,25 +247,48 @@ def _gone(
     """By instruction the share that the fast forms do without; of doubles, that a product does without.
 
     Args:
+        context: executed counts say how often each sequence calls its routine for rare arguments.
         functions: the kernel and what it calls.
         inline: sequences expanded in place, by function.
         helpers: routines of the library.
         doubles: share of the operations on doubles that go.
     """
     gone: dict[tuple[FunctionId, int], float] = {}
+    replaced: dict[tuple[FunctionId, int], float] = {}
     for function, found in inline.items():
         for sequence in found:
             kept = _KEPT.get(sequence.kind)
             if kept is not None:
-                share = max(0.0, 1 - kept / len(sequence.indices))
-                share *= 1.0 if sequence.kind in _FAST else doubles
+                share = 1.0 if sequence.kind in _FAST else doubles
+                replaced.update({(function, index): share for index in sequence.indices})
+                share *= max(0.0, 1 - kept / len(sequence.indices))
                 gone.update({(function, index): share for index in sequence.indices})
-    single = [helper for helper in helpers if not _is_double(helper)]
-    gone.update({(helper.id, index): 1.0 for helper in single for index in range(len(helper.instructions))})
-    gone.update(
-        {(site.function, site.index): 1.0 for site, helper in _calls(functions, helpers) if helper in single}
-    )
+    for helper in helpers:
+        calls = [
+            (function, call.index)
+            for function in functions
+            for call in function.calls
+            if call.callee == helper.id
+        ]
+        if not _is_double(helper):
+            share = 1.0
+            gone.update({(function.id, index): share for function, index in calls})
+        else:  # what a double's sequence calls goes with it
+            share = _mean_share(context, calls, replaced)
+        gone.update({(helper.id, index): share for index in range(len(helper.instructions))})
     return gone
+
+
+def _mean_share(
+    context: KernelContext,
+    calls: Sequence[tuple[Function, int]],
+    replaced: Mapping[tuple[FunctionId, int], float],
+) -> float:
+    """Of a routine's executions the share that goes with the sequences that call it."""
+    counts = {function.id: executed_warps(context.profile, function) for function, _ in calls}
+    weights = [1.0 if (own := counts[function.id]) is None else own[index] for function, index in calls]
+    shares = [replaced.get((function.id, index), 0.0) for function, index in calls]
+    return float(np.average(shares, weights=weights)) if sum(weights) else 0.0
 
 
 def _matched_rows(

@@ -220,6 +220,27 @@ def test_out_of_line_routines_and_their_calls() -> None:
     assert "double precision has no fast forms" in found.advice
 
 
+@pytest.mark.parametrize(("divisor", "left"), [("12", 0.0), ("R9", 0.7)])
+def test_what_a_double_division_calls_goes_with_it(divisor: str, left: float) -> None:
+    # Numerators of zero take the routine for rare arguments, which may have most of the double operations.
+    code = f"""
+        loads| MUFU.RCP64H R3, {divisor}
+        DFMA R8, -R4, R2, 1
+        DFMA R8, R8, R8, R8
+        @P0 BRA over
+        calls| CALL.REL.NOINC $kernel$__cuda_sm20_div_f64_slowpath_v2
+        over:
+        EXIT
+        .function $kernel$__cuda_sm20_div_f64_slowpath_v2 math_helper
+        rare| DMUL R4, R4, R5
+        RET.REL.NODEC R2 0x0
+    """
+    counts = {"loads": (10, 320), "calls": (1000, 32000), "rare": (1000, 32000)}
+    context = context_of(listing(code), [Row("wait", "rare", 50)], counts=counts)
+    relief = {one.resource: one.remaining for one in _match(fast_math, context).relieves}
+    assert relief["FP64 pipe"] == pytest.approx(left, abs=0.1)
+
+
 def test_no_fast_math_where_code_is_too_large_already() -> None:
     rows = [Row("wait", "in", 60, 60), Row("no_instructions", "in", 40, 40)]
     assert "40.0 % of latency samples wait for instruction fetch" in _reason(
