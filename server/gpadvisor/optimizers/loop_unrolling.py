@@ -103,6 +103,8 @@ _UNROLL: Final = 4
 """The factor that room for registers and code is checked for."""
 _CLEAR: Final = 0.8
 """Share of the matched latency that goes where nothing stands in the way (Table III without bfs)."""
+_HELD: Final = 0.36
+"""Of that what an obstacle leaves: bfs, the one kernel of Table III that has one, gained 0.29 of Eq. 4."""
 _LOSS: Final = -0.1
 """Low end where unrolling takes registers from other warps or code from the cache: slower by a tenth of M."""
 _FEW_TRIPS: Final = 4.0
@@ -419,21 +421,23 @@ def _threads(warps: Values | None, threads: Values | None, facts: LoopFacts, lan
 def _already(facts: LoopFacts) -> _Check:
     if facts.copies < 2 or facts.copies_reason is None:
         return None
-    return (0.3 if facts.copies >= _UNROLL else 0.6), f"it is unrolled already: {facts.copies_reason}"
+    # The wait for one pass is shared by those in flight: of 1 - 1 / 4, so many copies have had their part.
+    left = max(0.0, 1 - facts.copies / _UNROLL) / (1 - 1 / _UNROLL)
+    return left, f"it is unrolled already: {facts.copies_reason}"
 
 
 def _barrier(facts: LoopFacts) -> _Check:
     if not facts.barriers:
         return None
     keep = "barrier in each pass keeps" if facts.barriers == 1 else "barriers in each pass keep"
-    return 0.4, f"{facts.barriers} {keep} its loads from starting earlier"
+    return _HELD, f"{facts.barriers} {keep} its loads from starting earlier"
 
 
 def _code_size(context: KernelContext, facts: LoopFacts) -> _Check:
     cache = context.machine.sm.instruction_cache_l0_bytes.value
     if facts.size_bytes * 2 <= cache:
         return None
-    return 0.5, (
+    return _HELD, (
         f"its code has {facts.size_bytes / 1024:.1f} KiB: two copies do not fit the {cache // 1024} KiB "
         "instruction cache of a scheduler"
     )
@@ -452,7 +456,7 @@ def _registers(context: KernelContext, function: Function, loop: LoopId, facts: 
     wanted = registers + (_UNROLL - 1) * loaded
     cap = context.machine.sm.max_registers_per_thread.value
     if wanted > cap:
-        return 0.5, f"{_UNROLL} passes in flight want about {wanted} of {cap} registers"
+        return _HELD, f"{_UNROLL} passes in flight want about {wanted} of {cap} registers"
     if context.profile is None or not context.occupancy.warps_per_sm:
         return None
     after = occupancy(
@@ -464,7 +468,7 @@ def _registers(context: KernelContext, function: Function, loop: LoopId, facts: 
     now = context.occupancy.warps_per_sm
     if after is None or after >= now:
         return None
-    return max(0.5, after / now), (
+    return after / now, (
         f"{_UNROLL} passes in flight want about {wanted} registers, which leaves {after} of {now} warps per "
         "SM"
     )

@@ -74,7 +74,6 @@ from gpadvisor.blamer.queries import (
     causes,
     is_recursive,
     kernel_functions,
-    percent,
     regions,
     samples,
     static_match,
@@ -146,7 +145,7 @@ def _match(context: KernelContext) -> Match | Rejection:
         title=_heaviest(weights).value,
         advice=_advice(context, weighty),
         regions=regions(blame, context.program, context.kernel, np.flatnonzero(local)),
-        adjustments=_adjustments(context, weights),
+        adjustments=(_TABLE_III,),
         static_sites=sites,
         # As many accesses go as the expected share of the stalls (Table III), at best all.
         relieves=(
@@ -274,23 +273,6 @@ def _registers_full(context: KernelContext) -> bool:
 def _frame_bytes(context: KernelContext) -> int:
     facts = context.program.facts.get(context.kernel)
     return 0 if facts is None or facts.stack_bytes is None else facts.stack_bytes
-
-
-def _adjustments(context: KernelContext, weights: Counter[_Kind]) -> tuple[Adjustment, ...]:
-    cap = context.machine.sm.max_registers_per_thread.value
-    registers = registers_per_thread(context.program, context.kernel, context.profile)
-    part = weights[_Kind.SPILL] / max(1, sum(weights.values()))
-    if registers is not None and registers >= cap and part > 0:
-        return (
-            Adjustment(
-                low=0.0,
-                expected=1 - 0.7 * part,
-                high=1.0,
-                reason=f"the kernel already uses {registers} registers, the most there are, and "
-                f"{percent(part)} of the matched samples are spills: only shorter live ranges help",
-            ),
-        )
-    return (_TABLE_III,)
 
 
 def _advice(context: KernelContext, places: _Places) -> str:

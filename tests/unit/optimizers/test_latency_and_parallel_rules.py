@@ -106,7 +106,7 @@ def test_a_load_behind_a_condition_waits_for_it() -> None:
 
 def test_a_barrier_in_each_pass() -> None:
     expected, reason = _expected(_loop(f"{STREAM}\nBAR.SYNC 0x0"))
-    assert expected == pytest.approx(0.32)
+    assert expected == pytest.approx(0.8 * 0.36)
     assert "1 barrier in each pass keeps" in reason
 
 

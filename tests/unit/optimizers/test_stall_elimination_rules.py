@@ -62,7 +62,6 @@ def test_at_the_hardware_cap_no_limit_can_be_raised() -> None:
     rows = [Row("long_scoreboard", "use", 100, 90, "fill", LOCAL), Row("selected", "use", 100)]
     found = _match(register_reuse, context_of(listing(SPILL, facts=_facts(255)), rows, registers=255))
     assert "no limit to raise" in found.advice
-    assert found.adjustments[0].expected < 0.5
 
 
 def test_registers_that_keep_the_occupancy_are_named() -> None:
@@ -216,7 +215,7 @@ def test_out_of_line_routines_and_their_calls() -> None:
     ]
     found = _match(fast_math, context_of(listing(HELPER), rows))
     assert sum(len(region.rows) for region in found.regions) == 4
-    assert found.adjustments[0].expected == 0.3  # doubles have no fast forms
+    assert found.adjustments[0].expected == 0.35  # doubles have no fast forms
     assert "double precision has no fast forms" in found.advice
 
 
@@ -328,7 +327,7 @@ def test_waiting_for_memory_before_a_barrier_is_not_imbalance() -> None:
                 text.replace("load| LDG", "load| @P0 LDG")):  # fmt: skip
         found = _match(warp_balance, context_of(listing(few), rows))
         assert "held up by LDG at kernel.cu:3" in found.advice
-        assert found.adjustments[0].expected == 0.4
+        assert found.adjustments[0].expected == 0.22
 
 
 def test_a_block_of_one_warp_needs_no_block_barrier() -> None:
