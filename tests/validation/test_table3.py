@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -51,9 +52,31 @@ def test_the_figures_count_what_is_not_shown_as_no_gain(tmp_path: Path) -> None:
     hidden = Outcome(simulated=1.25, rank=None)
     text = "\n".join(figures([(row, shown), (row, hidden), (row, Outcome(simulated=None, rank=None))]))
     assert "rows run                                   2 of 3" in text
-    assert "first or second (aim 85 %)                 1 (50%)" in text
+    assert "first or second (aim 85 %)                 1 of 2 (50%)" in text
     assert "inside the range (aim 85 %)                1 (50%)" in text
     assert "against the simulated change    15.0%" in text  # 10 % above, and 20 % below
+
+
+def test_a_change_that_gains_too_little_to_be_shown_is_counted_apart(tmp_path: Path) -> None:
+    row = _toy(tmp_path)
+    rows = [(row, Outcome(simulated=1.2, rank=2)), (row, Outcome(simulated=1.02, rank=None))]
+    text = "\n".join(figures(rows))
+    assert "first or second (aim 85 %)                 1 of 2 (50%)" in text
+    assert "of those that gain 1.03x when simulated  1 of 1 (100%)" in text
+
+
+def test_the_models_own_error_is_of_runs_that_do_the_same_work(tmp_path: Path) -> None:
+    code = _toy(tmp_path)  # achieved 1.1 in the paper
+    launch = replace(code, name="launch", grid_after=(2, 1, 1), achieved=3.0)
+    rows = [
+        (code, Outcome(simulated=1.0, rank=1)),
+        (code, Outcome(simulated=1.1, rank=1)),
+        (code, Outcome(simulated=0.2, rank=1, same_work=False)),
+        (launch, Outcome(simulated=2.0, rank=1)),
+    ]
+    text = "\n".join(figures(rows))
+    assert "changes of the code                        1.00 to 1.10, median 1.05 (2)" in text
+    assert "another launch                             1.50 to 1.50, median 1.50 (1)" in text
 
 
 @pytest.mark.validate
