@@ -31,10 +31,18 @@ to the project rather than to the editor (launches, source paths, flags) is in [
 
 *Restricted* settings are ignored in a workspace that is not trusted. *Client* settings are read by the
 VS Code extension alone.
-
-| setting | default | meaning |
-|---|---|---|
 """
+_FIRST = ("annotations", "run", "profile.command", "analysis.arch", "analysis.flags")
+"""What most people set: the first screen of the settings."""
+_GROUPS = {
+    "What Is Shown": ("enable", "codeLens", "inlayHints", "hover", "gutter", "stale"),
+    "Which Findings": ("report", "severity", "rules"),
+    "Profiles": ("profiles", "profile"),
+    "Analysis": ("analysis", "debounceMilliseconds"),
+    "Programs and Environment": ("nvcc", "nvdisasm", "interpreter", "importStrategy", "wheelFolder"),
+    "Logs": ("logLevel", "trace"),
+}
+"""Groups of the rest by the first part of a setting's name."""
 _NOTE = """\
 // SPDX-License-Identifier: Apache-2.0
 // Generated from server/gpadvisor/lsp by `make docs`; do not edit.
@@ -55,7 +63,25 @@ def generated() -> dict[Path, str]:
 
 def settings_page() -> str:
     """``settings-editor.md``."""
-    return _SETTINGS_INTRODUCTION + "".join(_setting_row(setting) for setting in SETTINGS)
+    tables = [
+        f"\n## {title}\n\n| setting | default | meaning |\n|---|---|---|\n{''.join(map(_setting_row, group))}"
+        for title, group in _groups().items()
+    ]
+    return _SETTINGS_INTRODUCTION.rstrip("\n") + "\n" + "".join(tables)
+
+
+def _groups() -> dict[str, list[Setting]]:
+    """Settings by their use, those that matter most first."""
+    named = {setting.name: setting for setting in SETTINGS}
+    groups = {"Most Used": [named[name] for name in _FIRST], **{title: [] for title in _GROUPS}}
+    titles = {part: title for title, parts in _GROUPS.items() for part in parts}
+    for setting in SETTINGS:
+        if setting.name not in _FIRST:
+            part = setting.name.partition(".")[0]
+            if part not in titles:
+                raise ValueError(f"_GROUPS does not say where the setting {setting.name} belongs")
+            groups[titles[part]].append(setting)
+    return groups
 
 
 def _setting_row(setting: Setting) -> str:
@@ -73,9 +99,18 @@ def _setting_row(setting: Setting) -> str:
 def manifest_with_settings(text: str) -> str:
     """The client's manifest with the settings and what follows from them."""
     manifest: dict[str, Any] = json.loads(text)
-    properties = {f"{SECTION}.{setting.name}": _property(setting) for setting in SETTINGS}
     contributes = manifest.setdefault("contributes", {})
-    contributes["configuration"] = {"title": "GPAdvisor", "properties": properties}
+    contributes["configuration"] = [
+        {
+            "title": title,
+            "order": at,
+            "properties": {
+                f"{SECTION}.{setting.name}": {**_property(setting), "order": number}
+                for number, setting in enumerate(group)
+            },
+        }
+        for at, (title, group) in enumerate(_groups().items())
+    ]
     restricted = [f"{SECTION}.{setting.name}" for setting in SETTINGS if setting.restricted]
     trust = manifest.setdefault("capabilities", {}).setdefault("untrustedWorkspaces", {})
     trust["restrictedConfigurations"] = restricted

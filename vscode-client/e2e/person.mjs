@@ -114,7 +114,7 @@ async function pickKernels({ page, palette, shot }) {
   await lens(/showing.gather<4>/);
   await pick("launch 2", "launch 2");
   await lens(/showing.gather<1>/);
-  const launch = page.locator(".quick-input-list .monaco-list-row", { hasText: "launch 2:" });
+  const launch = page.locator(".quick-input-list .monaco-list-row", { hasText: "launch 2 of 2:" });
   const chosen = launch.filter({ has: page.locator(".codicon-check") });
   const end = performance.now() + WAIT.timeout;
   while (performance.now() < end) {
@@ -130,16 +130,15 @@ async function pickKernels({ page, palette, shot }) {
   assert.fail("the launch that was picked is not the chosen one");
 }
 
-/** The quick fix, by keyboard; it changes rounding, so VS Code shows what it would do and asks. */
+/** The quick fix, by keyboard; it changes rounding, so that it asks, with the lines. */
 async function fix(page, line, shot) {
   await line("along_x =").first().click({ position: { x: 200, y: 9 } });
   await page.keyboard.press("Control+Period");
   await page.locator(".action-widget", { hasText: /float literal/i }).waitFor(WAIT);
   await shot("menu");
   await page.keyboard.press("Enter");
-  await page.locator(".refactor-preview, .bulk-edit-panel").first().waitFor(WAIT);
+  await page.locator(".monaco-dialog-box", { hasText: /\+ .*- 2\.0f \* centre/ }).waitFor(WAIT);
   await shot("asked");
-  await page.locator(".edit-checkbox").first().click(WAIT);
-  await page.getByText("Apply", { exact: true }).first().click(WAIT);
+  await page.keyboard.press("Enter");
   await line("- 2.0f").first().waitFor(WAIT);
 }

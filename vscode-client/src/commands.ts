@@ -20,6 +20,7 @@ export function registerCommands(session: Session, finder: EnvironmentFinder, lo
     toggleAnnotations: () => execute(session, protocol.TOGGLE_ANNOTATIONS),
     doctor: () => doctor(session),
     cancel: () => execute(session, protocol.CANCEL),
+    applyFix: (...words) => applyFix(session, words),
     showLocation,
     restart: () => session.restart(),
     showLogs: () => { logs.client.show(); },
@@ -100,6 +101,14 @@ async function doctor(session: Session): Promise<void> {
   if (typeof said === "string") {
     const document = await vscode.workspace.openTextDocument({ language: "markdown", content: said });
     await vscode.window.showTextDocument(document);
+  }
+}
+
+/** A fix that may change results: the lines are shown and asked about, and Enter applies. */
+async function applyFix(session: Session, [uri, fix, question, lines]: readonly unknown[]): Promise<void> {
+  const options = { modal: true, detail: String(lines) };
+  if ((await vscode.window.showInformationMessage(String(question), options, "Apply")) !== undefined) {
+    await execute(session, protocol.APPLY_FIX, uri, fix, true);
   }
 }
 

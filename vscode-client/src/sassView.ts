@@ -21,7 +21,9 @@ export class SassView implements vscode.Disposable {
   readonly #changed = new vscode.EventEmitter<vscode.Uri>();
   readonly #linked = vscode.window.createTextEditorDecorationType({
     isWholeLine: true,
-    backgroundColor: new vscode.ThemeColor("editor.rangeHighlightBackground"),
+    backgroundColor: new vscode.ThemeColor("gpadvisor.linkedLine.background"),
+    border: "1px solid",
+    borderColor: new vscode.ThemeColor("gpadvisor.linkedLine.border"),
     overviewRulerColor: new vscode.ThemeColor("editorOverviewRuler.rangeHighlightForeground"),
     overviewRulerLane: vscode.OverviewRulerLane.Center,
   });

@@ -10,7 +10,7 @@ import type { EnvironmentFinder } from "./environment";
 import { FixCommands } from "./fixCommands";
 import { spacedHints } from "./hintSpacing";
 import type { Logs } from "./logs";
-import { StatusMessage } from "./messages";
+import { OverviewChangedMessage, StatusMessage } from "./messages";
 import type { StatusItem } from "./statusItem";
 
 type Listener = (client: LanguageClient) => void;
@@ -33,6 +33,7 @@ export class Session implements vscode.Disposable {
     private readonly status: StatusItem,
   ) {
     this.onNotification(StatusMessage, (said) => { status.say(said); });
+    this.onNotification(OverviewChangedMessage, ({ inputs }) => { status.inputs = inputs; });
     this.#environmentChanged = finder.onDidChange(() => { void this.restart(); });
   }
 

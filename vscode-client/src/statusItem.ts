@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// One language status item, behind the braces beside the language's name.
+// The state in the status bar, and in detail behind the braces beside the language's name.
 
 import * as vscode from "vscode";
 import { type Stage, statusItem } from "./decide/status";
+import { statusBar } from "./decide/statusBar";
 import type { StatusParams } from "./generated/protocol";
 import { SELECTOR } from "./selector";
+import { StatusBarItem } from "./statusBarItem";
 
 const SEVERITY = {
   information: vscode.LanguageStatusSeverity.Information,
@@ -17,15 +19,18 @@ const MINUTE = 60_000;
 
 export class StatusItem implements vscode.Disposable {
   readonly #item = vscode.languages.createLanguageStatusItem("gpadvisor.status", [...SELECTOR]);
+  readonly #bar = new StatusBarItem();
   readonly #said = new Map<string | null, StatusParams>();
   readonly #subscriptions: vscode.Disposable[];
   #stage: Stage = { kind: "looking" };
+  #inputs = 0;
 
   public constructor() {
     this.#item.name = "GPAdvisor";
     const clock = setInterval(() => { this.#show(); }, MINUTE);
     this.#subscriptions = [
       this.#item,
+      this.#bar,
       vscode.window.onDidChangeActiveTextEditor(() => { this.#show(); }),
       new vscode.Disposable(() => { clearInterval(clock); }),
     ];
@@ -40,6 +45,7 @@ export class StatusItem implements vscode.Disposable {
     this.#stage = stage;
     if (stage.kind !== "running") {
       this.#said.clear();
+      this.#inputs = 0;
     }
     this.#show();
   }
@@ -47,6 +53,12 @@ export class StatusItem implements vscode.Disposable {
   /** What the server says about a document, or about the workspace. */
   public say(said: StatusParams): void {
     this.#said.set(said.uri, said);
+    this.#show();
+  }
+
+  /** How many profiles and sources the server has looked at. */
+  public set inputs(inputs: number) {
+    this.#inputs = inputs;
     this.#show();
   }
 
@@ -62,8 +74,10 @@ export class StatusItem implements vscode.Disposable {
   }
 
   #show(): void {
-    const uri = vscode.window.activeTextEditor?.document.uri.toString() ?? null;
-    const shown = statusItem(this.#stage, this.#said.get(uri) ?? this.#said.get(null), Date.now());
+    const document = vscode.window.activeTextEditor?.document;
+    const said = this.#said.get(document?.uri.toString() ?? null) ?? this.#said.get(null);
+    this.#bar.show(statusBar(this.#stage, said, document?.languageId === "cuda-cpp", this.#inputs));
+    const shown = statusItem(this.#stage, said, Date.now());
     this.#item.text = shown.text;
     this.#item.detail = shown.detail;
     this.#item.busy = shown.busy;

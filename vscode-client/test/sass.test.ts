@@ -51,11 +51,16 @@ describe("layOut", () => {
     assert.equal(new Set(columns).size, 1);
   });
   it("says what an instruction waits for", () => {
-    assert.ok(lines.some((text) => text.endsWith("stall 4, wait B0 B2, write B3, yield  long scoreboard <- 0x0000")));
+    assert.ok(lines.some((text) => /^ +30\.0 % +long scoreboard <- 0x0000 +0x0010 {2}FADD/.test(text)), document.text);
+    assert.ok(lines.some((text) => text.endsWith("; stall 4, wait B0 B2, write B3, yield")));
+  });
+  it("has what one looks for within the half of a window of 1000 pixels", () => {
+    const narrow = 46; // letters of 14 pixels' height, beside a side bar
+    assert.ok(lines.every((text) => !text.includes("<- 0x") || text.startsWith("//") || text.indexOf("<- 0x") + 8 <= narrow));
   });
   it("has no column of samples where nothing was sampled", () => {
     const bare = layOut({ ...RESULT, rows: [row(0, 3)], functions: [] });
-    assert.ok(bare.text.split("\n").some((text) => /^ {2}0x0000/.test(text)));
+    assert.ok(bare.text.split("\n").some((text) => text.startsWith("0x0000")));
   });
   it("says how much is not shown, and why nothing is", () => {
     assert.match(layOut({ ...RESULT, truncated: 12345 }).text, /12,345 more instructions/);

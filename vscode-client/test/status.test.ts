@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { ageOf, statusItem } from "../src/decide/status";
+import { statusBar } from "../src/decide/statusBar";
 import type { StatusParams } from "../src/generated/protocol";
 
 const NOW = Date.parse("2026-03-01T12:00:00Z");
@@ -52,6 +53,44 @@ describe("statusItem", () => {
   it("says in Restricted Mode that nothing runs", () => {
     const shown = statusItem({ kind: "restricted", shown: 1 }, SAID, NOW);
     assert.match(shown.detail, /nothing is compiled, read or run; 1 finding of/);
+  });
+});
+
+describe("statusBar", () => {
+  const running = { kind: "running" } as const;
+  const bar = (change: Partial<StatusParams> = {}, isCuda = true): ReturnType<typeof statusBar> =>
+    statusBar(running, { ...SAID, ...change }, isCuda, 2);
+  it("says what was found, in which profile, and offers the list", () => {
+    const shown = bar({ bar: "GPA: 3 findings, best 4.5x", profile: "/w/run.ncu-rep" });
+    assert.equal(shown?.text, "GPA: 3 findings, best 4.5x · run.ncu-rep");
+    assert.equal(shown.steps[0]?.command, "gpadvisor.findings.focus");
+    const long = bar({ profile: `/w/${"long".repeat(20)}.ncu-rep` });
+    assert.ok((long?.text.length ?? 99) <= 72, long?.text);
+  });
+  it("has a step for each state that wants one, as the server names it", () => {
+    const step = { title: "Import Profile", command: "gpadvisor.importProfile", argument: null };
+    for (const state of ["noProfile", "error", "busy", "untrusted", "disabled", "noKernel"] as const) {
+      assert.deepEqual(bar({ state, next: [step] })?.steps, [step], state);
+    }
+    assert.equal(bar({ state: "error" })?.severity, "warning");
+    assert.equal(bar({ state: "busy" })?.icon, "loading~spin");
+  });
+  it("leaves files alone that are none of its business", () => {
+    assert.equal(bar({ state: "noProfile" }, false), undefined);
+    assert.equal(bar({ state: "noKernel" }, false), undefined);
+    assert.notEqual(bar({ state: "idle" }, false), undefined);
+    assert.equal(statusBar(running, undefined, false, 0), undefined);
+  });
+  it("tells of profiles where no source is shown", () => {
+    const shown = statusBar(running, undefined, false, 2);
+    assert.equal(shown?.text, "GPA: 2 inputs read");
+    assert.deepEqual(shown.steps.map(({ command }) => command), ["gpadvisor.findings.focus", "gpadvisor.importProfile"]);
+  });
+  it("says before the server runs what is wrong, with what helps", () => {
+    const stopped = statusBar({ kind: "stopped", reason: "it ended too often" }, undefined, true, 0);
+    assert.deepEqual([stopped?.severity, stopped?.steps[0]?.command], ["error", "gpadvisor.restart"]);
+    assert.deepEqual(stopped?.lines, ["it ended too often"]);
+    assert.equal(statusBar({ kind: "restricted", shown: 1 }, undefined, true, 0)?.steps[0]?.command, "workbench.trust.manage");
   });
 });
 

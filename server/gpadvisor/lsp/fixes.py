@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import asyncio
+import difflib
 import logging
 from collections import OrderedDict
 from collections.abc import Sequence
@@ -15,7 +16,7 @@ from lsprotocol import types as lsp
 from pygls.exceptions import JsonRpcException
 
 from gpadvisor.errors import GpadvisorError, UsageError
-from gpadvisor.ide.fixes import Fix, FixCheck, PatternState, TextEdit
+from gpadvisor.ide.fixes import Fix, FixCheck, PatternState, TextEdit, apply_edits
 from gpadvisor.ide.placing import PlacedFinding, place_now
 from gpadvisor.ide.values import Finding, Freshness
 from gpadvisor.lsp import protocol
@@ -36,6 +37,9 @@ _KEPT: Final = 200
 _FIND_SECONDS: Final = 30.0
 _ASKS: Final = "gpadvisor-asks"
 _APPLY: Final = "Apply"
+_MAY_CHANGE: Final = "it may change results"
+_ASKED_LINES: Final = 24
+"""Of a change, in the question whether to make it."""
 _OUTCOMES: Final = {
     PatternState.GONE: "gone",
     PatternState.FEWER: "fewer",
@@ -108,13 +112,18 @@ class Fixes:
     def action(
         self, view: View, offer: Offer, diagnostics: list[lsp.Diagnostic]
     ) -> lsp.CodeAction | lsp.Command:
-        """A code action; one that asks first does so through the client's own preview, or through us."""
+        """A code action; one that asks first does so through our client, its preview, or a message."""
         client, fix = self._session.client, offer.fix
-        direct = (
-            bool(fix.edits) and fix.flag is None and (client.annotated_edits or not fix.needs_confirmation)
-        )
+        edits = bool(fix.edits) and fix.flag is None
+        asks = fix.needs_confirmation and edits and client.own
+        direct = edits and not asks and (client.annotated_edits or not fix.needs_confirmation)
         name = protocol.CHECK_FIX if direct else protocol.APPLY_FIX
         command = lsp.Command(title=fix.title, command=name, arguments=[view.uri, fix.id])
+        if asks:
+            question = [fix.title, f"{fix.reason or _MAY_CHANGE}\n\n{_difference(offer)}"]
+            command = lsp.Command(
+                title=fix.title, command=protocol.CLIENT_APPLY_FIX, arguments=[view.uri, fix.id, *question]
+            )
         if not client.action_literals:
             return replace_command(command, protocol.APPLY_FIX)
         return lsp.CodeAction(
@@ -126,15 +135,15 @@ class Fixes:
             command=command if fix.checkable or not direct else None,
         )
 
-    async def apply(self, fix_id: str) -> bool:
-        """Ask, make the change through the client, check it; whether it was made.
+    async def apply(self, fix_id: str, *, agreed: bool = False) -> bool:
+        """Ask unless the client has, make the change through it, check it; whether it was made.
 
         Raises:
             UsageError: the text has changed since the fix was offered, or the client changes no texts.
         """
         session, offer = self._session, self._offer(fix_id)
         fix = offer.fix
-        if fix.needs_confirmation and not await self._agreed(fix):
+        if fix.needs_confirmation and not agreed and not await self._agreed(fix):
             return False
         if fix.flag is not None:
             return await self._apply_flag(offer)
@@ -208,7 +217,7 @@ class Fixes:
     async def _agreed(self, fix: Fix) -> bool:
         params = lsp.ShowMessageRequestParams(
             type=lsp.MessageType.Warning,
-            message=f"{fix.title}: {fix.reason or 'it may change results'}",
+            message=f"{fix.title}: {fix.reason or _MAY_CHANGE}",
             actions=[lsp.MessageActionItem(title=_APPLY), lsp.MessageActionItem(title="Cancel")],
         )
         try:
@@ -290,6 +299,16 @@ class Fixes:
 def replace_command(command: lsp.Command, name: str) -> lsp.Command:
     """The same command by another name."""
     return lsp.Command(title=command.title, command=name, arguments=command.arguments)
+
+
+def _difference(offer: Offer) -> str:
+    """The lines that a fix changes, as they are and as they would be."""
+    before = offer.text if resolved(offer.fix.file) == offer.path else Text(read_text(offer.fix.file) or "")
+    after = apply_edits(before.source, offer.fix.edits)
+    lines = difflib.unified_diff(before.source.splitlines(), after.splitlines(), n=0, lineterm="")
+    changed = [line for line in lines if line[:1] in "-+" and line[:3] not in {"---", "+++"}]
+    more = ["..."] if len(changed) > _ASKED_LINES else []
+    return "\n".join([*changed[:_ASKED_LINES], *more])
 
 
 def _sure(placed: PlacedFinding) -> bool:

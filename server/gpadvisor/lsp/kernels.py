@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from gpadvisor.errors import UsageError
@@ -45,7 +46,7 @@ def _choices(layer: PlacedLayer, kernel: KernelView, *, chosen: bool) -> list[Ke
         _choice(
             kernel,
             f"{kernel.kernel}{_LAUNCH}{launch.index}",
-            ", ".join(word for word in (share, _launch(launch)) if word),
+            ", ".join(word for word in (share, _launch(launch, launches)) if word),
             origin,
             chosen=chosen and launch.index == kernel.launch_index,
         )
@@ -57,8 +58,10 @@ def _choice(kernel: KernelView, key: str, description: str, detail: str, *, chos
     return KernelChoice(kernel=key, name=kernel.name, description=description, detail=detail, chosen=chosen)
 
 
-def _launch(launch: LaunchView) -> str:
-    return f"launch {launch.index}: {launch.label}"
+def _launch(launch: LaunchView, launches: Sequence[LaunchView]) -> str:
+    """A launch by its number among those of its kernel, as the lens has it."""
+    number = sorted(one.index for one in launches).index(launch.index) + 1
+    return f"launch {number} of {len(launches)}: {launch.label}"
 
 
 async def choose_kernel(session: Session, uri: str, key: str) -> str:

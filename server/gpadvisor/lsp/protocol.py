@@ -317,7 +317,7 @@ COMMANDS: Final = (
     ),
     Command(
         id=APPLY_FIX,
-        arguments="uri, fix id (sent by quick fixes)",
+        arguments="uri, fix id (sent by quick fixes), true if the user has agreed",
         does="make a quick fix that asks first, or that changes a settings file; then check it",
     ),
     Command(
@@ -333,6 +333,7 @@ CLIENT_SELECT_KERNEL: Final = "gpadvisor.selectKernel"
 CLIENT_EXPLAIN: Final = "gpadvisor.explainAdvice"
 CLIENT_OPEN_SASS: Final = "gpadvisor.openSass"
 CLIENT_SHOW_LOCATION: Final = "gpadvisor.showLocation"
+CLIENT_APPLY_FIX: Final = "gpadvisor.applyFix"
 CLIENT_IMPORT_PROFILE: Final = "gpadvisor.importProfile"
 CLIENT_MODEL_FILE: Final = "gpadvisor.modelFile"
 CLIENT_PROFILE: Final = "gpadvisor.profile"
@@ -341,7 +342,7 @@ CLIENT_SERVER_LOGS: Final = "gpadvisor.showServerLogs"
 CLIENT_SETTINGS: Final = "workbench.action.openSettings"
 CLIENT_TRUST: Final = "workbench.trust.manage"
 """Commands of our client, and two of VS Code's, that lenses, actions and the status name there. Arguments of
-the first four: (uri), (code), (uri, line), (uri, line, character)."""
+the first five: (uri), (code), (uri, line), (uri, line, character), (uri, fix id, question, what changes)."""
 
 NOTIFICATIONS: Final = {
     HEAT: HeatParams,

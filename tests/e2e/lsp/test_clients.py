@@ -91,8 +91,8 @@ async def _edits_and_answers(one: object, name: str, planted: int) -> None:
     if not features.action_literals:
         assert isinstance(fix, lsp.Command)
         return
-    if features.annotated_edits:
-        assert fix.edit is not None
+    if features.own:
+        assert fix.command.command == "gpadvisor.applyFix", "it asks itself"
         return
     # It changes rounding and asks first, by a message; Helix up to 25.07 knows none that is answered.
     assert fix.edit is None

@@ -311,17 +311,21 @@ async def test_fix_is_offered_applied_and_checked(plain_project: Path) -> None:
         fix = next(action for action in actions if "float literal" in action.title)
         assert any("Disable for this line" in title for title in titles)
         assert any("Explain" in title for title in titles)
-        (change,) = fix.edit.document_changes
+        assert fix.edit is None, "it changes rounding: our client asks first, with the lines"
+        assert fix.command.command == "gpadvisor.applyFix"
+        uri, identity, question, lines = fix.command.arguments
+        assert (uri, question) == (one.uri(NAME), fix.title)
+        old, new = (line for line in lines.splitlines() if line[:1] in {"-", "+"})
+        assert (old[0], new[0]) == ("-", "+")
+        assert old[1:] == one.texts[NAME].splitlines()[literal]
+        assert new[1:] == old[1:].replace("2.0 ", "2.0f ")
+        assert await one.execute("gpadvisor.server.applyFix", uri, identity, True) is True
+        assert not one.asked, "not a second time"
+        (change,) = one.applied[0].edit.document_changes
         assert change.text_document.version == 1
-        annotations = fix.edit.change_annotations
-        assert all(each.needs_confirmation for each in annotations.values()), "it changes rounding"
-        for edit in sorted(
-            change.edits, key=lambda each: (-each.range.start.line, -each.range.start.character)
-        ):
-            one.edit(NAME, edit.new_text, edit.range)
-        details = await one.execute(fix.command.command, *fix.command.arguments)
-        assert "F2F" in details
+        await one.until(lambda: one.own.get("gpadvisor/fixChecked"))
         said = plain(one.own["gpadvisor/fixChecked"][-1])
+        assert "F2F" in said["text"]
         assert said["outcome"] in {"gone", "fewer"}
         assert said["code"] == "GPA102"
 

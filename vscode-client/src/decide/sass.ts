@@ -10,12 +10,12 @@ export interface SassDocument {
 }
 
 const WIDEST_INSTRUCTION = 64;
-const WIDEST_CONTROL = 44;
+const WIDEST_STALL = 36;
 
-/** Lays the instructions out in columns: share, causes, address, instruction, control code, cause. */
+/** Lays the instructions out in columns, what a reader looks for first: share, causes, stall and its cause, code. */
 export function layOut(result: SassResult): SassDocument {
   const instruction = width(result.rows.map(({ text }) => text), WIDEST_INSTRUCTION);
-  const control = width(result.rows.map((row) => spelledOut(row.control)), WIDEST_CONTROL);
+  const stall = width(result.rows.map((row) => because(row, result.rows)), WIDEST_STALL);
   const names = new Map(result.functions.map(({ row, name }) => [row, name]));
   const lines: string[] = heading(result);
   const rows: (SassRow | undefined)[] = lines.map(() => undefined);
@@ -32,11 +32,10 @@ export function layOut(result: SassResult): SassDocument {
     }
     push(
       [
-        sampled ? shareColumn(row) : "",
+        ...(sampled ? [shareColumn(row), because(row, result.rows).padEnd(stall)] : []),
         address(row),
         row.text.padEnd(instruction),
-        `; ${spelledOut(row.control).padEnd(control)}`,
-        because(row, result.rows),
+        `; ${spelledOut(row.control)}`,
       ].join("  "),
       row,
     );
@@ -57,8 +56,8 @@ function heading(result: SassResult): string[] {
   }
   if (result.rows.some((row) => row.share !== null)) {
     lines.push(
-      "// share of samples, <samples elsewhere that wait for it, address, instruction",
-      "// ; control code, stall with most samples <- the instruction that it is blamed on",
+      "// share of samples, <samples elsewhere that wait for it, stall with most samples <- the instruction that it",
+      "// is blamed on, address, instruction ; control code",
     );
   }
   return lines;

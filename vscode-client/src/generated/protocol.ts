@@ -25,6 +25,7 @@ export const CLIENT_SELECT_KERNEL = "gpadvisor.selectKernel";
 export const CLIENT_EXPLAIN = "gpadvisor.explainAdvice";
 export const CLIENT_OPEN_SASS = "gpadvisor.openSass";
 export const CLIENT_SHOW_LOCATION = "gpadvisor.showLocation";
+export const CLIENT_APPLY_FIX = "gpadvisor.applyFix";
 export const CLIENT_IMPORT_PROFILE = "gpadvisor.importProfile";
 export const CLIENT_MODEL_FILE = "gpadvisor.modelFile";
 export const CLIENT_PROFILE = "gpadvisor.profile";

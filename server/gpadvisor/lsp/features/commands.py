@@ -66,7 +66,8 @@ def register(server: Server) -> None:
 
     @server.command(protocol.APPLY_FIX)
     async def apply_fix(*words: Any) -> bool:
-        return await answered(server.fixes.apply(_word(words, 1, "the id of a fix")))
+        agreed = len(words) > 2 and words[2] is True
+        return await answered(server.fixes.apply(_word(words, 1, "the id of a fix"), agreed=agreed))
 
     @server.command(protocol.CHECK_FIX)
     async def check_fix(*words: Any) -> str:

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the status bar says: the state in a few words, what stands behind them, and what to do next.
+
+import type { NextStep, StatusParams } from "../generated/protocol";
+import { count, fileName } from "./figures";
+import { type Stage, statusItem } from "./status";
+
+export interface Bar {
+  /** Without its icon. */
+  readonly text: string;
+  readonly icon: string | undefined;
+  readonly lines: readonly string[];
+  readonly steps: readonly NextStep[];
+  readonly severity: "information" | "warning" | "error";
+}
+
+const FINDINGS: NextStep = { title: "Show Findings", command: "gpadvisor.findings.focus", argument: null };
+const IMPORT: NextStep = { title: "Import Profile", command: "gpadvisor.importProfile", argument: null };
+const LOGS: NextStep = { title: "Show Logs", command: "gpadvisor.showLogs", argument: null };
+const MOST_LETTERS = 28;
+
+/** Codicons by state; what is well needs none. */
+const ICONS: Partial<Record<StatusParams["state"], string>> = {
+  busy: "loading~spin",
+  error: "error",
+  stale: "history",
+  untrusted: "shield",
+};
+
+/**
+ * The item, or nothing where it would not concern the user.
+ *
+ * @param stage What the client itself knows.
+ * @param said What the server said of the document, if one is shown.
+ * @param isCuda Whether that document is a CUDA source: others concern us once something is known of them.
+ * @param inputs How many profiles and sources were read, for where no document is shown.
+ */
+export function statusBar(
+  stage: Stage,
+  said: StatusParams | undefined,
+  isCuda: boolean,
+  inputs: number,
+): Bar | undefined {
+  if (stage.kind !== "running") {
+    return ofStage(stage);
+  }
+  if (said === undefined) {
+    return inputs === 0 ? undefined : bar(`GPA: ${count(inputs, "input")} read`, [FINDINGS, IMPORT]);
+  }
+  const nothing = said.state === "noProfile" || said.state === "noKernel";
+  if (nothing && !isCuda) {
+    return undefined;
+  }
+  const knows = said.state === "idle" || said.state === "stale";
+  const from = said.profile === null ? "" : ` · ${cut(fileName(said.profile))}`;
+  return {
+    text: knows ? `${said.bar}${from}` : said.bar,
+    icon: ICONS[said.state],
+    lines: said.detail.split("\n").filter((line) => line !== ""),
+    steps: knows ? [FINDINGS, ...said.next] : said.next,
+    severity: said.state === "error" ? "warning" : "information",
+  };
+}
+
+function ofStage(stage: Stage): Bar {
+  const { text, detail, busy, severity, command } = statusItem(stage, undefined, 0);
+  const steps = command === undefined ? [] : [{ ...command, argument: null }];
+  return {
+    text,
+    icon: busy ? "loading~spin" : severity === "information" ? "shield" : "error",
+    lines: [detail],
+    steps: severity === "information" ? steps : [...steps, LOGS],
+    severity,
+  };
+}
+
+function bar(text: string, steps: readonly NextStep[]): Bar {
+  return { text, icon: undefined, lines: [], steps, severity: "information" };
+}
+
+function cut(name: string): string {
+  return name.length <= MOST_LETTERS ? name : `${name.slice(0, MOST_LETTERS - 3)}...`;
+}
