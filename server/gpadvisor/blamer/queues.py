@@ -10,9 +10,13 @@ Differs from GPA: it takes such stalls for the doing of the instruction that wai
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
 
 from gpadvisor.blamer.graph import Edge, FunctionGraph
 from gpadvisor.blamer.occupied import is_device_access
@@ -45,17 +49,45 @@ Waits = Mapping[StallClass, Mapping[int, int]]
 """By class, the samples of throttle stalls at each instruction."""
 
 
+class _Fillers:
+    """What goes through a queue: heavy ones, and light ones, of which the nearest stand for all."""
+
+    def __init__(self, at: Sequence[int], occupied: NDArray[np.float64]) -> None:
+        """Take instructions in their order, and how long each instruction keeps its unit busy."""
+        weights = {one: float(occupied[one]) for one in at}
+        total = sum(weights.values())
+        few = len(at) <= _MAX_FILLERS
+        self._weights = weights
+        self._heavy = {one: weight for one, weight in weights.items() if few or weight * _MAX_FILLERS > total}
+        self._light = [one for one in at if one not in self._heavy]
+        self._rest = total - sum(self._heavy.values())
+
+    def near(self, use: int) -> list[tuple[int, float]]:
+        """Those that a wait is shared out among, with their weights; of two as near the one before."""
+        light = self._light
+        first = last = bisect_left(light, use)
+        for _ in range(min(len(light), _MAX_FILLERS - len(self._heavy))):
+            if last == len(light) or (first and use - light[first - 1] <= light[last] - use):
+                first -= 1
+            else:
+                last += 1
+        near = light[first:last]
+        kept = sum(self._weights[one] for one in near)
+        scale = self._rest / kept if kept else 1.0
+        return sorted([*self._heavy.items(), *((one, scale * self._weights[one]) for one in near)])
+
+
 class Queues:
     """The queues and pipes of one function, and what fills them."""
 
     def __init__(self, graph: FunctionGraph, waits: Waits) -> None:
         """Take the graph of the function, and where its warps wait for which queue."""
         self._graph, self._waits = graph, waits
-        self._known: dict[tuple[StallClass, Pipe | None, LoopId | None], list[int]] = {}
+        self._known: dict[tuple[StallClass, Pipe | None, LoopId | None], _Fillers] = {}
 
     def found(self, use: int, stall_class: StallClass) -> Found:
         """What fills the queue that an instruction waits for; nothing known leaves the wait to itself."""
-        fillers = self._near(use, self._fillers(use, stall_class))
+        fillers = self._fillers(use, stall_class).near(use)
         if not fillers:
             return Found((), Role.SELF, DependencyClass.SELF)
         edges = [Edge(one, use, DependencyKind.FILLS, (), alive=True) for one, _ in fillers]
@@ -68,7 +100,7 @@ class Queues:
             )
         )
 
-    def _fillers(self, use: int, stall_class: StallClass) -> Sequence[int]:
+    def _fillers(self, use: int, stall_class: StallClass) -> _Fillers:
         """The instructions that go through the queue of a use, where warps are at that time."""
         loop, pipe = self._loop_of[use], self._graph.instructions[use].info.pipe
         key = (
@@ -82,7 +114,8 @@ class Queues:
                 for at, one in enumerate(self._graph.instructions)
                 if self._goes_through(one, stall_class, pipe) and self._is_around(at, loop, stall_class)
             ]
-            self._known[key] = [at for at in here if self._graph.issue_counts[at]] or here
+            issued = [at for at in here if self._graph.issue_counts[at]]
+            self._known[key] = _Fillers(issued or here, self._graph.occupied)
         return self._known[key]
 
     def _goes_through(self, instruction: Instruction, stall_class: StallClass, pipe: Pipe) -> bool:
@@ -148,20 +181,6 @@ class Queues:
         """Whether accesses that find the load/store queue full stand in the queue before it."""
         behind = sum(self._waits.get(StallClass.MEMORY_THROTTLE, {}).values())
         return behind > _BACKED_UP * sum(self._waits.get(StallClass.SHARED_THROTTLE, {}).values())
-
-    def _near(self, use: int, fillers: Sequence[int]) -> list[tuple[int, float]]:
-        """The heaviest fillers; of many light ones the nearest, which stand for all of them."""
-        occupied = self._graph.occupied
-        weights = {at: float(occupied[at]) for at in fillers}
-        if len(fillers) <= _MAX_FILLERS:
-            return list(weights.items())
-        total = sum(weights.values())
-        heavy = {at: weight for at, weight in weights.items() if weight * _MAX_FILLERS > total}
-        light = sorted((at for at in fillers if at not in heavy), key=lambda at: (abs(at - use), at))
-        near = sorted(light[: _MAX_FILLERS - len(heavy)])
-        kept = sum(weights[at] for at in near)
-        scale = (total - sum(heavy.values())) / kept if kept else 1.0
-        return sorted([*heavy.items(), *((at, scale * weights[at]) for at in near)])
 
 
 def _trips(graph: FunctionGraph, loop: LoopId, issues: Sequence[int]) -> float:

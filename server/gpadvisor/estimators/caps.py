@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
@@ -140,6 +141,7 @@ class Cap:
     reason: str
 
 
+@lru_cache(maxsize=16)
 def utilisations(profile: KernelProfile) -> tuple[Utilisation, ...]:
     """The measured ones, busiest first; units that a report does not have are left out."""
     found = list(_measured(profile))
