@@ -167,8 +167,9 @@ def compile_text(
     arch: str = "sm_80",
     *options: str,
     headers: tuple[tuple[str, str], ...] = (),
+    lines: bool = True,
 ) -> bytes:
-    """Compile CUDA text by NVRTC, in this process, with line information; cached for the session."""
+    """Compile CUDA text by NVRTC, in this process; cached for the session."""
     from cuda.bindings import nvrtc
 
     names = [header.encode() for header, _ in headers]
@@ -176,7 +177,11 @@ def compile_text(
     error, program = nvrtc.nvrtcCreateProgram(text.encode(), name.encode(), len(headers), texts, names)
     assert error == nvrtc.nvrtcResult.NVRTC_SUCCESS, error
     try:
-        flags = [f"--gpu-architecture={arch}".encode(), b"-lineinfo", *(o.encode() for o in options)]
+        flags = [
+            f"--gpu-architecture={arch}".encode(),
+            *([b"-lineinfo"] if lines else []),
+            *(o.encode() for o in options),
+        ]
         (error,) = nvrtc.nvrtcCompileProgram(program, len(flags), flags)
         if error != nvrtc.nvrtcResult.NVRTC_SUCCESS:
             _, size = nvrtc.nvrtcGetProgramLogSize(program)
@@ -191,7 +196,7 @@ def compile_text(
         nvrtc.nvrtcDestroyProgram(program)
 
 
-def compile_kernel(name: str, which: Which = "before", arch: str = "sm_80") -> bytes:
+def compile_kernel(name: str, which: Which = "before", arch: str = "sm_80", *, lines: bool = True) -> bytes:
     """The cubin of one of our kernels; its line table names ``/src/fixtures/kernels/NAME/WHICH.cu``."""
     kernel = KERNELS[name]
     path = kernel.source(which)
@@ -202,7 +207,7 @@ def compile_kernel(name: str, which: Which = "before", arch: str = "sm_80") -> b
         options.append(f"--include-path={headers}")
     name_in_lines = f"{COMPILED_AS}/{path.relative_to(ROOT).as_posix()}"
     text = path.read_text(encoding="utf-8")
-    return compile_text(text, name_in_lines, arch, *options, headers=kernel.own_headers())
+    return compile_text(text, name_in_lines, arch, *options, headers=kernel.own_headers(), lines=lines)
 
 
 @functools.cache

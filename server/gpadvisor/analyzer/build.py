@@ -17,7 +17,7 @@ from gpadvisor.cubin import CodeSection, Cubin, Lines, decode_lines, demangle
 from gpadvisor.model.ids import INSTRUCTION_BYTES, BlockId, FunctionId, LoopId, Pc
 from gpadvisor.model.instruction import Instruction
 from gpadvisor.model.problem import Problem, ProblemCode
-from gpadvisor.model.program import CallSite, Function, FunctionKind, LineEntry, Loop, Program
+from gpadvisor.model.program import Block, CallSite, Function, FunctionKind, LineEntry, Loop, Program
 from gpadvisor.sass import decode
 from gpadvisor.sass.listing import Listing
 
@@ -168,22 +168,36 @@ def _demangled(part: Part) -> str:
     return demangle(part.name if part.kind is FunctionKind.KERNEL else part.name.rsplit("$", 1)[-1])
 
 
+def with_lines(function: Function, lines: tuple[LineEntry | None, ...]) -> Function:
+    """The function with other lines, and its loops where these say that they are."""
+    return replace(function, lines=lines, loops=_on_lines(function.loops, function.blocks, lines))
+
+
 def _loops(nest: LoopNest, graph: Graph, lines: Sequence[LineEntry | None]) -> tuple[Loop, ...]:
-    found = []
-    for at, loop in enumerate(nest.loops):
-        header = graph.blocks[loop.header]
-        latches = [graph.blocks[block].end - 1 for block in header.predecessors if block in loop.blocks]
-        found.append(
-            Loop(
-                id=LoopId(at),
-                header=BlockId(loop.header),
-                blocks=frozenset(BlockId(block) for block in loop.blocks),
-                parent=None if loop.parent is None else LoopId(loop.parent),
-                depth=loop.depth,
-                reducible=loop.reducible,
-                location=loop_location(range(header.start, header.end), latches, lines),
-            )
+    loops = [
+        Loop(
+            id=LoopId(at),
+            header=BlockId(loop.header),
+            blocks=frozenset(BlockId(block) for block in loop.blocks),
+            parent=None if loop.parent is None else LoopId(loop.parent),
+            depth=loop.depth,
+            reducible=loop.reducible,
+            location=None,
         )
+        for at, loop in enumerate(nest.loops)
+    ]
+    return _on_lines(loops, graph.blocks, lines)
+
+
+def _on_lines(
+    loops: Sequence[Loop], blocks: Sequence[Block], lines: Sequence[LineEntry | None]
+) -> tuple[Loop, ...]:
+    found = []
+    for loop in loops:
+        header = blocks[loop.header]
+        latches = [blocks[block].end - 1 for block in header.predecessors if block in loop.blocks]
+        place = loop_location(range(header.start, header.end), latches, lines)
+        found.append(replace(loop, location=place))
     return tuple(found)
 
 

@@ -98,6 +98,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="replace a path prefix of the report by a local one; may be repeated",
     )
+    options.add_lines_from(parser)
     parser.add_argument("--color", choices=("auto", "always", "never"), default="auto", help="default: auto")
     parser.add_argument(
         "-o", "--output", metavar="FILE", type=Path, help="write to a file instead of standard output"
@@ -166,6 +167,7 @@ def make_request(arguments: argparse.Namespace) -> Request:
     changes["source_map"] = source_map
     settings = replace(settings, **changes)  # type: ignore[arg-type] # each option was parsed to its field's type
     root = getattr(arguments, "source_root", None) or Path(settings.source_root)
+    lines_from: list[Path] = getattr(arguments, "lines_from", [])
     return Request(
         settings=settings,
         kernel=arguments.kernel,
@@ -174,6 +176,8 @@ def make_request(arguments: argparse.Namespace) -> Request:
         show_all=getattr(arguments, "all", False),
         model=getattr(arguments, "model", False),
         stated=_stated(arguments),
+        lines_from=tuple(path for path in lines_from if path != options.NO_LINES),
+        may_compile=options.NO_LINES not in lines_from,
         root=root,
     )
 

@@ -26,6 +26,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     )
     parser.add_argument("input", metavar="REPORT|SNAPSHOT", type=Path)
     options.add_selection(parser)
+    options.add_lines_from(parser)
     parser.add_argument(
         "--rules",
         choices=("gpadvisor", "gpa2021"),

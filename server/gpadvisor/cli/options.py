@@ -17,6 +17,9 @@ from gpadvisor.workflow.launches import ARGUMENT_KINDS, StatedArgument, stated_a
 
 FORMATS: Final = ("text", "json", "sarif", "markdown")
 
+NO_LINES: Final = Path("none")
+"""In place of a source: nothing is compiled for lines."""
+
 MIN_WIDTH: Final = 60
 MAX_WIDTH: Final = 120
 PIPED_WIDTH: Final = 80
@@ -38,6 +41,19 @@ def add_selection(parser: argparse.ArgumentParser, *, launches: bool = True) -> 
         "--machine", metavar="FILE", help="machine table to use instead of the shipped one (TOML)"
     )
     parser.add_argument("--no-cache", action="store_true", help="neither read nor write the cache")
+
+
+def add_lines_from(parser: argparse.ArgumentParser) -> None:
+    """The option that gives a profile without line information its lines."""
+    parser.add_argument(
+        "--lines-from",
+        metavar="SOURCE|CUBIN|none",
+        type=Path,
+        action="append",
+        default=[],
+        help="lines for a report without any: of a source compiled now, or of a cubin built with -lineinfo "
+        "(default: of the source that defines the kernel, where it is here); may be repeated",
+    )
 
 
 def add_launch(parser: argparse.ArgumentParser) -> None:

@@ -213,7 +213,7 @@ class Analyses:
                 raise GpadvisorError(f"{path} is no file, or is empty; give a report or a snapshot")
             self._profiles[path] = seen
             folder = self._found_in.get(path) or workspace.project_of(path)
-            arguments: dict[str, Any] = {"path": path, "root": str(folder.path)}
+            arguments: dict[str, Any] = {"path": path, "root": str(folder.path), "trusted": workspace.trusted}
             if launch is not None:
                 arguments["launch"] = launch
             # Picking a launch again shows what was read then.

@@ -115,6 +115,7 @@ def _request(arguments: dict[str, Any], path: Path) -> Request:
     return Request(
         settings=settings,
         root=root,
+        may_compile=arguments.get("trusted") is True,
         launch=None if launch is None else int(launch),
         model=_models(arguments.get("model"), settings, path),
     )

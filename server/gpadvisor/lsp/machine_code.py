@@ -45,6 +45,7 @@ async def machine_code(session: Session, asked: SassParams) -> SassResult:
         "path": origin,
         "root": str(folder.path),
         "kernel": kernel.kernel,
+        "trusted": session.workspace.trusted,
         "launch": kernel.launch_index if layer.entry.is_profile else None,
         "arch": folder.settings.analysis_arch,
         "flags": list(folder.settings.analysis_flags),

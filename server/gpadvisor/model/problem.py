@@ -16,6 +16,7 @@ class ProblemCode(Enum):
     UNKNOWN_OPERAND = "unknown_operand"
     UNKNOWN_STALL_REASON = "unknown_stall_reason"
     NO_LINE_INFO = "no_line_info"
+    LINES_RECOVERED = "lines_recovered"  # from a source or cubin beside the profile
     NO_SAMPLES = "no_samples"
     NO_COUNTS = "no_counts"
     NO_BINARY = "no_binary"

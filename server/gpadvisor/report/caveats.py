@@ -10,7 +10,7 @@ from gpadvisor.analyzer.places import is_library
 from gpadvisor.model.advice import Advice, KernelAdvice
 from gpadvisor.model.problem import ProblemCode
 from gpadvisor.model.profile import Evidence
-from gpadvisor.report.names import short_name
+from gpadvisor.report.names import core_name, short_name
 from gpadvisor.report.words import base_file, count, percent, plural
 
 Sentence: TypeAlias = Callable[[Advice, Sequence[KernelAdvice]], str]
@@ -88,6 +88,18 @@ def _few(advice: Advice, kernels: Sequence[KernelAdvice]) -> str:
     return f"Few samples{_in(advice, kernels)}: {samples}; estimates are rough."
 
 
+def _defined(kernels: Sequence[KernelAdvice]) -> str:
+    """Where a kernel without lines is in the sources."""
+    for kernel in kernels:
+        for problem in kernel.problems:
+            at = problem.location
+            if problem.code is ProblemCode.NO_LINE_INFO and at is not None:
+                return (
+                    f" {short_name(core_name(kernel.name), _NAME)} begins at {base_file(at.file)}:{at.line}."
+                )
+    return ""
+
+
 def _absent(advice: Advice, _kernels: Sequence[KernelAdvice]) -> str:
     missing = [match.report_path for match in advice.sources if match.local_path is None]
     missing = [path for path in missing if not is_library(path)] or missing
@@ -115,8 +127,9 @@ _SENTENCES: Final[dict[ProblemCode, Sentence]] = {
         "takes them, line by line."
     ),
     ProblemCode.FEW_SAMPLES: _few,
+    ProblemCode.LINES_RECOVERED: _message(ProblemCode.LINES_RECOVERED),
     ProblemCode.NO_LINE_INFO: lambda advice, kernels: (
-        f"No line table{_in(advice, kernels)}: compile with -lineinfo."
+        f"No line table{_in(advice, kernels)}: compile with -lineinfo.{_defined(kernels)}"
     ),
     ProblemCode.LINES_NOT_READ: _message(ProblemCode.LINES_NOT_READ),
     ProblemCode.SOURCE_UNMATCHED: _absent,

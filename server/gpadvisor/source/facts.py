@@ -19,6 +19,7 @@ MAX_SITES: Final = 10_000
 """Sites of one kind in one file; only generated code has more."""
 MAX_POINTERS: Final = 8
 MAX_TEXT: Final = 60
+MAX_NAME: Final = 400
 MAX_REASON: Final = 400
 _MAX_CODES: Final = 100
 _CODE: Final = re.compile(r"GPA[0-9]{3}")
@@ -64,6 +65,7 @@ class KernelSite:
     last_line: int
     launch_bounds: str | None  # the arguments as written
     unrestricted: tuple[str, ...]  # the first pointer parameters without __restrict__
+    name: str = ""  # with its namespaces, where the text tells it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +99,7 @@ class SourceFacts:
             double_literals=tuple(_token(row, lines) for row in checked.rows(literals, 2, MAX_SITES)),
             divisions=tuple(_token(row, lines) for row in checked.rows(divisions, 2, MAX_SITES)),
             loops=tuple(_loop(row, lines) for row in checked.rows(loops, 3, MAX_SITES)),
-            kernels=tuple(_kernel(row, lines) for row in checked.rows(kernels, 4, MAX_SITES)),
+            kernels=tuple(_kernel(row, lines) for row in checked.rows(kernels, 5, MAX_SITES)),
         )
 
 
@@ -133,6 +135,7 @@ def _kernel(row: list[object], lines: int) -> KernelSite:
         last_line=last,
         launch_bounds=None if row[2] is None else checked.text(row[2], MAX_TEXT),
         unrestricted=tuple(checked.text(name, MAX_TEXT) for name in checked.items(row[3], MAX_POINTERS)),
+        name=checked.text(row[4], MAX_NAME),
     )
 
 

@@ -12,7 +12,7 @@ from typing import Final
 
 from tree_sitter import Node, Tree
 
-from gpadvisor.source.facts import MAX_POINTERS, MAX_SITES, MAX_TEXT, KernelSite, LoopSite, Token
+from gpadvisor.source.facts import MAX_NAME, MAX_POINTERS, MAX_SITES, MAX_TEXT, KernelSite, LoopSite, Token
 
 _LOOPS: Final = frozenset({"for_statement", "while_statement", "do_statement", "for_range_loop"})
 _ARITHMETIC: Final = frozenset({"binary_expression", "assignment_expression"})
@@ -70,13 +70,26 @@ class Patterns:
             last_line=_last_line(node),
             launch_bounds=None if bounds is None else _short(bounds.group(1)),
             unrestricted=self._unrestricted(node),
+            name=self._name(node),
         )
         self.kernels.append(site)
 
+    def _name(self, function: Node) -> str:
+        """The name with the namespaces around it, without template arguments."""
+        declarator = _declarator(function)
+        named = None if declarator is None else declarator.child_by_field_name("declarator")
+        if named is None:
+            return ""
+        parts = [self.bytes_of(named).partition(b"<")[0]]
+        around = function.parent
+        while around is not None:
+            name = around.child_by_field_name("name") if around.type == "namespace_definition" else None
+            parts += [] if name is None else [self.bytes_of(name)]
+            around = around.parent
+        return b"::".join(reversed(parts)).decode("utf-8", "replace")[:MAX_NAME]
+
     def _unrestricted(self, function: Node) -> tuple[str, ...]:
-        declarator = function.child_by_field_name("declarator")
-        while declarator is not None and declarator.type != "function_declarator":
-            declarator = declarator.child_by_field_name("declarator")
+        declarator = _declarator(function)
         parameters = None if declarator is None else declarator.child_by_field_name("parameters")
         names: list[str] = []
         for parameter in [] if parameters is None else parameters.named_children[:_MAX_PARAMETERS]:
@@ -102,6 +115,14 @@ class Patterns:
         argument = node.child_by_field_name("argument")
         found = None if argument is None else _UNROLL.match(self.bytes_of(argument).strip())
         return None if found is None else _short(found.group(1).partition(b"//")[0])
+
+
+def _declarator(function: Node) -> Node | None:
+    """What names a function and its parameters."""
+    declarator = function.child_by_field_name("declarator")
+    while declarator is not None and declarator.type != "function_declarator":
+        declarator = declarator.child_by_field_name("declarator")
+    return declarator
 
 
 def find_patterns(data: bytes, tree: Tree) -> Patterns:

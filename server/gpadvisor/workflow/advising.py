@@ -43,7 +43,8 @@ class AdvisedFile:
     @property
     def wanted_sources(self) -> Mapping[str, list[str] | list[int]]:
         """What the search on this machine looked for."""
-        return self.sources.wanted
+        beside = self.analysis.source_lines.beside
+        return self.sources.wanted if beside is None else {**self.sources.wanted, "beside": [beside]}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -83,7 +84,10 @@ def advise_file(
     progress("looking for the sources")
     lines = _analysed_lines(analysis)
     compiled = path if input_kind(path) is InputKind.SOURCE else None
-    sources = also_known(find_sources(lines.keys(), analysis.profile, compiled, request), analysis)
+    known = analysis.source_lines
+    defined = {str(one.path) for one in known.definitions.values()}
+    sources = find_sources(lines.keys() | defined, analysis.profile, compiled, request)
+    sources = also_known(replace(sources, profiled={**known.texts, **sources.profiled}), analysis)
     evaluated = [evaluate(kernel.context, OPTIMIZERS) for kernel in analysis.kernels]
     if request.model:
         evaluated = _simulated_changes(path, analysis, evaluated, request, progress, cache)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -28,6 +28,7 @@ from gpadvisor.workflow.cache import Cache, file_digest
 from gpadvisor.workflow.code import Code, open_code
 from gpadvisor.workflow.inputs import InputKind, input_kind
 from gpadvisor.workflow.launches import no_launch
+from gpadvisor.workflow.line_recovery import LineRecovery, SourceLines
 from gpadvisor.workflow.machines import machine_model
 from gpadvisor.workflow.opening import no_launch_in
 from gpadvisor.workflow.programs import Disassembled, kernel_program, kernel_sections
@@ -59,6 +60,7 @@ class Analysis:
     kernels: tuple[AnalysedKernel, ...]  # by share of GPU time
     launches: tuple[LaunchSummary, ...]
     problems: tuple[Problem, ...]
+    source_lines: SourceLines = field(default_factory=SourceLines)  # of kernels without a line table
 
 
 def analyse_file(
@@ -87,7 +89,8 @@ def analyse_file(
             raise UsageError(f"{path} is a profile; --model is for a cubin or a .cu file, which have none")
         progress(f"reading {path.name}")
         with opened_ahead(path, request, cache) if opened is None else nullcontext(opened) as reading:
-            return _ProfileAnalysis(path, reading, request, progress, rules).run()
+            recovery = LineRecovery(path, request, progress, cache)
+            return _ProfileAnalysis(path, reading, request, progress, rules, recovery).run()
     return _analyse_code(path, request, progress, cache, rules)
 
 
@@ -101,8 +104,10 @@ class _ProfileAnalysis:
         request: Request,
         progress: Progress,
         rules: BlameRules,
+        recovery: LineRecovery,
     ) -> None:
         self._path, self._opened, self._profile = path, opened, opened.profile()
+        self._recovery = recovery
         self._request, self._progress, self._rules = request, progress, rules
 
     def run(self) -> Analysis:
@@ -124,6 +129,7 @@ class _ProfileAnalysis:
             kernels=kernels,
             launches=launch_summaries(self._profile, chosen),
             problems=self._profile.problems,
+            source_lines=self._recovery.known,
         )
 
     def _kernel(self, chosen: ChosenLaunch) -> AnalysedKernel:
@@ -164,7 +170,7 @@ class _ProfileAnalysis:
             program = kernel_program(source, used_sections(profile, source))
         except (CubinError, SassError, ToolError) as error:
             return empty, [Problem(ProblemCode.NO_DISASSEMBLY, f"its machine code cannot be read: {error}")]
-        return program, list(source.problems)
+        return self._recovery.lines(program, profile), list(source.problems)
 
 
 def used_sections(profile: KernelProfile, source: Disassembled) -> frozenset[str]:

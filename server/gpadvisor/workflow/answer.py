@@ -75,9 +75,10 @@ def answer(path: Path, request: Request, shown: AnswerOptions, progress: Progres
         GpadvisorError: the input, a tool or a setting is at fault.
     """
     kind = input_kind(path)
-    # A source includes headers that only its compiler knows: it is compiled each time.
+    # A source includes headers that only its compiler knows: it is compiled each time, as is one that lines come from.
     cache = Cache(cache_folder() if shown.use_cache and kind is not InputKind.SOURCE else None)
-    key = cache.key("answer", _key_parts(path, request, shown)) if shown.use_cache else ""
+    kept = shown.use_cache and not request.lines_from
+    key = cache.key("answer", _key_parts(path, request, shown)) if kept else ""
     stored = cache.get(key) if key else None
     if stored is not None and (known := _still_true(stored, request)) is not None:
         return known

@@ -44,6 +44,7 @@ from gpadvisor.workflow.editor_places import (
 )
 from gpadvisor.workflow.editor_sass import sass_view
 from gpadvisor.workflow.inputs import InputKind, input_kind
+from gpadvisor.workflow.kernel_sources import Definition
 from gpadvisor.workflow.request import Progress, Request
 from gpadvisor.workflow.source_facts import begin_reading
 from gpadvisor.workflow.sources import FoundSources, find_sources
@@ -79,6 +80,7 @@ def analyse_for_editor(
                 cache,
                 sha256=analysis.sha256,
                 compiled=input_kind(path) is InputKind.SOURCE,
+                unproved=analysis.source_lines.alike,
             )
         )
         seen = {file: one.text for file, one in texts.items() if one.text is not None}
@@ -93,7 +95,13 @@ def analyse_for_editor(
         places.know(analysed.context.program)
     facts = {places.name(file): known for file, known in advised.facts.items()}
     texts_then = {places.name(file): text for file, text in advised.texts.items()}
-    kernels = _kernels(advised, facts, texts_then, places)
+    definitions = advised.analysis.source_lines.definitions
+    kernels = [
+        one
+        if one.place is not None or one.kernel not in definitions
+        else replace(one, place=_defined(definitions[one.kernel], places))
+        for one in _kernels(advised, facts, texts_then, places)
+    ]
     lines = [kernel_lines(one.advised.analysed.context, list(one.rows), places) for one in kernels]
     profile = advised.analysis.profile
     deepest = _deepest(advised.analysis.kernels, places)
@@ -175,6 +183,10 @@ def _kernels(
     order = {id(advice): position for position, advice in enumerate(advised.advice.kernels)}
     kernels = sorted(advised.kernels, key=lambda one: order.get(id(one.advice), len(order)))
     return [_kernel(one, facts, texts, places) for one in kernels]
+
+
+def _defined(definition: Definition, places: Places) -> Place:
+    return Place(file=places.name(str(definition.path)), line=definition.line)
 
 
 def _kernel(

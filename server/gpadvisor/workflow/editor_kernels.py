@@ -21,6 +21,7 @@ NAME_WIDTH: Final = 60
 UNUSED_SUPPRESSION: Final = "GPA905"
 _NOTE_CODES: Final = {
     ProblemCode.NO_LINE_INFO: "GPA901",
+    ProblemCode.LINES_RECOVERED: "GPA901",
     ProblemCode.FEW_SAMPLES: "GPA903",
     ProblemCode.LOWER_EVIDENCE: "GPA904",
     ProblemCode.UNCOVERED_TIME: "GPA907",

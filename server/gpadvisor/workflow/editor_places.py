@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -177,17 +177,20 @@ def baselines(
     *,
     sha256: str,
     compiled: bool,
+    unproved: Collection[str] = (),
 ) -> dict[str, Text]:
     """The text of each file as it was profiled or compiled, as far as that is known.
 
     A file that the profile names without its text is taken as it is when the profile is first read here, and
-    kept: what is edited later can then be told from what was profiled, though nothing proves that it was.
+    kept: what is edited later can then be told from what was profiled, though nothing proves that it was. Nor does
+    anything prove a text in ``unproved``, whose code is another than the profile's.
     """
     found: dict[str, Text] = {}
     for file in files:
         now = sources.local.get(file)
         if file in sources.profiled:
-            found[file] = Text(text=sources.profiled[file], kind=BaselineKind.EMBEDDED)
+            kind = BaselineKind.HASHED if file in unproved else BaselineKind.EMBEDDED
+            found[file] = Text(text=sources.profiled[file], kind=kind)
         elif now is None:
             found[file] = Text(text=None, kind=BaselineKind.UNKNOWN)
         elif compiled:

@@ -35,6 +35,7 @@ SUFFIXES: Final = frozenset(
         ".jl",
     }
 )
+DEVICE_SUFFIXES: Final = (".cu", ".cuh")
 MAX_FILES: Final = 50_000
 """Directory entries looked at; beyond that a project is searched in part only."""
 MAX_SOURCE_BYTES: Final = 8 << 20
@@ -60,12 +61,26 @@ def walk(root: Path) -> Iterator[Path]:
                 yield Path(folder) / name
 
 
-def candidates(root: Path, names: Collection[str], sizes: Collection[int]) -> list[Path]:
-    """Files with a wanted name, or with the size of an embedded source (which may have been renamed)."""
-    if not names and not sizes:
+def candidates(
+    root: Path, names: Collection[str], sizes: Collection[int], beside: str | None = None
+) -> list[Path]:
+    """Files with a wanted name, or with the size of an embedded source (which may have been renamed).
+
+    With ``beside`` every file of device code too, of the project and of that folder.
+    """
+    if not names and not sizes and beside is None:
         return []
     wanted = {name.lower() for name in names}
-    return [path for path in walk(root) if path.name.lower() in wanted or (sizes and _size(path) in sizes)]
+    found = [
+        path
+        for path in walk(root)
+        if path.name.lower() in wanted
+        or (sizes and _size(path) in sizes)
+        or (beside is not None and path.suffix in DEVICE_SUFFIXES)
+    ]
+    if beside is not None and Path(beside).is_dir():
+        found += [path for path in sorted(Path(beside).iterdir()) if path.suffix in DEVICE_SUFFIXES]
+    return found
 
 
 def read_source(path: Path) -> bytes | None:
@@ -81,7 +96,8 @@ def fingerprint(root: Path, wanted: Mapping[str, list[str] | list[int]]) -> list
     names = [str(name) for name in wanted.get("names", [])]
     sizes = [int(size) for size in wanted.get("sizes", [])]
     result = []
-    for path in candidates(root, names, sizes):
+    beside = [str(folder) for folder in wanted.get("beside", [])]
+    for path in candidates(root, names, sizes, beside[0] if beside else None):
         data = read_source(path)
         result.append([str(path), "" if data is None else hashlib.sha256(data).hexdigest()])
     return result

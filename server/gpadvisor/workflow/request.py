@@ -28,6 +28,8 @@ class Request:
     prefer_launch: bool = False  # ``launch`` chooses among those of its kernel, and hides no other kernel
     model: bool = False  # simulate kernels that have no profile and whose launch is stated
     stated: StatedLaunch = field(default_factory=StatedLaunch)  # of the command line
+    lines_from: tuple[Path, ...] = ()  # sources and cubins with the lines of a profile that has none
+    may_compile: bool = True  # sources that are found, for such lines
     root: Path = Path()  # where the sources of the project are looked for
 
     def describe(self) -> dict[str, object]:
@@ -43,6 +45,8 @@ class Request:
             "show_all": self.show_all,
             "prefer_launch": self.prefer_launch,
             "model": self.model,
+            "lines_from": [str(path.resolve()) for path in self.lines_from],
+            "may_compile": self.may_compile,
             "stated": repr(self.stated),
             "root": str(self.root.resolve()),
         }

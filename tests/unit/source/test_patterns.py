@@ -58,11 +58,20 @@ def test_loops_and_their_pragmas(source: SourceFacts) -> None:
 def test_kernels(source: SourceFacts) -> None:
     kernel = source.kernel(9)
     assert kernel == KernelSite(
-        line=3, last_line=13, launch_bounds="256, (2 + 2)", unrestricted=("out", "table")
+        line=3, last_line=13, launch_bounds="256, (2 + 2)", unrestricted=("out", "table"), name="scale"
     )
     assert source.kernel(3) == kernel
     assert source.kernel(14) is None
     assert source.kernel(99) is None
+
+
+def test_kernels_have_their_namespaces() -> None:
+    text = """namespace a::b { namespace { template <class T>
+__global__ void one(T *x) {} }
+namespace c { __global__ void __launch_bounds__(64) two() {} } }
+template <> __global__ void three<float>(float) {}
+"""
+    assert [one.name for one in source_facts("k.cu", text).kernels] == ["a::b::one", "a::b::c::two", "three"]
 
 
 def test_broken_huge_and_other_sources_have_no_answers() -> None:

@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Source lines for code without a line table, from the same source compiled again with one.
+
+Where both codes are the same but for constants, the one line table is the other's. Else blocks are paired by the
+instructions that both codes have in the same order, or only once, and an instruction takes the line that all
+those it may be have in common; where they differ in line and are as many as here, each takes its own in order.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, TypeAlias
+
+from gpadvisor.analyzer.build import with_lines
+from gpadvisor.model.instruction import Instruction, OpcodeClass, Register
+from gpadvisor.model.program import Function, LineEntry, Program
+from gpadvisor.source.line_map import match_in_order
+
+Key: TypeAlias = Hashable
+Place: TypeAlias = tuple[int, Key]  # a block and what an instruction of it looks like
+
+_ADDRESS: Final = re.compile(r"`\([^)]*\)|0x[0-9a-f]+")
+_REGISTER: Final = re.compile(r"\b(U?R|U?P|B)\d+")
+_CONSTANT: Final = re.compile(
+    r"(?<![\w\[.])-?(?:0x[0-9a-f]+|\d+(?:\.\d+)?(?:e[+-]?\d+)?|[+-]?(?:INF|QNAN))(?![\w\]])"
+)
+_JUMPS: Final = frozenset({OpcodeClass.BRANCH, OpcodeClass.CALL, OpcodeClass.WARP_SYNC})
+_ANONYMOUS: Final = re.compile(r"\(anonymous namespace\)|<unnamed>")
+_SUPPORT: Final = 2
+"""A block is paired with those that have at least one in so many of the votes of the best one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recovery:
+    """A program with the lines that were found for it."""
+
+    program: Program
+    same: frozenset[str]  # names of functions whose code is the other's, instruction by instruction
+    differing: frozenset[str]  # of functions aligned in part
+
+    @property
+    def names(self) -> frozenset[str]:
+        """Every function that has lines now."""
+        return self.same | self.differing
+
+
+def recover_lines(program: Program, compiled: Program) -> Recovery:
+    """Lines for the functions of a program that have none, from another program of the same source.
+
+    Time grows with the number of instructions; where many of them look alike, less is aligned.
+    """
+    counterparts = _Counterparts(compiled)
+    functions = list(program.functions)
+    same: set[str] = set()
+    differing: set[str] = set()
+    for at, function in enumerate(functions):
+        other = None if any(function.lines) else counterparts.of(function)
+        if other is None:
+            continue
+        lines, exact = _recovered(function, other)
+        if any(lines):
+            functions[at] = with_lines(function, lines)
+            (same if exact else differing).add(function.name)
+    found = replace(
+        program, functions=tuple(functions), has_line_info=program.has_line_info or bool(same | differing)
+    )
+    return Recovery(program=found, same=frozenset(same), differing=frozenset(differing))
+
+
+class _Counterparts:
+    """Functions with lines, by what they are called."""
+
+    def __init__(self, compiled: Program) -> None:
+        self._by_name: dict[str, Function] = {}
+        self._by_words: dict[str, list[Function]] = defaultdict(list)
+        for function in compiled.functions:
+            if any(function.lines):
+                self._by_name[function.name] = function
+                self._by_words[_plain(function.demangled)].append(function)
+
+    def of(self, function: Function) -> Function | None:
+        """The same function: by its symbol, else the most alike of those with its name."""
+        known = self._by_name.get(function.name)
+        if known is not None:
+            return known
+        alike = [one for one in self._by_words[_plain(function.demangled)] if one.kind is function.kind]
+        if not alike:
+            return None
+        own = Counter(map(_shape, function.instructions))
+        return max(alike, key=lambda one: _overlap(own, Counter(map(_shape, one.instructions))))
+
+
+def _plain(demangled: str) -> str:
+    """What stands before the parameters and template arguments, without namespaces and a return type."""
+    head = _ANONYMOUS.sub("", demangled).partition("(")[0].partition("<")[0]
+    return head.rpartition(" ")[2].rpartition("::")[2]
+
+
+def _overlap(one: Counter[str], other: Counter[str]) -> float:
+    return (one & other).total() / max(one.total(), other.total(), 1)
+
+
+def _recovered(function: Function, other: Function) -> tuple[tuple[LineEntry | None, ...], bool]:
+    """A line or None for each instruction, and whether the code is the same."""
+    here, there = function.instructions, other.instructions
+    if len(here) == len(there) and [*map(_fixed, here)] == [*map(_fixed, there)]:
+        return other.lines, True
+    return _Alignment(function, other).lines(), False
+
+
+def _fixed(instruction: Instruction) -> str:
+    """All of an instruction that neither linking nor an edit of a constant changes."""
+    return _CONSTANT.sub("#", _text(instruction))
+
+
+def _shape(instruction: Instruction) -> str:
+    """All of an instruction but which registers it uses, and where it jumps."""
+    return _REGISTER.sub(r"\1", _text(instruction))
+
+
+def _text(instruction: Instruction) -> str:
+    text = instruction.text.replace(".reuse", "")
+    if instruction.target is not None or instruction.callee is not None or instruction.info.opclass in _JUMPS:
+        return _ADDRESS.sub("#", text)
+    return text
+
+
+def _operation(instruction: Instruction) -> str:
+    """The operation; a multiplier is used for moves, additions and shifts as well."""
+    if instruction.opcode == "IMAD" and instruction.modifiers:
+        return f"IMAD.{instruction.modifiers[0]}"
+    return instruction.opcode
+
+
+def _values(function: Function, shapes: Sequence[str]) -> list[Key]:
+    """What each instruction computes, as far as its block says: its shape, and those of what it reads."""
+    found: list[Key] = [None] * len(shapes)
+    for block in function.blocks:
+        written: dict[Register, int] = {}
+        for index in range(block.start, block.end):
+            instruction = function.instructions[index]
+            value = hash((shapes[index], tuple(written.get(one, 0) for one in instruction.uses)))
+            found[index] = value
+            written.update((one, hash((value, at))) for at, one in enumerate(instruction.defs))
+    return found
+
+
+class _Alignment:
+    """One function beside another one with lines."""
+
+    def __init__(self, function: Function, other: Function) -> None:
+        self._function, self._other = function, other
+        shapes = [_shape(one) for one in function.instructions]
+        other_shapes = [_shape(one) for one in other.instructions]
+        # From the most telling to the least; only the first is unique where values are computed alike.
+        self._keys: tuple[tuple[Sequence[Key], Sequence[Key]], ...] = (
+            (_values(function, shapes), _values(other, other_shapes)),
+            (shapes, other_shapes),
+            ([*map(_operation, function.instructions)], [*map(_operation, other.instructions)]),
+        )
+        self._partners = self._paired(shapes, other_shapes)
+
+    def lines(self) -> tuple[LineEntry | None, ...]:
+        """The line of each instruction, None where that is not decided."""
+        found: dict[int, LineEntry | None] = {}
+        blocks = self._function.block_of.tolist()
+        for level, (here, there) in enumerate(self._keys):
+            candidates = self._candidates(there)
+            alike: dict[tuple[frozenset[int], Key], list[int]] = defaultdict(list)
+            for at, block in enumerate(blocks):
+                if block in self._partners:
+                    alike[self._partners[block], here[at]].append(at)
+            for (partners, key), own in alike.items():
+                may_be = [one for block in sorted(partners) for one in candidates.get((block, key), ())]
+                lines = [self._other.lines[one] for one in may_be]
+                if len(set(lines)) == 1:
+                    lines = lines[:1] * len(own)
+                elif not level or len(lines) != len(own):
+                    continue
+                for at, line in zip(own, lines, strict=True):
+                    found.setdefault(at, line)
+        return tuple(found.get(at) for at in range(len(blocks)))
+
+    def _candidates(self, keys: Sequence[Key]) -> Mapping[Place, Sequence[int]]:
+        found: dict[Place, list[int]] = defaultdict(list)
+        for at, (block, key) in enumerate(zip(self._other.block_of.tolist(), keys, strict=True)):
+            found[block, key].append(at)
+        return found
+
+    def _paired(self, shapes: Sequence[str], other_shapes: Sequence[str]) -> Mapping[int, frozenset[int]]:
+        """The blocks that each block may have become; none where nothing speaks for any."""
+        votes: dict[int, Counter[int]] = defaultdict(Counter)
+        for at, one in (*match_in_order(shapes, other_shapes).items(), *_once(*self._keys[0])):
+            votes[int(self._function.block_of[at])][int(self._other.block_of[one])] += 1
+        return {
+            block: frozenset(one for one, count in found.items() if _SUPPORT * count >= max(found.values()))
+            for block, found in votes.items()
+        }
+
+
+def _once(here: Sequence[Key], there: Sequence[Key]) -> list[tuple[int, int]]:
+    """What both have exactly once."""
+    counts, others = Counter(here), Counter(there)
+    places = {key: at for at, key in enumerate(there) if others[key] == 1}
+    return [(at, places[key]) for at, key in enumerate(here) if counts[key] == 1 and key in places]
