@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Source lines for code without a line table, from the same source compiled again with one.
 
-Where both codes are the same but for constants, the one line table is the other's. Else blocks are paired by the
-instructions that both codes have in the same order, or only once, and an instruction takes the line that all
-those it may be have in common; where they differ in line and are as many as here, each takes its own in order.
+Where both codes are the same but for constants, the one line table is the other's. Else blocks are paired by
+the instructions that both codes have in the same order, or only once, and an instruction takes the line that
+all those it may be have in common; where they differ in line and are as many as here, each takes its own in
+order.
 """
 
 from __future__ import annotations

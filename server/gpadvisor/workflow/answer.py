@@ -75,7 +75,7 @@ def answer(path: Path, request: Request, shown: AnswerOptions, progress: Progres
         GpadvisorError: the input, a tool or a setting is at fault.
     """
     kind = input_kind(path)
-    # A source includes headers that only its compiler knows: it is compiled each time, as is one that lines come from.
+    # A source includes headers that only its compiler knows: it is compiled each time, also for its lines.
     cache = Cache(cache_folder() if shown.use_cache and kind is not InputKind.SOURCE else None)
     kept = shown.use_cache and not request.lines_from
     key = cache.key("answer", _key_parts(path, request, shown)) if kept else ""

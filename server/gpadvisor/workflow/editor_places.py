@@ -182,8 +182,8 @@ def baselines(
     """The text of each file as it was profiled or compiled, as far as that is known.
 
     A file that the profile names without its text is taken as it is when the profile is first read here, and
-    kept: what is edited later can then be told from what was profiled, though nothing proves that it was. Nor does
-    anything prove a text in ``unproved``, whose code is another than the profile's.
+    kept: what is edited later can then be told from what was profiled, though nothing proves that it was. The
+    texts in ``unproved`` are no better known: their code is another than the profile's.
     """
     found: dict[str, Text] = {}
     for file in files:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Lines of a profile that has none: from the source that is here, compiled for the profile's GPU.
 
-Nothing is compiled where the request does not allow it. What was found for a profile is kept with the texts that
-it was found in, so that an edit of the source does not take it away.
+Nothing is compiled where the request does not allow it. What was found for a profile is kept with the texts
+that it was found in, so that an edit of the source does not take it away.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ class LineRecovery:
         self.known = SourceLines()
 
     def lines(self, program: Program, profile: KernelProfile) -> Program:
-        """The program with lines, and with a problem that says where they come from, or why there are none."""
+        """The program with lines, and a problem that says where they come from, or why there are none."""
         kernel = profile.launch.kernel
         function = kernel_function(program, kernel)
         if function is None or any(function.lines):

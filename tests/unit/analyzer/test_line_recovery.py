@@ -59,11 +59,13 @@ def lines_of(program: Program) -> list[tuple[LineEntry | None, ...]]:
 @pytest.mark.parametrize("kernel", ["thermal_stencil", "row_softmax", "linked_tiles"])
 def test_code_that_was_built_without_lines_has_all_of_them(kernel: str) -> None:
     built, compiled = analysed(compile_kernel(kernel, lines=False)), analysed(compile_kernel(kernel))
-    assert not built.has_line_info and not lines_of(built)
+    assert not built.has_line_info
+    assert not lines_of(built)
     found = recover_lines(built, compiled)
     assert lines_of(found.program) == lines_of(compiled)
     assert [one.loops for one in found.program.functions] == [one.loops for one in compiled.functions]
-    assert found.same == {one.name for one in compiled.functions if any(one.lines)} and not found.differing
+    assert found.same == {one.name for one in compiled.functions if any(one.lines)}
+    assert not found.differing
     assert found.program.has_line_info
 
 
@@ -127,16 +129,17 @@ def test_what_may_be_of_several_lines_has_none() -> None:
     there = LOADS.replace("FADD R6, R2, R3          | ?01", "FADD R6, R2, R9 | ?01\nFADD R6, R6, R3")
     lines, same = recovered(here, there, at(1, 2, 3, 4, 5, 6))
     assert not same
-    assert lines[:2] == [1, 2] and lines[-2:] == [5, 6]
-    assert set(lines[2:5]) <= {3, 4, None} and None in lines[2:5]
+    assert lines[:2] == [1, 2]
+    assert lines[-2:] == [5, 6]
+    assert set(lines[2:5]) <= {3, 4, None}
+    assert None in lines[2:5]
 
 
 def test_code_of_another_source_gets_no_line_by_chance() -> None:
-    other = "\n".join(
-        ["S2R R0, SR_TID.X | W0", "MUFU.RCP R1, R0 | W0", "BAR.SYNC 0x0", "LDS R2, [R1] | W0", "RET"]
-    )
+    other = "S2R R0, SR_TID.X | W0\nMUFU.RCP R1, R0 | W0\nBAR.SYNC 0x0\nLDS R2, [R1] | W0\nRET"
     lines, same = recovered(LOADS.replace("EXIT", "BRA 0x50\nEXIT"), other, at(1, 2, 3, 4, 5))
-    assert not same and set(lines) == {None}
+    assert not same
+    assert set(lines) == {None}
 
 
 def test_a_longer_unrolled_loop_has_the_lines_of_its_body() -> None:
@@ -145,15 +148,18 @@ def test_a_longer_unrolled_loop_has_the_lines_of_its_body() -> None:
     four = loop.format("0x4", "".join(body.format(hex(16 * at)) for at in range(4)))
     two = loop.format("0x2", "".join(body.format(hex(16 * at)) for at in range(2)))
     lines, _ = recovered(four, two, at(1, 2, 3, 2, 3, 1, 1, 5))
-    assert lines[0] == 1 and lines[-3:] == [1, 1, 5]
+    assert lines[0] == 1
+    assert lines[-3:] == [1, 1, 5]
     assert lines[2:9:2] == [3, 3, 3, 3]  # all multiplications of the other code are of one line
-    assert set(lines[1:9:2]) <= {2, None} and lines[1] == 2
+    assert set(lines[1:9:2]) <= {2, None}
+    assert lines[1] == 2
 
 
 def test_a_function_that_has_lines_keeps_them() -> None:
     one = function_of(LOADS, lines=at(9, 9, 9, 9, 9))
     found = recover_lines(program_of(one), program_of(function_of(LOADS, lines=at(1, 2, 3, 4, 5))))
-    assert found.program.functions == (one,) and not found.names
+    assert found.program.functions == (one,)
+    assert not found.names
 
 
 def test_a_loop_stands_where_its_lines_say() -> None:
