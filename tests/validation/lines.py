@@ -2,10 +2,10 @@
 """Recovered lines against line tables: how many samples get the right line where the table is hidden.
 
 Run as ``python -m tests.validation.lines [--reports DIR] [--sources DIR]``. Our own kernels, simulated: as
-NVRTC builds them without lines, and as each other NVRTC that is here does (``PYTHONPATH=build/cuda-12``), with
-the lines that the newest one gives. Of reports with a line table that is hidden, and their sources, embedded or
-below ``--sources``, are compiled by the compiler that is here; a source counts where it can be the one that was
-profiled: it has code on each line that the table names.
+NVRTC builds them without lines, and as each other NVRTC that is here does (``PYTHONPATH=build/cuda-12``),
+with the lines that the newest one gives. Of reports with a line table that is hidden, and their sources,
+embedded or below ``--sources``, are compiled by the compiler that is here; a source counts where it can be
+the one that was profiled: it has code on each line that the table names.
 """
 
 from __future__ import annotations
