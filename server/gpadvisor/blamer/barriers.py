@@ -347,6 +347,8 @@ def _has_shared_tree(function: Function, loop: LoopId) -> bool:
     compared = [one for one in code if one.opcode in _COMPARES and bounds.intersection(one.uses)]
     if not compared:
         return False
+    if _stops_at_warp(code, bounds):
+        return False
     with_thread = [one for one in compared if any(used not in bounds for used in one.uses)]
     return _adds_up(code, with_thread)
 
@@ -409,6 +411,25 @@ def _halved(code: Sequence[Instruction]) -> set[Register]:
         for written in one.defs
         if any(used == written or (written, used) in copied for used in one.uses)
     }
+
+
+def _stops_at_warp(code: Sequence[Instruction], bounds: set[Register]) -> bool:
+    """Whether a bound that falls is left at 32 or more, so that one warp does the rest by itself."""
+    if not any("R" in one.modifiers for one in code if bounds.intersection(one.defs)):
+        return False
+    held = bounds.union(*(one.uses for one in code if _is_copy(one) and bounds.intersection(one.defs)))
+    held |= {
+        written for one in code if _is_copy(one) and bounds.intersection(one.uses) for written in one.defs
+    }
+    return any(
+        one.opcode in _COMPARES
+        and held.intersection(one.uses)
+        and any(int(number, 16) >= _WARP for number in _HEX.findall(one.operands))
+        for one in code
+    )
+
+
+_HEX: Final = re.compile(r"\b0x[0-9a-f]+\b")
 
 
 def _is_copy(instruction: Instruction) -> bool:

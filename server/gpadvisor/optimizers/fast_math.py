@@ -414,21 +414,30 @@ def _cure(
 
 
 _QUOTIENTS: Final = frozenset({"float division", FLOAT_BY_CONSTANT})
-_NEAR: Final = 24
-"""Instructions behind a division in which its result is followed."""
+_NEAR: Final = 32
+"""Instructions around a division in which what it divides and what comes of it are followed."""
 
 
 def _becomes_whole(function: Function, division: CodeSequence) -> bool:
-    """Whether a quotient is cut to a whole number, which a less exact one may miss by one."""
+    """Whether the quotient of a whole number is cut to one, which a less exact quotient may miss by one."""
     code = function.instructions
-    reached = {written for index in division.indices for written in code[index].defs}
+    last = max(index for index in division.indices if code[index].opcode == "FFMA")
+    check = next(index for index in division.indices if code[index].opcode == "FCHK")
+    divided = next((used for used in code[check].uses if f"R{used & 255}," in code[check].operands), None)
+    made = next((one for one in reversed(code[max(check - _NEAR, 0) : check]) if divided in one.defs), None)
+    if made is None or not made.opcode.startswith("I2F"):
+        return False
+    reached = set(code[last].defs)  # the quotient
     end = max(division.indices) + 1
     for one in code[end : end + _NEAR]:
-        if not reached.isdisjoint(one.uses):
-            if one.opcode == "F2I":
-                return True
-            if one.info.opclass in {OpcodeClass.FLOAT32, OpcodeClass.MOVE} or "MOV" in one.modifiers:
-                reached.update(one.defs)
+        moves = one.info.opclass is OpcodeClass.MOVE or "MOV" in one.modifiers
+        if reached.isdisjoint(one.uses):
+            if not moves:  # a move puts the other way's result there
+                reached.difference_update(one.defs)
+        elif one.opcode == "F2I":
+            return "TRUNC" in one.modifiers  # as a cast does, and not the reduction of a sine
+        elif moves or one.opcode == "FMUL":
+            reached.update(one.defs)
     return False
 
 

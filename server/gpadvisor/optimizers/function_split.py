@@ -140,7 +140,8 @@ def _large_loops(context: KernelContext, limit: int) -> tuple[StaticSite, ...]:
                 if size > limit
                 else 0
             )
-            if once * INSTRUCTION_BYTES > limit:
+            # Less its library math, which Fast Math replaces.
+            if once * INSTRUCTION_BYTES - _math_bytes(context, function, loop.id) > limit:
                 index = function.blocks[loop.header].start
                 detail = f"loop of {size // 1024} KiB"
                 found.append(StaticSite(function=function.id, index=index, detail=detail))
@@ -210,14 +211,17 @@ def _cure(hot: tuple[Function, LoopId] | None) -> str:
     if hot is not None:
         function, loop = hot
         inside = set(loop_facts(function, loop).indices)
-        unrolled = max(
-            (one for one in function.loops if function.blocks[one.header].start in inside),
-            key=lambda one: loop_facts(function, one.id).copies,
+        largest = max(
+            (
+                loop_facts(function, one.id)
+                for one in function.loops
+                if one.blocks <= function.loops[loop].blocks
+            ),
+            key=lambda facts: 0 if facts.has_inner else facts.size_bytes,
         )
-        factor = loop_facts(function, unrolled.id).copies
-        if factor > 1:
-            header = line_text(function, function.blocks[unrolled.header].start)
-            return f"Lower the unroll factor ({factor} copies of the body at {header})"
+        if largest.copies > 1 and len(largest.indices) * _NOTABLE_PART >= len(inside):
+            header = line_text(function, largest.indices[0])
+            return f"Lower the unroll factor ({largest.copies} copies of the body at {header})"
         repeated = _repeated(function, inside)
         if repeated is not None:
             name, copies = repeated

@@ -18,6 +18,7 @@ MAX_COMMENTS: Final = 1_000
 MAX_SITES: Final = 10_000
 """Sites of one kind in one file; only generated code has more."""
 MAX_POINTERS: Final = 8
+MAX_SIZES: Final = 3
 MAX_TEXT: Final = 60
 MAX_NAME: Final = 400
 MAX_REASON: Final = 400
@@ -69,6 +70,15 @@ class KernelSite:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LaunchPlace:
+    """Where a kernel is launched."""
+
+    kernel: str  # its plain name
+    line: int
+    sizes: tuple[Token, ...]  # constants that its block's size is made of, by name, where each is set
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SourceFacts:
     """What advice takes from one source; sites in source order, outer ones first."""
 
@@ -77,6 +87,7 @@ class SourceFacts:
     divisions: tuple[Token, ...] = ()  # and remainders, by something that is not a literal
     loops: tuple[LoopSite, ...] = ()
     kernels: tuple[KernelSite, ...] = ()
+    launches: tuple[LaunchPlace, ...] = ()
 
     def loop(self, line: int) -> LoopSite | None:
         """The innermost loop whose head begins on a line."""
@@ -93,13 +104,14 @@ class SourceFacts:
     @staticmethod
     def from_json(value: object, lines: int) -> SourceFacts:
         """The facts of a source with so many lines; anything that cannot be facts is a ValueError."""
-        comments, literals, divisions, loops, kernels = checked.row(value, 5)
+        comments, literals, divisions, loops, kernels, launches = checked.row(value, 6)
         return SourceFacts(
             comments=tuple(_comment(row, lines) for row in checked.rows(comments, 5, MAX_COMMENTS)),
             double_literals=tuple(_token(row, lines) for row in checked.rows(literals, 2, MAX_SITES)),
             divisions=tuple(_token(row, lines) for row in checked.rows(divisions, 2, MAX_SITES)),
             loops=tuple(_loop(row, lines) for row in checked.rows(loops, 3, MAX_SITES)),
             kernels=tuple(_kernel(row, lines) for row in checked.rows(kernels, 5, MAX_SITES)),
+            launches=tuple(_launch(row, lines) for row in checked.rows(launches, 3, MAX_SITES)),
         )
 
 
@@ -136,6 +148,14 @@ def _kernel(row: list[object], lines: int) -> KernelSite:
         launch_bounds=None if row[2] is None else checked.text(row[2], MAX_TEXT),
         unrestricted=tuple(checked.text(name, MAX_TEXT) for name in checked.items(row[3], MAX_POINTERS)),
         name=checked.text(row[4], MAX_NAME),
+    )
+
+
+def _launch(row: list[object], lines: int) -> LaunchPlace:
+    return LaunchPlace(
+        kernel=checked.text(row[0], MAX_TEXT),
+        line=checked.integer(row[1], 1, lines),
+        sizes=tuple(_token(one, lines) for one in checked.rows(row[2], 2, MAX_SIZES)),
     )
 
 

@@ -14,8 +14,9 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
-from tree_sitter import Node
+from tree_sitter import Node, Tree
 
+from gpadvisor.source.facts import MAX_SIZES, MAX_TEXT, LaunchPlace, Token
 from gpadvisor.source.launch_sites import (
     MAX_ARGUMENTS,
     MAX_LAUNCHES,
@@ -68,6 +69,7 @@ class _Texts:
 
     globals: _Names = field(default_factory=_Names)
     macros: dict[str, list[Node]] = field(default_factory=dict)
+    macro_lines: dict[str, int] = field(default_factory=dict)  # of the first definition
     parameters: dict[str, list[Node]] = field(default_factory=dict)  # of kernels, by name
     launches: list[tuple[int, Node, _Names]] = field(default_factory=list)
 
@@ -80,6 +82,30 @@ def launch_sites(texts: list[tuple[str, str]]) -> tuple[LaunchSite, ...]:
         if tree is not None:
             _read(unit, index, tree.root_node)
     return tuple(_site(unit, *launch) for launch in unit.launches[:MAX_LAUNCHES])
+
+
+def launch_places(tree: Tree) -> tuple[LaunchPlace, ...]:
+    """The launches of a text, with the constants that their blocks' sizes are made of."""
+    unit = _Texts()
+    _read(unit, 0, tree.root_node)
+    found = []
+    for _, node, names in unit.launches[:MAX_LAUNCHES]:
+        reader = _Reader(unit, names)
+        block = _places(node)[1:2]
+        if block:
+            reader.sizes(block[0])
+        found.append(
+            LaunchPlace(
+                kernel=_kernel_name(node)[:MAX_TEXT],
+                line=node.start_point[0] + 1,
+                sizes=tuple(
+                    Token(text=name, line=line)
+                    for name, line in list(reader.constants.items())[:MAX_SIZES]
+                    if len(name) <= MAX_TEXT
+                ),
+            )
+        )
+    return tuple(found)
 
 
 def _read(unit: _Texts, index: int, root: Node) -> None:
@@ -153,6 +179,7 @@ def _macro(unit: _Texts, node: Node) -> None:
     given = None if declarator is None else declarator.child_by_field_name("value")
     if given is not None:
         unit.macros.setdefault(_text(name), []).append(given)
+        unit.macro_lines.setdefault(_text(name), node.start_point[0] + 1)
 
 
 def _note(names: _Names, node: Node, *, always: bool) -> None:
@@ -188,6 +215,12 @@ def _launch_syntax(node: Node) -> Node | None:
     return next((child for child in node.children if child.type == "kernel_call_syntax"), None)
 
 
+def _places(node: Node) -> list[Node]:
+    """What stands between ``<<<`` and ``>>>``."""
+    syntax = _launch_syntax(node)
+    return [] if syntax is None else [one for one in syntax.named_children if one.type != "comment"]
+
+
 def _text(node: Node) -> str:
     return (node.text or b"").decode("utf-8", "replace")
 
@@ -196,8 +229,7 @@ def _text(node: Node) -> str:
 
 
 def _site(unit: _Texts, file: int, node: Node, names: _Names) -> LaunchSite:
-    syntax = _launch_syntax(node)
-    places = [] if syntax is None else [one for one in syntax.named_children if one.type != "comment"]
+    places = _places(node)
     reader = _Reader(unit, names)
     grid, block = (reader.sizes(places[at]) if len(places) > at else None for at in (0, 1))
     shared = reader.number(places[2]) if len(places) > 2 else 0
@@ -254,6 +286,7 @@ class _Reader:
     unit: _Texts
     names: _Names
     unknown: list[str] = field(default_factory=list)
+    constants: dict[str, int] = field(default_factory=dict)  # names that stand for a number, with their line
 
     def sizes(self, node: Node) -> tuple[int, int, int] | None:
         """Three sizes from an expression or a ``dim3``."""
@@ -316,6 +349,8 @@ class _Reader:
                 raise _UnknownError(name)
             if values or any(parts):
                 start = self._value(values[0], depth) if values else (1, 1, 1)
+                if values and _is_number(values[0]):
+                    self.constants.setdefault(name, values[0].start_point[0] + 1)
                 if not any(parts):
                     return start
                 whole = start if isinstance(start, tuple) else (int(start), 1, 1)
@@ -338,6 +373,8 @@ class _Reader:
                 continue
         if len(found) != 1:
             raise _UnknownError(name)
+        if _is_number(self.unit.macros[name][0]):
+            self.constants.setdefault(name, self.unit.macro_lines[name])
         return found.pop()
 
     def inside(self, node: Node, depth: int) -> Value:
@@ -416,6 +453,10 @@ class _Reader:
             raise _UnknownError(_text(node))
         value = self._lookup(_text(inner), depth)
         return value[_COMPONENTS.index(_text(name))] if isinstance(value, tuple) else _raise(_text(node))
+
+
+def _is_number(node: Node) -> bool:
+    return _NUMBER.fullmatch(_text(node).strip("() ")) is not None
 
 
 def _raise(text: str) -> Value:

@@ -125,13 +125,22 @@ def _aliasing(suggestion: Suggestion, source: Sources) -> str:
 
 
 def _bounds(suggestion: Suggestion, source: Sources) -> str:
-    """Thread and block increase: the launch bounds that are there."""
+    """Thread and block increase: where the launch is written, and the launch bounds that are there."""
     place = suggestion.scope.location
     facts = None if place is None else source(place.file)
-    kernel = None if facts is None or place is None else facts.kernel(place.line)
-    if kernel is None or kernel.launch_bounds is None:
+    if facts is None or place is None:
         return ""
-    return f"The kernel has __launch_bounds__({kernel.launch_bounds}) already."
+    kernel = facts.kernel(place.line)
+    bounds = None if kernel is None else kernel.launch_bounds
+    name = suggestion.scope.name.partition("(")[0].partition("<")[0].rpartition(" ")[2].rpartition("::")[2]
+    launch = next((one for one in facts.launches if one.kernel == name), None)
+    parts = []
+    if launch is not None:
+        sizes = " and ".join(f"{size.text} (line {size.line})" for size in launch.sizes)
+        parts.append(f"It is launched at line {launch.line}" + (f" with {sizes}." if sizes else "."))
+    if bounds is not None:
+        parts.append(f"The kernel has __launch_bounds__({bounds}) already.")
+    return " ".join(parts)
 
 
 _QUESTIONS: Final[Mapping[str, Callable[[Suggestion, Sources], str]]] = {

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from gpadvisor.source.comments import suppression_comments
 from gpadvisor.source.facts import SourceFacts
+from gpadvisor.source.launch_reading import launch_places
 from gpadvisor.source.patterns import find_patterns
 from gpadvisor.source.syntax import parse_cuda
 
@@ -27,4 +28,5 @@ def source_facts(path: str, text: str) -> SourceFacts:
         divisions=tuple(found.divisions),
         loops=tuple(found.loops),
         kernels=tuple(found.kernels),
+        launches=launch_places(tree) if b"<<<" in data else (),
     )

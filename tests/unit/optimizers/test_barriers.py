@@ -134,6 +134,7 @@ def test_a_line_goes_only_if_no_other_kernel_needs_it(between: str, found: int) 
         (TREE.format(step=HALVED).replace("FADD R8, R8, R7", "SEL R8, R8, R7, P2"), 0),  # a sort
         (TREE.format(step=HALVED).replace("@P0 BRA skip", "NOP"), 0),  # a butterfly: every thread stores
         (TREE.format(step=HALVED).replace("@P0 BRA skip", "LDS R8, [R4]"), 1),  # a scan: two loads, one store
+        (TREE.format(step=HALVED).replace("R9, 0x1, PT", "R9, 0x83, PT"), 0),  # one warp does the rest
         ("".join(_level(bound) for bound in (128, 64, 32, 16, 8)) + "EXIT", 3),
         ("".join(_level(bound).replace("FADD", "IMNMX") for bound in (128, 64, 32, 16)) + "EXIT", 0),
         ("".join(_level(bound) for bound in (128, 64)) + "EXIT", 0),

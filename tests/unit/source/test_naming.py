@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from tests import advice_values as values
 
 from gpadvisor.model.advice import Suggestion
@@ -63,6 +64,26 @@ def test_launch_bounds_that_are_there() -> None:
     assert added(values.THREAD_INCREASE, {values.GATHER_FILE: text}).endswith(
         "__launch_bounds__(512) already."
     )
+
+
+@pytest.mark.parametrize(
+    ("before", "launch", "said"),
+    [
+        ("#define THREADS 128\n", "gather<4><<<blocks, THREADS>>>()", "at line 18 with THREADS (line 1)."),
+        (
+            "constexpr int side = 16;\n",
+            "gather<4><<<n, dim3(side, 8)>>>()",
+            "at line 18 with side (line 1).",
+        ),
+        ("\n", "dim3 block(32, 8); gather<4><<<n, block>>>()", "at line 18."),
+        ("\n", "other<<<blocks, 128>>>()", ""),
+    ],
+)
+def test_where_a_block_size_is_written(before: str, launch: str, said: str) -> None:
+    text = f"{before}{values.GATHER_SOURCE}\nvoid run(int n) {{\n    int blocks = n;\n    {launch};\n}}\n"
+    found = added(values.THREAD_INCREASE, {values.GATHER_FILE: text})
+    assert found.endswith(said)
+    assert bool(said) == ("It is launched" in found)
 
 
 def test_other_rules_other_languages_and_missing_sources_stay_as_they_are() -> None:
