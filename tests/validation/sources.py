@@ -22,12 +22,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gpadvisor.cubin import read_cubin
-from gpadvisor.errors import GpadvisorError, ToolTimeoutError
-from gpadvisor.toolchain import CompileError, CompileSettings, compile_source
+from gpadvisor.errors import GpadvisorError, NoDeviceCodeError, ToolTimeoutError
+from gpadvisor.toolchain import CompileError
 from gpadvisor.toolchain import compile as compiling
 from gpadvisor.workflow.programs import kernel_sections
+from gpadvisor.workflow.request import Request
+from gpadvisor.workflow.settings import Settings
+from gpadvisor.workflow.units import compile_file
 
 BLOB_BYTES = 1 << 20
+TIME_LIMIT = 600.0
 SUFFIXES = (".cu", ".cuh", ".h", ".hh", ".hpp", ".hxx", ".inl", ".inc", ".cc", ".cpp", ".cxx", ".c", "")
 
 
@@ -174,9 +178,12 @@ def attempt(source: Path, flags: tuple[str, ...], arch: str) -> Outcome:
     """Compile one source."""
     begun = time.monotonic()
     try:
-        made = compile_source(source, arch=arch, settings=CompileSettings(flags=flags))
+        settings = Settings(arch=arch, flags=flags, tool_timeout_seconds=TIME_LIMIT)
+        made, _ = compile_file(source, Request(settings=settings), lambda _: None)
         kernels, reason = len(kernel_sections(read_cubin(made.cubin))), ""
         detail = "; ".join(problem.message for problem in made.problems)
+    except NoDeviceCodeError as error:
+        kernels, reason, detail = 0, "", str(error)
     except GpadvisorError as error:
         kernels, reason, detail = -1, reason_of(error), str(error)
     outcome = Outcome(source, kernels, reason, detail, time.monotonic() - begun)

@@ -172,8 +172,9 @@ def build_parser() -> argparse.ArgumentParser:
 
 def _run(arguments: Sequence[str] | None) -> int:
     parser = build_parser()
+    words, flags = advise.split_flags(sys.argv[1:] if arguments is None else arguments)
     try:
-        options = parser.parse_args(arguments)
+        options = parser.parse_args(words, argparse.Namespace(flags=flags))
     except SystemExit as exit_:  # argparse ends the process by itself, after its own message
         return int(exit_.code or 0)
     if options.command is None:

@@ -5,13 +5,16 @@ from __future__ import annotations
 
 import argparse
 import re
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Literal
 
 from gpadvisor.cli import options
 from gpadvisor.cli.progress import TerminalProgress
 from gpadvisor.cli.saying import say
-from gpadvisor.errors import ToolFailedError
-from gpadvisor.workflow.answer import AnswerOptions, Gate, answer
+from gpadvisor.errors import GpadvisorError, NoDeviceCodeError, ToolFailedError, UsageError
+from gpadvisor.workflow.answer import Answer, AnswerOptions, Gate, answer, joined
+from gpadvisor.workflow.inputs import collection_files, sources_below
 from gpadvisor.workflow.launches import StatedLaunch
 from gpadvisor.workflow.request import Request
 
@@ -21,8 +24,9 @@ the speedup that it is expected to give, what to change, the cause, and its line
 Compute is needed.
 
 The input is an Nsight Compute report (.ncu-rep, .ncu-repz), a snapshot (.gpadvisor), the directory
-that the cupti collector left, a cubin or a .cu file. The last two have no samples: what the machine
-code shows is said, without estimates.
+that the cupti collector left, a cubin or a CUDA source. The last two have no samples: what the machine
+code shows is said, without estimates. Of a folder, every .cu file is taken. A header, and a source
+that others include, is compiled in a source that includes it.
 """
 
 _EPILOG = """\
@@ -32,7 +36,8 @@ examples:
   gpadvisor advise run.ncu-rep --details | less
   gpadvisor advise run.ncu-rep --kernel gemm --format markdown > advice.md
   gpadvisor advise run.ncu-rep --source-map /home/build/app=. --fail-on 1.5
-  gpadvisor advise kernel.cu --arch sm_90
+  gpadvisor advise kernel.cu --arch sm_90 -I include -- --use_fast_math
+  gpadvisor advise src/ -p build
 """
 
 
@@ -40,12 +45,12 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     """Declare the command."""
     parser = commands.add_parser(
         "advise",
-        help="advice for a report, a snapshot, a cubin or a .cu file",
+        help="advice for reports, snapshots, cubins or CUDA sources",
         description=_DESCRIPTION,
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    add_input(parser)
+    add_input(parser, nargs="+")
     parser.add_argument(
         "--details", action="store_true", help="every number of every kernel, instead of one screen"
     )
@@ -66,9 +71,9 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser.set_defaults(run=run)
 
 
-def add_input(parser: argparse.ArgumentParser) -> None:
+def add_input(parser: argparse.ArgumentParser, nargs: Literal["+"] | int = 1) -> None:
     """Declare what is analysed."""
-    parser.add_argument("input", metavar="REPORT|SNAPSHOT|CUBIN|SOURCE", type=Path)
+    parser.add_argument("inputs", metavar="REPORT|SNAPSHOT|CUBIN|SOURCE", type=Path, nargs=nargs)
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -103,13 +108,25 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-o", "--output", metavar="FILE", type=Path, help="write to a file instead of standard output"
     )
-    parser.add_argument("--arch", metavar="SM", help="architecture a .cu file is compiled for, such as sm_90")
+    add_compile_options(parser)
     parser.add_argument(
         "--model",
         action="store_true",
         help="simulate a cubin or a source whose launch is stated, see 'simulate'",
     )
     options.add_launch(parser)
+
+
+def add_compile_options(parser: argparse.ArgumentParser) -> None:
+    """Declare how a source is compiled; what stands behind ``--`` are further flags of nvcc."""
+    group = parser.add_argument_group("how a source is compiled", "more flags of nvcc may stand behind --")
+    group.add_argument("--arch", metavar="SM", help="architecture, such as sm_90")
+    group.add_argument("-p", metavar="BUILD", type=Path, dest="build", help="folder of compile_commands.json")
+    group.add_argument(
+        "-I", metavar="DIR", action="append", default=[], dest="include", help="include folder"
+    )
+    group.add_argument("-D", metavar="NAME[=VALUE]", action="append", default=[], dest="define", help="macro")
+    group.add_argument("-std", metavar="STD", dest="standard", help="language standard, such as c++17")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -124,20 +141,57 @@ def run(arguments: argparse.Namespace) -> int:
         details=arguments.details,
         why=arguments.why,
     )
-    progress = TerminalProgress()
-    try:
-        result = answer(arguments.input, request, shown, progress)
-    finally:
-        progress.clear()
-    options.write_output(result.text, arguments.output)
-    met = [gate for gate in arguments.fail_on if gate.met(result.fired)]
+    inputs = list(_files(arguments.inputs))
+    results: list[Answer] = []
+    worst = 0
+    for path in inputs:
+        try:
+            results.append(_one(path, request, shown))
+        except GpadvisorError as error:
+            if len(inputs) == 1:
+                raise
+            # Of many, those without a kernel are no failure.
+            worst = max(worst, 0 if isinstance(error, NoDeviceCodeError) else error.exit_code)
+            say(str(error) if str(path) in str(error) else f"{path}: {error}")
+    if results or worst == 0:
+        options.write_output(joined([result.text for result in results], arguments.format), arguments.output)
+    met = [gate for gate in arguments.fail_on if any(gate.met(result.fired) for result in results)]
     for gate in met:
         say(f"--fail-on {gate.text} is met")
-    if met or not (arguments.fail_on and result.unread):
-        return 1 if met else 0
+    unread = [kernel for result in results for kernel in result.unread]
+    if met or worst or not (arguments.fail_on and unread):
+        return 1 if met else worst
     raise ToolFailedError(
-        f"--fail-on cannot be decided: the machine code of {result.unread[0]} was not read; see the advice"
+        f"--fail-on cannot be decided: the machine code of {unread[0]} was not read; see the advice"
     )
+
+
+def _one(path: Path, request: Request, shown: AnswerOptions) -> Answer:
+    progress = TerminalProgress()
+    try:
+        return answer(path, request, shown, progress)
+    finally:
+        progress.clear()
+
+
+def _files(inputs: Sequence[Path]) -> Iterator[Path]:
+    """The files that are meant: of a folder that is no collection, its sources."""
+    for path in inputs:
+        if path.is_dir() and not collection_files(path):
+            sources = sources_below(path)
+            if not sources:
+                raise UsageError(f"{path} is a folder without a .cu file and no collection of gpadvisor")
+            yield from sources
+        else:
+            yield path
+
+
+def split_flags(words: Sequence[str]) -> tuple[list[str], list[str]]:
+    """A command line without what stands behind ``--``, and that: flags of the compiler."""
+    if not words or words[0] not in {"advise", "why"} or "--" not in words:
+        return list(words), []
+    at = list(words).index("--")
+    return list(words[:at]), list(words[at + 1 :])
 
 
 def _refuse_unknown_rules(codes: list[str]) -> None:
@@ -153,6 +207,7 @@ def make_request(arguments: argparse.Namespace) -> Request:
     """The request that the options and the nearest settings file make."""
     from dataclasses import replace
 
+    from gpadvisor.workflow.opening import command_line_flags
     from gpadvisor.workflow.settings import find_settings
 
     loaded = find_settings(Path.cwd())
@@ -165,6 +220,12 @@ def make_request(arguments: argparse.Namespace) -> Request:
     source_map = dict(settings.source_map)
     source_map.update(dict(getattr(arguments, "source_map", None) or []))
     changes["source_map"] = source_map
+    if build := getattr(arguments, "build", None):
+        if not (build / "compile_commands.json").is_file():
+            raise UsageError(f"{build} has no compile_commands.json; -p takes the folder of a build")
+        changes["build_folder"] = str(build.resolve())
+    if flags := _flags(arguments):
+        changes["extra_flags"] = (*settings.extra_flags, *command_line_flags(flags))
     settings = replace(settings, **changes)  # type: ignore[arg-type] # each option was parsed to its field's type
     root = getattr(arguments, "source_root", None) or Path(settings.source_root)
     lines_from: list[Path] = getattr(arguments, "lines_from", [])
@@ -180,6 +241,17 @@ def make_request(arguments: argparse.Namespace) -> Request:
         may_compile=options.NO_LINES not in lines_from,
         root=root,
     )
+
+
+def _flags(arguments: argparse.Namespace) -> list[str]:
+    """Flags of the compiler on the command line."""
+    standard = getattr(arguments, "standard", None)
+    return [
+        *(f"-I{folder}" for folder in getattr(arguments, "include", [])),
+        *(f"-D{macro}" for macro in getattr(arguments, "define", [])),
+        *([f"-std={standard}"] if standard else []),
+        *getattr(arguments, "flags", []),
+    ]
 
 
 def _stated(arguments: argparse.Namespace) -> StatedLaunch:

@@ -40,6 +40,7 @@ class ProblemCode(Enum):
     DAMAGED_CUBIN = "damaged_cubin"
     DEBUG_BUILD = "debug_build"  # compiled with -G
     COMPILE_ASSUMPTION = "compile_assumption"
+    REDUCED_SOURCE = "reduced_source"  # compiled without headers that are missing, or without host code
     MIXED_CONFIGURATIONS = "mixed_configurations"  # samples of launches that differ, not told apart
     UNFINISHED_COLLECTION = "unfinished_collection"  # the application ended before its collection did
     COLLECTION_LIMITED = "collection_limited"  # something stood in the way of the collector

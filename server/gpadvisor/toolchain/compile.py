@@ -5,21 +5,21 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from gpadvisor.errors import SourceError, ToolFailedError, ToolNotFoundError
+from gpadvisor.errors import SourceError, ToolFailedError, ToolNotFoundError, ToolTimeoutError
 from gpadvisor.files import read_file, scratch_folder
 from gpadvisor.model.compiler_message import CompilerMessage
 from gpadvisor.model.problem import Problem, ProblemCode
 from gpadvisor.toolchain.compile_database import find_command
 from gpadvisor.toolchain.compile_job import SOURCE_BYTES_MAX, Compiled, CompileSettings, Job
-from gpadvisor.toolchain.compile_options import CompileCommand, is_shell_safe, reduce_command
+from gpadvisor.toolchain.compile_options import TAKEN_ONCE, CompileCommand, is_shell_safe, reduce_command
 from gpadvisor.toolchain.compiler_messages import CompileError, read_messages
 from gpadvisor.toolchain.device_only import compile_reduced
-from gpadvisor.toolchain.discovery import Tool, find_tools
+from gpadvisor.toolchain.discovery import Tool, find_tools, machine_arch
 from gpadvisor.toolchain.nvrtc import Nvrtc, NvrtcResult, compile_by_nvrtc, find_nvrtc
 from gpadvisor.toolchain.process import run_tool
 from gpadvisor.toolchain.stand_ins import PATH_OPTIONS, Overlay, write_stand_in
@@ -33,6 +33,7 @@ _NO_HOST_COMPILER: Final = re.compile(
     re.IGNORECASE,
 )
 _ERRORS_SHOWN: Final = 3
+_TEXTURES: Final = "texture is not a template"
 
 
 def compile_source(
@@ -60,7 +61,7 @@ def compile_source(
     source = path.resolve()
     if not source.is_file():
         raise SourceError(f"{path} is no file; give the path of a CUDA source")
-    command, wrong = find_command(source, trusted=settings.trusted)
+    command, wrong = find_command(source, build=settings.build, trusted=settings.trusted)
     problems: list[Problem] = []
     if wrong is not None:
         problems.append(_assumption(f"{wrong}; {path.name} was compiled with the flags of the settings"))
@@ -73,9 +74,10 @@ def compile_source(
             _assumption(f"left out {left_out} of the command: such options may run code of the project")
         )
     extra = reduce_command(settings.extra_flags, source.parent, trusted=settings.trusted)
+    command = replace(command, architectures=extra.architectures or command.architectures)
     target = _target(arch or settings.arch, command, problems)
     with scratch_folder() as folder:
-        options = (*command.options, *extra.options, *_own_options(settings))
+        options = _once((*command.options, *extra.options, *_own_options(settings)))
         directory = command.directory if command.directory.is_dir() else source.parent
         if overlay is not None:
             source, directory, options = (
@@ -99,9 +101,15 @@ def compile_source(
             overlay=overlay,
         )
         try:
-            return _compile(job, problems)
-        except CompileError as error:
-            return compile_reduced(job, error, lambda reduced: _compile(reduced, problems))
+            try:
+                return _compile(job, problems)
+            except CompileError as error:
+                return compile_reduced(job, error, lambda reduced: _compile(reduced, problems))
+        except ToolTimeoutError as error:
+            raise ToolTimeoutError(
+                f"{path.name} did not compile for {target} within {settings.timeout_seconds:g} s; "
+                "tool-timeout-seconds in gpadvisor.toml gives it more time"
+            ) from error
 
 
 def _assumption(message: str) -> Problem:
@@ -116,6 +124,13 @@ def _own_options(settings: CompileSettings) -> tuple[str, ...]:
     )
 
 
+def _once(options: Iterable[str]) -> tuple[str, ...]:
+    """The options, of those that nvcc takes once only the last: the command line wins over a build."""
+    named = [(option.partition("=")[0], option) for option in options]
+    last = dict(named)
+    return tuple(option for name, option in named if name not in TAKEN_ONCE or last[name] == option)
+
+
 def _target(asked: str | None, command: CompileCommand, problems: list[Problem]) -> str:
     """The one architecture to compile for."""
     if asked is not None:
@@ -123,19 +138,28 @@ def _target(asked: str | None, command: CompileCommand, problems: list[Problem])
             raise SourceError(f"{asked} is no architecture; write it like sm_90")
         return asked
     if not command.architectures:
+        here = machine_arch()
+        which = f"{here}, this machine's GPU" if here is not None else DEFAULT_ARCH
         problems.append(
-            _assumption(f"no architecture was given; compiled for {DEFAULT_ARCH}, choose one with --arch")
+            _assumption(f"no architecture was given; compiled for {which}, choose one with --arch")
         )
-        return DEFAULT_ARCH
-    first, *others = command.architectures
+        return here or DEFAULT_ARCH
+    newest = max(command.architectures, key=_generation)
+    others = [arch for arch in command.architectures if arch != newest]
     if others:
         problems.append(
             _assumption(
-                f"compiled for {first} of the command's architectures, not for {', '.join(others)}; "
-                "--arch chooses"
+                f"compiled for {newest}, the newest of the command's architectures, not for "
+                f"{', '.join(others)}; --arch chooses"
             )
         )
-    return first
+    return newest
+
+
+def _generation(arch: str) -> tuple[int, str]:
+    """What orders architectures: sm_90 < sm_90a < sm_100."""
+    number = arch.removeprefix("sm_")
+    return int(number.rstrip("af")), number
 
 
 def _compile(job: Job, problems: list[Problem]) -> Compiled:
@@ -288,10 +312,14 @@ def _does_not_compile(job: Job, compiler: str, log: str) -> CompileError:
     messages = read_messages(log, named=job.named, line_of=job.line_of)
     shown = [_shown(message, job.source) for message in messages[:_ERRORS_SHOWN]]
     others = [line.strip() for line in log.splitlines() if line.strip()][:1] or ["it gave no reason"]
+    advice = "correct it, or its flags in compile_commands.json or gpadvisor.toml"
+    if any(_TEXTURES in message.message for message in messages):
+        advice = (
+            "CUDA 12 removed texture references: use texture objects, or name an older nvcc by GPADVISOR_NVCC"
+        )
     sentence = (
         f"{job.source.name} does not compile for {job.arch} by {compiler}: "
-        f"{'; '.join(shown or others).rstrip('.')}; "
-        "correct it, or its flags in compile_commands.json or gpadvisor.toml"
+        f"{'; '.join(shown or others).rstrip('.')}; {advice}"
     )
     return CompileError(sentence, messages, compiler)
 

@@ -68,6 +68,12 @@ def is_clang(words: Sequence[str]) -> bool:
     return any(word.startswith(_CUDA_MODE) for word in words) or _language(words) == "cuda"
 
 
+def is_cuda(words: Sequence[str]) -> bool:
+    """Whether a whole command line compiles CUDA: by the language it names, else by its source."""
+    language = _language(words) or next((word[2:] for word in words if word in {"-xcu", "-xcuda"}), None)
+    return any(word.endswith(".cu") for word in words) if language is None else language in {"cu", "cuda"}
+
+
 def is_hip(words: Sequence[str]) -> bool:
     """Whether a whole command line compiles for AMD's GPUs."""
     return (

@@ -12,8 +12,8 @@ from typing import Final
 
 from gpadvisor.files import read_file
 from gpadvisor.toolchain.compile_bazel import in_execution_root
-from gpadvisor.toolchain.compile_clang import as_nvcc, is_clang, is_hip
-from gpadvisor.toolchain.compile_folders import databases
+from gpadvisor.toolchain.compile_clang import as_nvcc, is_clang, is_cuda, is_hip
+from gpadvisor.toolchain.compile_folders import DATABASE, databases
 from gpadvisor.toolchain.compile_options import CompileCommand, reduce_command
 
 _DATABASE_BYTES_MAX: Final = 1 << 27
@@ -21,10 +21,20 @@ _DATABASE_BYTES_MAX: Final = 1 << 27
 _NO_DIRECTORY: Final = frozenset(("__EXEC_ROOT__", "/proc/self/cwd"))
 
 
-def find_command(source: Path, *, trusted: bool = False) -> tuple[CompileCommand | None, str | None]:
-    """The command of a source in the nearest compile database, and what is wrong with that, if anything."""
-    for folder in source.parents:
-        for database in databases(folder):
+def find_command(
+    source: Path, *, build: Path | None = None, trusted: bool = False
+) -> tuple[CompileCommand | None, str | None]:
+    """The command of a source in the nearest compile database, and what is wrong with that, if anything.
+
+    Args:
+        source: Its absolute path.
+        build: The folder whose compile database is asked instead.
+        trusted: Pass on options that name a host compiler or options for one.
+    """
+    if build is not None and not (build / DATABASE).is_file():
+        return None, f"{build} has no {DATABASE}"
+    for folder in source.parents if build is None else (build,):
+        for database in databases(folder) if build is None else (build / DATABASE,):
             try:
                 entries = _entries(database)
             except (OSError, ValueError, RecursionError) as error:
@@ -53,7 +63,7 @@ def _command(words: Sequence[str], directory: Path, database: Path, *, trusted: 
             f"{missing[0]} of Bazel's execution root was not found below {directory}; build the target once "
             "so that Bazel fetches it"
         )
-    return replace(command, options=placed, notes=tuple(notes))
+    return replace(command, options=placed, notes=tuple(notes), is_cuda=is_cuda(words))
 
 
 def _is_same(place: Path, source: Path) -> bool:

@@ -24,6 +24,7 @@ class CompileSettings:
 
     nvcc: Path | None = None  # a compiler of the user's choice
     arch: str | None = None  # instead of the command's own
+    build: Path | None = None  # the folder whose compile database is asked, instead of the nearest
     flags: tuple[str, ...] = ()  # for sources that no compile database names
     extra_flags: tuple[str, ...] = ()  # in addition to every command's
     include_directories: tuple[Path, ...] = ()  # in addition to the command's

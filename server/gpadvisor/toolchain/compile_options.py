@@ -81,6 +81,19 @@ _SWITCHES: Final = {
     "-w": "--disable-warnings",
     "--disable-warnings": "--disable-warnings",
 }
+TAKEN_ONCE: Final = frozenset(
+    (
+        "--std",
+        "--optimize",
+        "--maxrregcount",
+        "--ftz",
+        "--prec-div",
+        "--prec-sqrt",
+        "--fmad",
+        "--relocatable-device-code",
+        "--ftemplate-depth",
+    )
+)
 # Options that may hide a path to code of the project; passed on only where the caller trusts it.
 _TRUSTED_OPTIONS: Final = {
     "-ccbin": "--compiler-bindir",
@@ -175,6 +188,7 @@ class CompileCommand:
     refused: tuple[str, ...]  # options left out because they may run code of the project
     database: Path | None  # the file it comes from
     notes: tuple[str, ...] = ()  # sentences on what was taken for granted
+    is_cuda: bool = True  # whether the build compiles it as CUDA
 
 
 def is_shell_safe(text: str) -> bool:

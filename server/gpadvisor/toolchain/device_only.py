@@ -129,35 +129,38 @@ class _Reduction:
         )
 
     def problems(self) -> list[Problem]:
-        """What was assumed, in a sentence for each kind."""
+        """What was left out, and what was assumed, in a sentence each."""
         name = self._job.source.name
-        said = []
+        lines = sum(parts.lines_cut for parts in self._parts.values())
+        without = []
+        if self._absent:
+            without.append(f"{_list(self._absent)}, not found here")
+        if lines and self._by_nvrtc:
+            without.append("its host functions")
+        elif lines:
+            without.append(f"{lines} {'line' if lines == 1 else 'lines'} of host code that do not compile")
+        found = []
+        if without:
+            left_out = " and without ".join(without)
+            found.append(Problem(ProblemCode.REDUCED_SOURCE, f"{name} was compiled without {left_out}"))
         if self._found:
             folders = ", ".join(sorted({str(folder) for folder in self._found.values()}))
-            said.append(
-                f"{_list(self._found)} found in {folders}; -I or the flags of the settings name it for good"
+            found.append(
+                _assumption(f"{_list(self._found)} was found in {folders}; -I or flags name it for good")
             )
-        if self._absent:
-            said.append(
-                f"{_list(self._absent)} not found: {name} was compiled without, as far as device code goes"
-            )
-        lines = sum(parts.lines_cut for parts in self._parts.values())
-        if lines and self._by_nvrtc:
-            said.append(f"{name} was compiled without its host functions")
-        elif lines:
-            plural = "line" if lines == 1 else "lines"
-            said.append(f"{lines} {plural} of host code do not compile and were left out of {name}")
         if asked := [option for option in dict.fromkeys(_ASKED_FOR.values()) if option in self._options]:
-            said.append(f"{name} was compiled with {' '.join(asked)}, which it needs")
-        return [Problem(ProblemCode.COMPILE_ASSUMPTION, words) for words in said]
+            found.append(_assumption(f"{name} was compiled with {' '.join(asked)}, which it needs"))
+        return found
 
     def verdict(self, first: CompileError, last: CompileError) -> CompileError:
         """Why it does not compile: headers that are missing, then what device code wants of them."""
         absent = tuple(self._absent.values())
         if not absent or last is first:
             return last
-        wanted = f"it needs {_list(self._absent)}, which no include folder has"
-        return CompileError(f"{wanted}: {last}", (*absent, *last.messages), last.compiler)
+        wanted = f"{self._job.source.name} needs {_list(self._absent)}, which no include folder has"
+        return CompileError(
+            f"{wanted} (-I FOLDER, or flags): {last}", (*absent, *last.messages), last.compiler
+        )
 
     def _asked_for(self, error: CompileError) -> list[str]:
         """Options that a compiler asks for and did not get yet."""
@@ -296,6 +299,10 @@ def _package_headers() -> list[Path]:
         for folder in sorted(root.glob("*/include"), reverse=True):
             found += [folder, folder / "cccl"]
     return found
+
+
+def _assumption(words: str) -> Problem:
+    return Problem(ProblemCode.COMPILE_ASSUMPTION, words)
 
 
 def _list(names: Iterable[str]) -> str:

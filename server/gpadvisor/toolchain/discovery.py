@@ -149,6 +149,23 @@ def _package_folders() -> Iterator[tuple[Path, str]]:
         yield root / "backends" / "nvidia" / "bin", "triton"
 
 
+@functools.cache
+def machine_arch() -> str | None:
+    """The architecture of this machine's first GPU, by nvidia-smi; None where there is none."""
+    program = shutil.which("nvidia-smi")
+    if program is None or not Path("/dev/nvidiactl").exists():
+        return None
+    try:
+        said = run_tool(
+            [program, "--query-gpu=compute_cap", "--format=csv,noheader"], timeout_seconds=_QUESTION_SECONDS
+        )
+    except ToolError as error:
+        _log.info("%s: %s", program, error)
+        return None
+    match = re.match(rb"(\d+)\.(\d)\s", said.stdout)
+    return None if match is None else f"sm_{match[1].decode()}{match[2].decode()}"
+
+
 def package_roots(package: str) -> tuple[Path, ...]:
     """Where a top-level package lies, without importing it."""
     try:

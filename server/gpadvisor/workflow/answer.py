@@ -85,6 +85,17 @@ def answer(path: Path, request: Request, shown: AnswerOptions, progress: Progres
     return _fresh(path, request, shown, progress, cache, key)
 
 
+def joined(texts: Sequence[str], form: str) -> str:
+    """The answers to several inputs as one: JSON as a list, SARIF as one document with their runs."""
+    if len(texts) == 1 or form not in {"json", "sarif"}:
+        return "\n".join(texts)
+    documents = [json.loads(text) for text in texts]
+    if form == "json":
+        return json.dumps(documents, indent=2) + "\n"
+    runs = [run for document in documents for run in document["runs"]]
+    return json.dumps({**documents[0], "runs": runs} if documents else {}, indent=2) + "\n"
+
+
 def _key_parts(path: Path, request: Request, shown: AnswerOptions) -> dict[str, object]:
     machine = request.settings.machine
     return {

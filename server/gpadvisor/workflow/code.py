@@ -12,12 +12,11 @@ from gpadvisor.cubin import demangle
 from gpadvisor.errors import CubinError, NoDeviceCodeError, ProfileFormatError, ProfileMismatchError
 from gpadvisor.files import read_file
 from gpadvisor.model.problem import Problem
-from gpadvisor.toolchain import compile_source
 from gpadvisor.workflow.cache import Cache
 from gpadvisor.workflow.inputs import InputKind, input_kind
-from gpadvisor.workflow.opening import compile_settings
 from gpadvisor.workflow.programs import Disassembled, kernel_sections, open_cubin
 from gpadvisor.workflow.request import Progress, Request
+from gpadvisor.workflow.units import compile_file, sections_from
 
 _MAX_CUBIN_BYTES: Final = 1 << 30
 
@@ -40,13 +39,11 @@ def open_code(path: Path, request: Request, progress: Progress, cache: Cache) ->
     """
     kind = input_kind(path)
     problems: tuple[Problem, ...] = ()
+    unit = path
     if kind is InputKind.PROFILE:
         raise ProfileFormatError(f"{path} is neither a cubin nor a .cu file")
     if kind is InputKind.SOURCE:
-        progress(f"compiling {path.name}")
-        compiled = compile_source(
-            path, arch=request.settings.arch, settings=compile_settings(request.settings)
-        )
+        compiled, unit = compile_file(path, request, progress)
         data, problems = compiled.cubin, compiled.problems
     else:
         data = read_file(path, max_bytes=_MAX_CUBIN_BYTES)
@@ -62,6 +59,9 @@ def open_code(path: Path, request: Request, progress: Progress, cache: Cache) ->
     except CubinError as error:
         raise type(error)(f"{path}: {error}") from error
     names = kernel_sections(source.cubin)
+    if unit != path:
+        inside = sections_from(path, source.cubin, names.values())
+        names = {name: section for name, section in names.items() if section in inside}
     wanted = {name: section for name, section in names.items() if request.wants(demangle(name), name)}
     if not wanted:
         if not names:

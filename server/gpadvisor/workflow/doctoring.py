@@ -10,12 +10,18 @@ from typing import Final
 from gpadvisor.cubin import read_cubin
 from gpadvisor.errors import CubinError, GpadvisorError, ToolError
 from gpadvisor.files import scratch_folder
+from gpadvisor.model.problem import ProblemCode
 from gpadvisor.profiler.doctor import Diagnosis, Situation, diagnose, observe
+from gpadvisor.profiler.doctor.verdicts import Check, Layer, Status
+from gpadvisor.toolchain import compile_source
 from gpadvisor.toolchain.discovery import find_tools
 from gpadvisor.toolchain.process import run_tool
 from gpadvisor.workflow.line_info import line_info_change, script_line_info
 
 _EXTRACT_SECONDS: Final = 60.0
+_INSTALL: Final = "pip install 'gpadvisor[compile]'"
+_PROBED: Final = "sm_80"
+_PROBE: Final = "#include <cub/version.cuh>\n#include <curand.h>\n__global__ void kernel() {}\n"
 _MAX_CUBINS: Final = 200
 _MAX_CUBIN_BYTES: Final = 256 << 20
 
@@ -29,7 +35,47 @@ def examine_machine(application: Path | None = None) -> Diagnosis:
     situation = observe()
     if application is not None:
         situation = _with_application(situation, application)
-    return diagnose(situation)
+    diagnosis = diagnose(situation)
+    return replace(diagnosis, checks=(*diagnosis.checks, examine_compilers()))
+
+
+def examine_compilers() -> Check:
+    """Compile a kernel as any source would be, and say what sources can be compiled here."""
+    with scratch_folder() as folder:
+        source = folder / "probe.cu"
+        source.write_text(_PROBE, encoding="utf-8")
+        try:
+            made = compile_source(source, arch=_PROBED)
+        except GpadvisorError as error:
+            return Check(
+                name="sources",
+                status=Status.WARNING,
+                found=f"no source can be compiled: {error}",
+                meaning="reports and snapshots open; static advice and quick fixes need a compiler",
+                layer=Layer.USER,
+                action=_INSTALL,
+            )
+    missing = [one.message for one in made.problems if one.code is ProblemCode.REDUCED_SOURCE]
+    without = "".join(f", but without {words.partition(' without ')[2]}" for words in missing)
+    if made.compiler.startswith("NVRTC"):
+        has_nvcc = any(problem.code is ProblemCode.TOOL_FALLBACK for problem in made.problems)
+        return Check(
+            name="sources",
+            status=Status.NOTE,
+            found=f"{made.compiler} compiles device code alone{without}: "
+            + ("nvcc finds no C++ compiler" if has_nvcc else "no nvcc is here"),
+            meaning="host code is left out; kernels that only templates of host code launch may be missing",
+            layer=Layer.USER,
+            action="apt-get install g++" if has_nvcc else _INSTALL,
+        )
+    return Check(
+        name="sources",
+        status=Status.NOTE if missing else Status.OK,
+        found=f"{made.compiler} with a C++ compiler{without}",
+        meaning="sources that include them do not compile" if missing else "",
+        layer=Layer.USER if missing else None,
+        action=_INSTALL if missing else "",
+    )
 
 
 def _with_application(situation: Situation, application: Path) -> Situation:

@@ -9,29 +9,38 @@ from pathlib import Path
 from typing import Final
 
 from gpadvisor.files import open_file
+from gpadvisor.toolchain.compile_database import find_command
 from gpadvisor.workflow import local_sources
 
 MAX_UNITS: Final = 3
 """Sources that are tried for a header."""
+_RANKED: Final = 20  # looked up in compile databases
 _MAX_READ: Final = 2_000
 _MAX_READ_BYTES: Final = 1 << 20
 _MAX_DEPTH: Final = 8
 _INCLUDE: Final = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*[<"]([^>"\n]{1,400})[>"]', re.MULTILINE)
 _UNIT: Final = ".cu"
+_UNITS: Final = frozenset(
+    (_UNIT, ".cc", ".cpp", ".cxx", ".c")
+)  # others than .cu where a build has them as CUDA
 
 
-def units_of(path: Path, root: Path, known: Sequence[Path] = ()) -> list[Path]:
-    """Sources to compile for a file, the likeliest first.
+def units_of(path: Path, root: Path, known: Sequence[Path] = (), *, itself: bool = True) -> list[Path]:
+    """Sources to compile for a file, the likeliest first: those of a compile database before others.
 
     Args:
         path: The file that is edited.
         root: Folder of the project.
         known: Sources that were compiled for the analysis that found something in the file.
+        itself: Whether a source is its own unit, even where others include it.
     """
-    if path.suffix == _UNIT:
+    if path.suffix == _UNIT and itself:
         return [path]
-    found = list(_including(path, root))
-    ranked = sorted(found, key=lambda unit: (unit not in known, _distance(unit, path), str(unit)))
+    found = list(dict.fromkeys(_including(path, root)))
+    near = sorted(found, key=lambda unit: (unit not in known, _distance(unit, path), str(unit)))[:_RANKED]
+    commands = {unit: find_command(unit)[0] for unit in near}
+    cuda = [unit for unit in near if unit.suffix == _UNIT or getattr(commands[unit], "is_cuda", False)]
+    ranked = sorted(cuda, key=lambda unit: (unit not in known, commands[unit] is None))
     given = [unit for unit in known if unit.suffix == _UNIT and unit not in found]
     return [*ranked, *given][:MAX_UNITS]
 
@@ -52,7 +61,7 @@ def _including(path: Path, root: Path) -> Iterator[Path]:
             return
         seen.update(reached)
         wanted = {place.name for place in reached}
-        yield from (place for place in reached if place.suffix == _UNIT)
+        yield from (place for place in reached if place.suffix in _UNITS)
 
 
 def _included(place: Path) -> set[str]:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterator
 from enum import Enum
 from pathlib import Path
@@ -14,6 +15,11 @@ from gpadvisor.files import open_file
 from gpadvisor.workflow.cache import file_digest
 
 SOURCE_SUFFIXES: Final = (".cu", ".cuh")
+CPP_SUFFIXES: Final = (".cc", ".cpp", ".cxx", ".c", ".h", ".hh", ".hpp", ".hxx", ".inl")
+"""Those that may hold CUDA, by what they say or by the command of their build."""
+_PYTHON_SUFFIXES: Final = (".py", ".ipynb")
+_CUDA: Final = re.compile(rb"\b__(?:global|device)__\b|<<<")
+_LOOKED_AT: Final = 8 << 20
 _ELF_MACHINE_CUDA: Final = 190
 _COLLECTION: Final = b"GPACUPTI"
 _COLLECTION_FILES: Final = ("*.gpacupti", "host-lines.json", "cubins/*.cubin")
@@ -32,7 +38,7 @@ def input_kind(path: Path) -> InputKind:
 
     Raises:
         ProfileFormatError: the path is no readable file and no collection, or is empty.
-        NoDeviceCodeError: it is a source, and empty.
+        NoDeviceCodeError: it is a source, and empty or without CUDA code.
     """
     try:
         if path.is_dir():
@@ -54,9 +60,27 @@ def input_kind(path: Path) -> InputKind:
         raise ProfileFormatError(f"{path} is empty; profile again, or copy the file again")
     if head[:4] == b"\x7fELF" and int.from_bytes(head[18:20], "little") == _ELF_MACHINE_CUDA:
         return InputKind.CUBIN
-    if path.suffix in SOURCE_SUFFIXES:
+    if path.suffix in SOURCE_SUFFIXES or (path.suffix in CPP_SUFFIXES and _has_cuda(path)):
         return InputKind.SOURCE
+    if path.suffix in CPP_SUFFIXES:
+        raise NoDeviceCodeError(f"{path} has no CUDA code, and no build compiles it as CUDA")
+    if path.suffix in _PYTHON_SUFFIXES:
+        raise ProfileFormatError(
+            f"{path} is a Python program, whose kernels are compiled when it runs; "
+            "profile it: gpadvisor profile -- python FILE"
+        )
     return InputKind.PROFILE
+
+
+def _has_cuda(path: Path) -> bool:
+    """Whether a C++ file has CUDA code, or its build compiles it as such."""
+    with open_file(path) as stream:
+        if _CUDA.search(stream.read(_LOOKED_AT)):
+            return True
+    from gpadvisor.toolchain.compile_database import find_command  # noqa: PLC0415  # start-up cost
+
+    command, _ = find_command(path.resolve())
+    return command is not None and command.is_cuda
 
 
 def input_digest(path: Path) -> str:
@@ -98,3 +122,10 @@ def _is_collection(path: Path) -> bool:
     from gpadvisor.store.collection import is_collection  # noqa: PLC0415  # start-up cost
 
     return is_collection(path)
+
+
+def sources_below(folder: Path) -> list[Path]:
+    """CUDA sources of a folder, in a stable order; hidden folders and those of builds are left out."""
+    from gpadvisor.workflow import local_sources  # noqa: PLC0415  # start-up cost
+
+    return [path for path in local_sources.walk(folder) if path.suffix == ".cu"]

@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from gpadvisor import store
-from gpadvisor.errors import MachineModelError
+from gpadvisor.errors import MachineModelError, UsageError
 from gpadvisor.files import read_file
 from gpadvisor.workflow.settings import Settings
 
@@ -68,6 +68,7 @@ def compile_settings(settings: Settings) -> CompileSettings:
     from gpadvisor.toolchain import CompileSettings  # noqa: PLC0415 a profile is read without it
 
     return CompileSettings(
+        build=None if settings.build_folder is None else Path(settings.build_folder),
         flags=settings.flags,
         extra_flags=settings.extra_flags,
         timeout_seconds=settings.tool_timeout_seconds,
@@ -78,3 +79,23 @@ def no_launch_in(profile: Profile, path: Path) -> str:
     """Why nothing can be said about a profile without launches, as far as it tells itself."""
     said = "; ".join(problem.message for problem in profile.problems)
     return f"{path}: {said or 'the profile holds no kernel launch; profile an application that launches one'}"
+
+
+def command_line_flags(words: Sequence[str]) -> tuple[str, ...]:
+    """Compiler flags of the command line, their paths those of the current folder.
+
+    Raises:
+        UsageError: one that may run code; it would be left out.
+    """
+    from gpadvisor.toolchain.compile_options import reduce_command  # noqa: PLC0415 a profile is read without it
+    from gpadvisor.toolchain.stand_ins import PATH_OPTIONS  # noqa: PLC0415 a profile is read without it
+
+    here = Path.cwd()
+    command = reduce_command(words, here)
+    if command.refused:
+        raise UsageError(f"{command.refused[0]} is not passed on: it may run code; leave it out")
+    found = [f"-arch={arch}" for arch in command.architectures]
+    for option in command.options:
+        name, _, value = option.partition("=")
+        found.append(f"{name}={here / value}" if name in PATH_OPTIONS else option)
+    return tuple(found)

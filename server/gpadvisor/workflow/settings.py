@@ -50,6 +50,10 @@ class Settings:
     arch: str | None = field(
         default=None, metadata={"doc": 'architecture a source is compiled for, such as "sm_90"'}
     )
+    build_folder: str | None = field(
+        default=None,
+        metadata={"doc": "folder whose compile_commands.json is used, relative to the settings file"},
+    )
     flags: tuple[str, ...] = field(
         default=(), metadata={"doc": "compiler flags for sources that no compile_commands.json names"}
     )
@@ -146,7 +150,8 @@ def _load(path: Path, table: tuple[str, ...]) -> LoadedSettings:
     settings = parse_settings(content, str(path))
     root = (path.parent / settings.source_root).resolve()
     machine = None if settings.machine is None else str((path.parent / settings.machine).resolve())
-    settings = replace(settings, source_root=str(root), machine=machine)
+    build = None if settings.build_folder is None else str((path.parent / settings.build_folder).resolve())
+    settings = replace(settings, source_root=str(root), machine=machine, build_folder=build)
     return LoadedSettings(settings=settings, path=path, digest=hashlib.sha256(data).hexdigest())
 
 
