@@ -61,7 +61,7 @@ async function firstAdvice({ page, open, palette, shot }) {
   await shot("sample");
   await page.keyboard.press("Escape");
   await page.keyboard.press("Control+Home");
-  const lens = editor.locator(".codelens-decoration", { hasText: /GPA102.*modelled/ });
+  const lens = editor.locator(".codelens-decoration", { hasText: /Strength Reduction.*modelled/ });
   await lens.first().waitFor(WAIT);
 }
 

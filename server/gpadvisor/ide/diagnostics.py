@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from gpadvisor.ide.headline import headline, run_gain
 from gpadvisor.ide.mentions import mentions_now
 from gpadvisor.ide.options import Options, Severity, Stale
 from gpadvisor.ide.placing import PlacedFile, PlacedFinding, extent, related_now
@@ -21,8 +22,7 @@ from gpadvisor.ide.values import (
     Related,
     ToolNote,
 )
-from gpadvisor.ide.words import EVIDENCE_WORDS, FRESHNESS_WORDS, clean, plural, shorten
-from gpadvisor.model.figures import gain
+from gpadvisor.ide.words import EVIDENCE_WORDS, FRESHNESS_WORDS, clean, file_name, plural, shorten
 from gpadvisor.model.profile import Evidence
 from gpadvisor.source.line_map import split_lines
 
@@ -107,16 +107,20 @@ def tags(finding: Finding, freshness: Freshness, kernel: KernelView | None) -> t
         found.append("edited since it was compiled")
     if kernel is not None and kernel.device:
         found.append(kernel.device)
-    return tuple(found)
+    return (*found, finding.kernel_name)
 
 
 def message(finding: Finding, freshness: Freshness, kernel: KernelView | None) -> str:
-    """The diagnostic's whole text: gain, what to change, the cause, and what that rests on."""
-    won = "" if finding.speedup is None else f"{gain(finding.speedup)} "
-    change = shorten(finding.cure or finding.advice, _ADVICE) if finding.leads else ""
-    cure = f"{change} Cause: " if change else ""
+    """The diagnostic's one line: gain, cure, cause, the change, and what that rests on.
+
+    Lists cut it at a hundred letters: by then all but the change has been said.
+    """
     rests_on = ", ".join(tags(finding, freshness, kernel))
-    return clean(f"{won}{finding.name}: {cure}{finding.message} [{rests_on}]")
+    if finding.lead is not None and not finding.leads:
+        at = f"{file_name(finding.lead.file)}:{finding.lead.line}"
+        return clean(f"Part of {headline(finding)}: {finding.title}. The change is at {at}. [{rests_on}]")
+    change = shorten(finding.cure or finding.advice, _ADVICE).rstrip(".")
+    return clean(f"{headline(finding)}: {finding.title}. {change}. [{rests_on}]")
 
 
 def _gone(file: PlacedFile, options: Options) -> Sequence[PlacedFinding]:
@@ -124,11 +128,19 @@ def _gone(file: PlacedFile, options: Options) -> Sequence[PlacedFinding]:
     return () if options.stale is Stale.HIDE else file.deleted_findings
 
 
-def rank(finding: Finding) -> tuple[bool, float, int, bool, str, str]:
-    """The strongest first: by gain, samples, and whether it names an expression of its line."""
+def rank(finding: Finding) -> tuple[bool, bool, float, float, int, bool, str, str]:
+    """What gives the run most first, lines that lead their suggestion before all others."""
     gain = 0.0 if finding.speedup is None else finding.speedup.expected
-    suppressed = finding.suppressed is not None
-    return suppressed, -gain, -finding.samples, finding.token is None, finding.code, finding.id
+    return (
+        finding.suppressed is not None,
+        not finding.leads,
+        -run_gain(finding),
+        -gain,
+        -finding.samples,
+        finding.token is None,
+        finding.code,
+        finding.id,
+    )
 
 
 def _shown(

@@ -7,9 +7,10 @@ mark included. Whoever speaks another language of positions converts.
 
 from __future__ import annotations
 
+import hashlib
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 
@@ -117,6 +118,43 @@ class FixCheck:
     def bad(self) -> bool:
         """Whether the fix should not be taken as it is."""
         return not self.compiles or self.pattern is PatternState.STAYS
+
+
+def fix_all(fixes: Sequence[Fix], kernel: str) -> Fix | None:
+    """One fix of the first edits that answer each finding of a kernel; None where that is only one change."""
+    parts: list[Fix] = []
+    taken: set[str | None] = set()
+    for fix in fixes:
+        usable = fix.kind is FixKind.QUICKFIX and fix.checkable and fix.flag is None and bool(fix.edits)
+        if usable and fix.finding not in taken and not any(_overlap(fix, one) for one in parts):
+            parts.append(fix)
+            taken.add(fix.finding)
+    if len(parts) < 2:
+        return None
+    first, edits = parts[0], [edit for one in parts for edit in one.edits]
+    reasons = list(dict.fromkeys(one.reason for one in parts if one.needs_confirmation and one.reason))
+    digest = hashlib.sha256("\0".join(one.id for one in parts).encode())
+    return replace(
+        first,
+        id=digest.hexdigest()[: len(first.id)],
+        title=f"Fix all in {kernel}: {len(parts)} changes",
+        edits=tuple(sorted(edits, key=lambda edit: (edit.start_line, edit.start_column))),
+        needs_confirmation=bool(reasons),
+        reason="; ".join(reasons) or None,
+        preferred=False,
+        first_line=min(one.first_line for one in parts),
+        last_line=max(one.last_line for one in parts),
+    )
+
+
+def _overlap(one: Fix, other: Fix) -> bool:
+    """Whether edits of two fixes meet; two insertions at one place do."""
+    return any(
+        (a.start_line, a.start_column) <= (b.end_line, b.end_column)
+        and (b.start_line, b.start_column) <= (a.end_line, a.end_column)
+        for a in one.edits
+        for b in other.edits
+    )
 
 
 def apply_edits(text: str, edits: Sequence[TextEdit]) -> str:

@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Inlay hints at the end of hot lines: share, dominant stall, and where it comes from."""
+"""Inlay hints: at a cause what its cure gains, at hot lines what waits and where that comes from."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from gpadvisor.ide.choice import chosen_kernels
-from gpadvisor.ide.options import Annotations, Options, Stale
+from gpadvisor.ide.diagnostics import rank
+from gpadvisor.ide.headline import short_headline
+from gpadvisor.ide.options import Annotations, Options, Severity, Stale
 from gpadvisor.ide.placing import PlacedFile, PlacedLine, place_now
-from gpadvisor.ide.values import EditorAnalysis, Freshness, KernelView, LineData, Place, StallShare
+from gpadvisor.ide.severity import severity
+from gpadvisor.ide.values import EditorAnalysis, Finding, Freshness, KernelView, LineData, Place, StallShare
 from gpadvisor.ide.words import clean, count, file_name, percent, reason_words
 
 ISSUED = "selected"
@@ -43,7 +46,7 @@ class Hint:
 def hints(
     analysis: EditorAnalysis, file: PlacedFile, files: Mapping[str, PlacedFile], options: Options
 ) -> tuple[Hint, ...]:
-    """The hints of a file, by line, one for each hot line.
+    """The hints of a file, by line, one for each line that leads a suggestion or is hot.
 
     Args:
         analysis: What is shown.
@@ -65,26 +68,55 @@ def hints(
         if rival is None or rival.data.samples < entry.data.samples:
             best[entry.line] = entry
     least = 0.0 if options.annotations is Annotations.ALL else options.hint_share
-    found = (_hint(entry, kernels[entry.data.kernel], file, files, least) for entry in best.values())
+    gains = _gains(file, shown, options)
+    found = (
+        _hint(entry, kernels[entry.data.kernel], file, files, least, gains.get(entry.line, ""))
+        for entry in best.values()
+    )
     return tuple(sorted((hint for hint in found if hint is not None), key=lambda hint: hint.line))
 
 
+def _gains(file: PlacedFile, shown: Collection[str], options: Options) -> dict[int, str]:
+    """What the best suggestion that leads on a line gains, where the run would notice."""
+    best: dict[int, Finding] = {}
+    for one in file.findings:
+        finding = one.finding
+        if (
+            not finding.leads
+            or finding.speedup is None
+            or finding.kernel not in shown
+            or one.freshness is Freshness.EDITED
+            or severity(one, options) in {Severity.HINT, Severity.OFF}
+        ):
+            continue
+        if one.line not in best or rank(finding) < rank(best[one.line]):
+            best[one.line] = finding
+    return {line: short_headline(finding) for line, finding in best.items()}
+
+
 def _hint(
-    entry: PlacedLine, kernel: KernelView, file: PlacedFile, files: Mapping[str, PlacedFile], least: float
+    entry: PlacedLine,
+    kernel: KernelView,
+    file: PlacedFile,
+    files: Mapping[str, PlacedFile],
+    least: float,
+    gained: str,
 ) -> Hint | None:
     data = entry.data
     caused = data.caused / kernel.samples if kernel.samples else 0.0
     hot = data.samples > 0 and data.share >= least
-    if not hot and not (caused >= max(least, 0.01)):
+    if not gained and not hot and not (caused >= max(least, 0.01)):
         return None
-    parts: list[HintPart] = []
+    parts: list[HintPart] = [HintPart(text=gained)] if gained else []
+    if gained and caused:
+        parts.append(HintPart(text=f", causes {percent(caused)}"))
     if hot:
-        parts.append(HintPart(text=f"{percent(data.share)}"))
+        parts.append(HintPart(text=f"{' | ' if parts else ''}{percent(data.share)}"))
         stall = dominant(data)
         if stall is not None:
             parts.append(HintPart(text=f" {reason_words(stall.reason)}", tooltip=stall.plain))
             parts += _source(stall, entry, file, files)
-    if caused >= max(least, 0.01) and (not hot or data.caused > 1.5 * data.samples):
+    if not gained and caused >= max(least, 0.01) and (not hot or data.caused > 1.5 * data.samples):
         parts.append(HintPart(text=f"{', ' if parts else ''}causes {percent(caused)}"))
     faded = entry.freshness is Freshness.EDITED
     if faded:

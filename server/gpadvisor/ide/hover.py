@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The hover of a line in at most 25 lines: gain, change, cause, where its samples went, the rest."""
+"""The hover of a line in at most 25 lines: the gain, where the samples went, what to change, the rest.
+
+Editors show it below the diagnostic, which has the cause: nothing is said twice.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,7 @@ from gpadvisor.ide.words import (
     reason_words,
     shorten,
 )
-from gpadvisor.model.figures import gain
+from gpadvisor.model.figures import gain, won
 from gpadvisor.model.profile import Evidence
 
 MAX_LINES: Final = 25
@@ -43,6 +46,8 @@ _REJECTED: Final = 3
 _ADVICE: Final = 400
 _REASON: Final = 260
 _PAST: Final = 2
+_ALL: Final = 0.9995
+"""A share of the time that is printed as 100 %: then the kernel is the run."""
 
 
 def hover(
@@ -83,8 +88,8 @@ def hover(
     leader = _leader(found, data, kernels)
     return _fitted(
         head=[_head(found[0], now)] if found else [],
-        change=_change(found[0], now) if found else [],
         table=_table(data, kernels, now),
+        change=_change(found[0], now) if found else [],
         reasons=_reasons(found[0], history, now) if found else _came(leader, history),
         others=[_other(one, now) for one in found[1:_FINDINGS]],
         closing=_closing(found, data, leader, analysis, now),
@@ -119,12 +124,12 @@ def _leader(
 
 
 def _head(placed: PlacedFinding, now: _Now) -> str:
+    """Gain, cure, of what, and why as a link: ``**4.5x (3.8-4.9): Fast Math** for `k` ([why](...))``."""
     finding = placed.finding
     page = now.options.page(finding.code, finding.slug)
-    title = f"{finding.code} {escape(finding.name)}"
-    won, of = _gain(finding, now)
-    head = f"[{title}]({page})" if page is not None else title
-    return f"**{won}** {head} {of}" if won else f"**{head}** {of}"
+    why = finding.code if page is None else f"[why]({page})"
+    gained, of = _gain(finding, now)
+    return f"**{gained}: {escape(finding.name)}** {of} ({why})"
 
 
 def _other(placed: PlacedFinding, now: _Now) -> str:
@@ -137,13 +142,13 @@ def _other(placed: PlacedFinding, now: _Now) -> str:
 
 
 def _change(placed: PlacedFinding, now: _Now) -> list[str]:
-    """What to change, and the cause."""
+    """What to change in full, and what of it is here."""
     finding = placed.finding
     if finding.suppressed is not None:
         return [f"Suppressed in the source: {escape(shorten(finding.suppressed, _REASON))}"]
     return [
         f"Change: {now.text(finding.advice, _ADVICE, finding.scope)}",
-        f"Cause: {now.text(finding.message, _ADVICE, finding.scope)}",
+        f"Here: {now.text(finding.message, _ADVICE, finding.scope)}",
     ]
 
 
@@ -183,13 +188,18 @@ def _gain(finding: Finding, now: _Now) -> tuple[str, str]:
     parts = sorted(finding.parts, key=lambda one: one.kernel not in now.shown)[:1]
     part = parts[0] if parts else None
     if part is None or part.speedup is None:
-        kind = "a note" if finding.samples else f"{EVIDENCE_WORDS[finding.evidence]} finding"
-        name = finding.kernel_name if part is None else part.kernel_name
-        return "", f"({kind} for {code(name)}, without an estimate)"
+        return won(
+            None, finding.evidence
+        ), f"for {code(finding.kernel_name if part is None else part.kernel_name)}"
     text = f"for {code(part.kernel_name)}"
     kernel, whole = now.kernels.get(part.kernel), part.program_speedup
-    if kernel is not None and kernel.time_share is not None and whole is not None:
-        text += f" ({percent(kernel.time_share)} of GPU time: {gain(whole)} of the whole)"
+    if (
+        kernel is not None
+        and kernel.time_share is not None
+        and whole is not None
+        and kernel.time_share < _ALL
+    ):
+        text += f", {percent(kernel.time_share)} of GPU time: {gain(whole)} of the run"
     return gain(part.speedup), text
 
 
@@ -234,6 +244,9 @@ def _closing(
     if kernel is None:
         return []
     lines = [] if found else [f"{now.text(kernel.verdict, _REASON, kernel.place)}."]
+    if found and kernel.together is not None and len(kernel.together_codes) > 1:
+        codes = " + ".join(kernel.together_codes)
+        lines.append(f"Together {gain(kernel.together)}: {codes} share samples")
     if found and kernel.rejected:
         lines.append(f"Not suggested: {_rejections(kernel)}")
     if kernel.assumptions:
@@ -275,15 +288,15 @@ def _evidence(kernel: KernelView, analysis: EditorAnalysis, file: PlacedFile, *,
 def _fitted(
     *,
     head: list[str],
-    change: list[str],
     table: list[str],
+    change: list[str],
     reasons: list[str],
     others: list[str],
     closing: list[str],
 ) -> str:
     """The blocks with an empty line between; of too much, other findings go first, then reasons."""
     while True:
-        blocks = [head, _broken(change), table, _broken(reasons), _broken(others), _broken(closing)]
+        blocks = [head, table, _broken(change), _broken(reasons), _broken(others), _broken(closing)]
         shown = [block for block in blocks if block]
         if sum(map(len, shown)) + len(shown) - 1 <= MAX_LINES:
             return "\n\n".join("\n".join(block) for block in shown)

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -12,7 +12,7 @@ from gpadvisor.ide.options import Annotations, Options
 from gpadvisor.ide.placing import PlacedFile
 from gpadvisor.ide.values import EditorAnalysis, Finding, KernelView
 from gpadvisor.ide.words import clean, percent, plural
-from gpadvisor.model.figures import expected, gain
+from gpadvisor.model.figures import gain
 from gpadvisor.model.profile import Evidence
 
 
@@ -23,6 +23,8 @@ class LensAction(Enum):
     GO_TO = "go_to"  # jump to the best finding
     PICK_KERNEL = "pick_kernel"  # another instantiation of the template
     PICK_LAUNCH = "pick_launch"
+    IMPORT = "import"  # a profile
+    MODEL = "model"  # simulate the kernel
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,8 +39,23 @@ class Lens:
     finding: str | None  # id, for GO_TO
 
 
-def lenses(analysis: EditorAnalysis, file: PlacedFile, options: Options) -> tuple[Lens, ...]:
-    """The lenses of a file, by line."""
+def lenses(
+    analysis: EditorAnalysis,
+    file: PlacedFile,
+    options: Options,
+    *,
+    underlined: Collection[str] | None = None,
+    reading: str | None = None,
+) -> tuple[Lens, ...]:
+    """The lenses of a file, by line.
+
+    Args:
+        analysis: What is shown.
+        file: The file in today's text.
+        options: What the user wants to see.
+        underlined: Ids of the findings that have a diagnostic: only they are counted. None counts all.
+        reading: Name of a profile that is being read now and may say more.
+    """
     if not options.code_lens or options.annotations in {Annotations.OFF, Annotations.MINIMAL}:
         return ()
     found: list[Lens] = []
@@ -47,7 +64,8 @@ def lenses(analysis: EditorAnalysis, file: PlacedFile, options: Options) -> tupl
         if kernel.place is None or kernel.place.file != file.path:
             continue
         line = file.map.now(kernel.place.line)[0]
-        for action, title, finding in _titles(analysis, file, family, kernel):
+        count = _counted(file, kernel, underlined)
+        for action, title, finding in _titles(analysis, file, family, kernel, count, reading):
             found.append(
                 Lens(
                     line=line,
@@ -61,44 +79,72 @@ def lenses(analysis: EditorAnalysis, file: PlacedFile, options: Options) -> tupl
     return tuple(sorted(found, key=lambda lens: lens.line))
 
 
+def _counted(file: PlacedFile, kernel: KernelView, underlined: Collection[str] | None) -> int:
+    """The kernel's findings in this file, each suggestion once."""
+    codes = {
+        one.finding.code
+        for one in (*file.findings, *file.deleted_findings)
+        if one.finding.suppressed is None
+        and (underlined is None or one.finding.id in underlined)
+        and any(part.kernel == kernel.kernel for part in one.finding.parts)
+    }
+    return len(codes)
+
+
 def _titles(
-    analysis: EditorAnalysis, file: PlacedFile, family: Sequence[KernelView], kernel: KernelView
+    analysis: EditorAnalysis,
+    file: PlacedFile,
+    family: Sequence[KernelView],
+    kernel: KernelView,
+    count: int,
+    reading: str | None,
 ) -> list[tuple[LensAction, str, str | None]]:
     best = next((one for entry in analysis.files for one in entry.findings if one.id == kernel.best), None)
     titles: list[tuple[LensAction, str, str | None]] = [
         (
             LensAction.EXPLAIN if best is None else LensAction.GO_TO,
-            _summary(file, family, kernel, best),
+            _summary(file, family, kernel, best, count, reading),
             kernel.best,
         )
     ]
-    if kernel.together is not None and len(kernel.together_codes) > 1:
-        codes = " + ".join(kernel.together_codes)
-        titles.append((LensAction.EXPLAIN, f"together {expected(kernel.together)} ({codes})", None))
     if len(family) > 1:
         others = ", ".join(_brief(one) for one in family if one is not kernel)
         titles.append((LensAction.PICK_KERNEL, _cut(f"showing {kernel.name}; also {others}"), None))
     elif kernel.launch is not None and len(launches_of(analysis, kernel)) > 1:
         titles.append((LensAction.PICK_LAUNCH, kernel.launch, None))
+    if kernel.evidence is Evidence.STATIC and reading is None and count:
+        titles.append((LensAction.IMPORT, "import a profile", None))
+        titles.append((LensAction.MODEL, "model", None))
     return titles
 
 
-def _summary(file: PlacedFile, family: Sequence[KernelView], kernel: KernelView, best: Finding | None) -> str:
-    open_ones = [one for one in kernel.suggestions if one.suppressed is None]
-    share = f"{kernel.name} {_share(kernel)}" if len(family) > 1 else _share(kernel)
-    leader = next((one for one in open_ones if one.code == kernel.best_code), None)
+def _summary(
+    file: PlacedFile,
+    family: Sequence[KernelView],
+    kernel: KernelView,
+    best: Finding | None,
+    count: int,
+    reading: str | None,
+) -> str:
+    """Gain, cure, where; then the kernel's share, and how much more is underlined."""
+    leader = next(
+        (one for one in kernel.suggestions if one.suppressed is None and one.code == kernel.best_code), None
+    )
+    share = (
+        _share(kernel) if reading is None or kernel.evidence is not Evidence.STATIC else f"reading {reading}"
+    )
+    parts = [f"{kernel.name} {share}" if len(family) > 1 else share]
     if kernel.best_speedup is not None and leader is not None:
-        name = f"{leader.name} ({leader.code}{_where(file, best)})"
-        more = [f"{len(open_ones) - 1} more"] if len(open_ones) > 1 else []
-        parts = [f"{gain(kernel.best_speedup)} {name}", share, *more]
+        parts.insert(0, f"{gain(kernel.best_speedup)}: {leader.name}{_where(file, best)}")
+        parts += [f"{count - 1} more"] if count > 1 else []
     else:
-        parts = [share, plural(len(open_ones), "suggestion") if open_ones else "no suggestion"]
-    return f"GPA: {' | '.join(parts)}"
+        parts.insert(0, plural(count, "suggestion") if count else "no suggestion")
+    return " | ".join(parts)
 
 
 def _share(kernel: KernelView) -> str:
     if kernel.evidence is Evidence.STATIC:
-        return "static, no profile"
+        return "code only, no profile"
     if kernel.evidence is Evidence.MODELLED:
         return "modelled, not measured"
     return "time unknown" if kernel.time_share is None else f"{percent(kernel.time_share)} of GPU time"

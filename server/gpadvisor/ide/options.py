@@ -46,7 +46,8 @@ class Options:
     hover: bool = True
     heat: bool = True
     stale: Stale = Stale.DIM
-    warning_low: float = 1.05  # a measured and fresh finding whose ``low`` reaches this is a warning
+    warning_low: float = 1.05  # a measured and fresh finding that gives the run this at least is a warning
+    least_gain: float = 1.03  # of the run; what is expected to give less is a hint
     hint_share: float = 0.03  # of a kernel's samples; lines below get no inlay hint
     heat_share: float = 0.01  # of a kernel's samples; lines below get no colour
     max_per_file: int = 20

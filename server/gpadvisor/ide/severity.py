@@ -1,17 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How loudly a finding is shown: information unless a gain is likely, measured, and of this very text."""
+"""How loudly a finding is shown: by what the run gains, and how sure that is.
+
+A warning is measured, of this very text, and worth it at the low end of its range. A hint is what the run
+hardly notices, and a further line of a suggestion: the line that leads stands for all of them.
+"""
 
 from __future__ import annotations
 
 import math
 from typing import Final
 
+from gpadvisor.ide.headline import run_gain
 from gpadvisor.ide.options import Options, Severity
 from gpadvisor.ide.placing import PlacedFinding
 from gpadvisor.ide.values import Finding, Freshness, ToolNote
 from gpadvisor.model.profile import Evidence
 
-_QUIET: Final = frozenset({Evidence.STATIC, Evidence.MODELLED})
 _QUIET_NOTES: Final = frozenset({"GPA902"})
 
 
@@ -27,15 +31,17 @@ def finding_severity(finding: Finding, freshness: Freshness, options: Options) -
     wanted = options.severity.get(finding.code)
     if wanted is not None:
         return wanted
-    if finding.evidence in _QUIET:
+    if not finding.leads or (finding.speedup is not None and run_gain(finding) < options.least_gain):
         return Severity.HINT
     sure = finding.evidence is Evidence.MEASURED and freshness is Freshness.FRESH
     return Severity.WARNING if sure and _likely(finding, options) else Severity.INFORMATION
 
 
 def _likely(finding: Finding, options: Options) -> bool:
-    estimate = finding.speedup
-    return estimate is not None and math.isfinite(estimate.low) and estimate.low >= options.warning_low
+    """Whether the run gains enough even at the low end."""
+    whole = [part.program_speedup for part in finding.parts if part.program_speedup is not None]
+    lows = [one.low for one in whole] or [finding.speedup.low if finding.speedup is not None else 0.0]
+    return any(math.isfinite(low) and low >= options.warning_low for low in lows)
 
 
 def note_severity(note: ToolNote, options: Options) -> Severity:
@@ -43,4 +49,4 @@ def note_severity(note: ToolNote, options: Options) -> Severity:
     wanted = options.severity.get(note.code)
     if wanted is not None:
         return wanted
-    return Severity.HINT if note.code in _QUIET_NOTES else Severity.INFORMATION
+    return Severity.HINT if note.quiet or note.code in _QUIET_NOTES else Severity.INFORMATION

@@ -10,13 +10,14 @@ from typing import Final
 
 from gpadvisor.ide.ledger import entry_words
 from gpadvisor.ide.placing import PlacedFile
-from gpadvisor.ide.values import EditorAnalysis, Freshness, LedgerEntry, Place, ToolNote
+from gpadvisor.ide.values import EditorAnalysis, Finding, Freshness, LedgerEntry, Place, ToolNote
 from gpadvisor.ide.words import EVIDENCE_WORDS, clean, file_name, percent, plural
-from gpadvisor.model.figures import expected
+from gpadvisor.model.figures import expected, gain
 from gpadvisor.model.profile import Evidence
 
 _AGES: Final = ((86400 * 365, "year"), (86400, "day"), (3600, "hour"), (60, "minute"))
 _DETAIL_KERNELS: Final = 5
+NO_LINES: Final = "GPA901"
 STALE: Final = "GPA902"
 
 
@@ -60,8 +61,7 @@ def status(
 
 def bar_words(analysis: EditorAnalysis, file: PlacedFile) -> str:
     """What of an analysis a file shows, for the status bar: ``3 findings, best 4.5x``."""
-    found = [one.finding for one in (*file.findings, *file.deleted_findings)]
-    open_ones = [one for one in found if one.suppressed is None]
+    open_ones = open_findings(file)
     words = [plural(len(open_ones), "finding") if open_ones else "no finding"]
     gains = [one.speedup for one in open_ones if one.speedup is not None]
     evidences = {kernel.evidence for kernel in analysis.kernels}
@@ -74,6 +74,28 @@ def bar_words(analysis: EditorAnalysis, file: PlacedFile) -> str:
     elif evidences == {Evidence.MODELLED}:
         words.append("modelled")
     return ", ".join(words)
+
+
+def open_findings(file: PlacedFile) -> list[Finding]:
+    """The findings of a file that nobody has set aside, each suggestion once."""
+    found = (one.finding for one in (*file.findings, *file.deleted_findings))
+    return [one for one in found if one.leads and one.suppressed is None]
+
+
+def nowhere_words(analysis: EditorAnalysis) -> str | None:
+    """What there is to say of an input none of whose lines is in a file here; None where one is."""
+    if any(file.local is not None for file in analysis.files):
+        return None
+    open_ones = [one for kernel in analysis.kernels for one in kernel.suggestions if one.suppressed is None]
+    found = plural(len(open_ones), "suggestion") if open_ones else "no suggestion"
+    gains = [one for one in open_ones if one.speedup is not None]
+    best = max(gains, key=lambda one: one.speedup.expected if one.speedup is not None else 0.0, default=None)
+    if best is not None and best.speedup is not None:
+        found += f", best {gain(best.speedup)}: {best.name}"
+    notes = sorted(analysis.problems, key=lambda note: (note.code != NO_LINES, note.quiet))
+    why = notes[0].message if notes else "no file of it is here."
+    where = "on no line of a file here"
+    return clean(f"{file_name(analysis.origin)}: {found}, {where}: {why} gpadvisor advise tells all of it.")
 
 
 def _devices(analysis: EditorAnalysis) -> list[str]:

@@ -67,8 +67,8 @@ class Finding:
     code: str
     slug: str
     name: str  # of the rule, "Strength Reduction"
-    title: str  # the pattern found
-    message: str  # the diagnostic's sentences, without rule and advice
+    title: str  # the pattern found on this line
+    message: str  # how much waits for what here, and what else has its part in it
     advice: str  # what to change, of the whole suggestion
     leads: bool  # the heaviest line of its suggestion, which the advice is about first
     line: int
@@ -85,6 +85,7 @@ class Finding:
     scope: Place | None  # head of the loop that the suggestion is about
     suppressed: str | None = None  # the reason given in the source
     cure: str = ""  # the change alone, in one sentence; empty where only ``advice`` has it
+    lead: Place | None = None  # the heaviest line of its suggestion, where that is not this one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -185,11 +186,12 @@ class FileAnalysis:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolNote:
-    """A tool diagnostic: what the numbers lack. Codes are GPA901 to GPA907."""
+    """A tool diagnostic: what the numbers lack. Codes are GPA900 to GPA907."""
 
     code: str
     message: str
-    place: Place | None  # None: about the whole profile or a kernel
+    place: Place | None  # None: no line of any source is known for it
+    quiet: bool = False  # whether the numbers stand all the same: then it is a hint
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,18 +14,22 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+from lsprotocol import types as lsp
+
 from gpadvisor import __version__
 from gpadvisor.errors import GpadvisorError, NoDeviceCodeError
 from gpadvisor.ide.fixes import LaunchFacts
 from gpadvisor.ide.ledger import ledger
+from gpadvisor.ide.status import nowhere_words
 from gpadvisor.ide.values import EditorAnalysis, LedgerEntry
 from gpadvisor.lsp.codec import from_json, to_json
+from gpadvisor.lsp.complaints import Complaint, complaint
 from gpadvisor.lsp.finding import ProfileFile, SourceState, find_profiles, look_at, source_state
 from gpadvisor.lsp.layers import Entry
 from gpadvisor.lsp.progress import with_progress
 from gpadvisor.lsp.rereading import answers_otherwise
 from gpadvisor.lsp.settings import EditorSettings
-from gpadvisor.lsp.workers import WorkerError
+from gpadvisor.lsp.workers import JobError, WorkerError
 from gpadvisor.lsp.workspace import Folder, resolved
 from gpadvisor.workflow.cache import Cache, cache_folder
 
@@ -59,6 +63,7 @@ class Analyses:
         self._looked_at: dict[str, int] = {}  # the later, the more, by path: what the user waits for
         self._looks = itertools.count(1)
         self.errors: dict[str, str] = {}  # by path of the input
+        self.complaints: dict[str, Complaint] = {}  # of sources that were not analysed, by path
         self.without_kernels: set[str] = set()  # sources that have no code for the GPU
 
     @property
@@ -70,6 +75,11 @@ class Analyses:
     def reading(self) -> frozenset[str]:
         """Paths of the inputs that are being looked at, or wait for it."""
         return frozenset(key.partition(":")[2] for key in self._jobs)
+
+    @property
+    def profile_being_read(self) -> str | None:
+        """The file name of a profile that may say more in a moment."""
+        return next((Path(key).name for key in self._jobs if key.startswith("profile:")), None)
 
     def cancel_all(self) -> None:
         """Stop everything that runs."""
@@ -240,6 +250,8 @@ class Analyses:
             history=history,
         )
         session.show(workspace.put(entry))
+        if (nowhere := nowhere_words(analysis)) is not None:
+            session.say_once(nowhere, lsp.MessageType.Info)
         # Profiles are read newest first: those before this one have waited for it.
         for newer in [one for one in workspace.entries.values() if one.age > age and not one.history]:
             if newer.is_profile and (history := self._from_older(newer.analysis, newer.age)):
@@ -269,6 +281,7 @@ class Analyses:
         if known is not None:
             known.cancel()
         task = asyncio.ensure_future(self._guarded(path, work))
+        task.add_done_callback(lambda _: work.close())  # where the task was cancelled before it began
         self._jobs[key] = task
         task.add_done_callback(lambda done: self._ended(key, done))
         return task
@@ -280,6 +293,8 @@ class Analyses:
             done.exception()  # whoever waits for the task gets it; for all others it was reported
         if not self._session.closing:
             self._session.publisher.say_all()
+            if key.startswith("profile:"):  # lenses say so while one is read
+                self._session.publisher.refresh()
 
     async def _guarded(self, path: str, work: Any) -> None:
         """Keep the sentence of what went wrong for the status; say aloud what concerns the server itself."""
@@ -290,13 +305,17 @@ class Analyses:
             raise
         except NoDeviceCodeError as error:
             log.info("%s: %s", path, error)
-            self.errors.pop(path, None)
+            self._well(path)
             self.without_kernels.add(path)
             self._session.show(self._session.workspace.remove(f"source:{path}"))
             raise
         except GpadvisorError as error:
             log.warning("%s: %s", path, error)
             self.errors[path] = str(error)
+            if path.endswith(SOURCES):
+                said = error.messages if isinstance(error, JobError) else ()
+                self.complaints[path] = await asyncio.to_thread(complaint, path, str(error), said)
+                self._session.publisher.soon([path])
             if isinstance(error, WorkerError):
                 self._session.say_once(str(error))
             raise
@@ -305,7 +324,13 @@ class Analyses:
             self.errors[path] = f"internal error, {type(error).__name__}: {error}"
             raise
         else:
-            self.errors.pop(path, None)
+            self._well(path)
+
+    def _well(self, path: str) -> None:
+        """Nothing is wrong with an input any more."""
+        self.errors.pop(path, None)
+        if self.complaints.pop(path, None) is not None:
+            self._session.publisher.soon([path])
 
     async def _run(self, job: str, arguments: dict[str, Any], title: str, settings: EditorSettings) -> Any:
         session = self._session

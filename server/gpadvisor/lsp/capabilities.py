@@ -26,7 +26,7 @@ class ClientFeatures:
     action_literals: bool = False
     preferred_actions: bool = False
     versioned_edits: bool = False
-    annotated_edits: bool = False
+    disabled_actions: bool = False  # shown with the reason, where asked for
     applies_edits: bool = False
     show_document: bool = False
     ask_actions: bool = False  # buttons of a message
@@ -56,7 +56,7 @@ def client_features(capabilities: lsp.ClientCapabilities) -> ClientFeatures:
         action_literals=actions.code_action_literal_support is not None,
         preferred_actions=bool(actions.is_preferred_support),
         versioned_edits=bool(edit.document_changes),
-        annotated_edits=bool(edit.change_annotation_support and actions.honors_change_annotations),
+        disabled_actions=bool(actions.disabled_support),
         applies_edits=bool(workspace.apply_edit),
         show_document=bool(window.show_document and window.show_document.support),
         ask_actions=window.show_message is not None,

@@ -7,7 +7,7 @@ import asyncio
 import difflib
 import logging
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -16,7 +16,8 @@ from lsprotocol import types as lsp
 from pygls.exceptions import JsonRpcException
 
 from gpadvisor.errors import GpadvisorError, UsageError
-from gpadvisor.ide.fixes import Fix, FixCheck, PatternState, TextEdit, apply_edits
+from gpadvisor.ide.diagnostics import rank
+from gpadvisor.ide.fixes import Fix, FixCheck, PatternState, TextEdit, apply_edits, fix_all
 from gpadvisor.ide.placing import PlacedFinding, place_now
 from gpadvisor.ide.values import Finding, Freshness
 from gpadvisor.lsp import protocol
@@ -35,7 +36,10 @@ if TYPE_CHECKING:
 log: Final = logging.getLogger("gpadvisor.lsp")
 _KEPT: Final = 200
 _FIND_SECONDS: Final = 30.0
-_ASKS: Final = "gpadvisor-asks"
+_TRY_SECONDS: Final = 60.0
+_WAITING: Final = 6
+_ASKED: Final = 40
+"""Findings of a kernel that fixes are looked for."""
 _APPLY: Final = "Apply"
 _MAY_CHANGE: Final = "it may change results"
 _ASKED_LINES: Final = 24
@@ -65,43 +69,49 @@ class Fixes:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._offers: OrderedDict[str, Offer] = OrderedDict()
+        self._tried: OrderedDict[tuple[str, str], asyncio.Future[bool | None]] = OrderedDict()
+        self._one_try = asyncio.Semaphore(1)  # leaves a worker to what the user is waiting for
         self._told: set[str] = set()  # fixes that were warned of where the editor cannot ask
 
     async def find(self, view: View, first_line: int, last_line: int) -> list[Offer]:
-        """The fixes for findings on lines from 1; none for lines that were edited since the profile."""
+        """The fixes for findings on lines from 1, then one for all of their kernel.
+
+        Lines that were edited since the profile get none. A change that answers several findings is offered
+        for the one that gains most.
+        """
         session = self._session
         if not session.workspace.may_read(view.path):
             return []
-        found = [
-            (layer, one)
-            for layer in view.layers
-            for one in layer.file.findings
-            if first_line <= one.line <= last_line and one.finding.suppressed is None
-        ]
-        if not found:
+        known = [(layer, one) for layer in view.layers for one in layer.file.findings if _is_open(one)]
+        known.sort(key=lambda pair: rank(pair[1].finding))
+        here = [(layer, one) for layer, one in known if first_line <= one.line <= last_line]
+        if not here:
             return []
+        kernels = {one.finding.kernel for _, one in here}
+        asked = [pair for pair in known if pair[1].finding.kernel in kernels and _sure(pair[1])][:_ASKED]
+        asked += [pair for pair in here if pair not in asked and _sure(pair[1])]
         arguments = {
             **self._arguments(view.path),
             "text": view.text.source,
-            "findings": to_json([_today(layer, one) for layer, one in found if _sure(one)]),
+            "findings": to_json([_today(layer, one) for layer, one in asked]),
             "launches": to_json(
-                {at: facts for layer, _ in found for at, facts in layer.entry.launches.items()}
+                {at: facts for layer, _ in asked for at, facts in layer.entry.launches.items()}
             ),
-            "disable": [[one.line, [one.finding.code], one.finding.id] for _, one in _first_of_each(found)],
+            "disable": [[one.line, [one.finding.code], one.finding.id] for _, one in _first_of_each(here)],
             "roots": self._roots(view.path),
         }
         data = await session.workers.run("fixes", arguments, timeout_seconds=_FIND_SECONDS, quick=True)
-        kernels = {one.finding.id: one.finding.kernel for _, one in found}
+        names = {one.finding.id: one.finding for _, one in known}
+        fixes = from_json(data, list[Fix])
+        ids = {one.finding.id for _, one in here}
         offers = [
-            Offer(
-                fix=fix,
-                path=view.path,
-                text=view.text,
-                kernel=None if fix.finding is None else kernels.get(fix.finding),
-                version=view.version,
-            )
-            for fix in from_json(data, list[Fix])
+            self._offer_of(view, fix, names)
+            for fix in _each_once([fix for fix in fixes if fix.finding in ids])
         ]
+        for kernel, name in {one.finding.kernel: one.finding.kernel_name for _, one in here}.items():
+            own = [fix for fix in fixes if fix.finding in names and names[fix.finding].kernel == kernel]
+            whole = fix_all(_each_once(own), name)
+            offers += [] if whole is None else [self._offer_of(view, whole, names)]
         for offer in offers:
             self._offers[offer.fix.id] = offer
             self._offers.move_to_end(offer.fix.id)
@@ -109,26 +119,79 @@ class Fixes:
             self._offers.popitem(last=False)
         return offers
 
+    def _offer_of(self, view: View, fix: Fix, findings: Mapping[str, Finding]) -> Offer:
+        finding = None if fix.finding is None else findings.get(fix.finding)
+        kernel = None if finding is None else finding.kernel
+        return Offer(fix=fix, path=view.path, text=view.text, kernel=kernel, version=view.version)
+
+    async def useless(self, offers: Sequence[Offer], seconds: float) -> set[str]:
+        """Ids of fixes that leave the machine code as it is, or do not compile.
+
+        They are compiled one after another; what is not known within the time is taken for useful. Where
+        nobody waits, few are begun: a cursor passes many lines.
+        """
+        asked = [offer for offer in offers if offer.fix.checkable and offer.fix.edits and not offer.fix.flag]
+        waiting = sum(not task.done() for task in self._tried.values())
+        for offer in asked:
+            key = offer.fix.id, offer.text.source
+            if key not in self._tried and (seconds or waiting < _WAITING):
+                self._tried[key] = self._session.later(self._try(offer))
+                waiting += 1
+        while len(self._tried) > _KEPT:
+            self._tried.popitem(last=False)[1].cancel()
+        tries = {offer.fix.id: self._tried.get((offer.fix.id, offer.text.source)) for offer in asked}
+        running = [task for task in tries.values() if task is not None]
+        if running and seconds:
+            await asyncio.wait(running, timeout=seconds)
+        return {
+            at
+            for at, task in tries.items()
+            if task is not None and task.done() and not task.cancelled() and task.result() is False
+        }
+
+    async def _try(self, offer: Offer) -> bool | None:
+        """Whether a fix compiles and changes anything; None where that cannot be told."""
+        async with self._one_try:
+            try:
+                data = await self._session.workers.run(
+                    "check", self._check_arguments(offer), timeout_seconds=_TRY_SECONDS
+                )
+            except GpadvisorError as error:
+                log.info("a fix could not be tried: %s", error)
+                return None
+        checked = from_json(data, FixCheck)
+        return checked.compiles and not all(kernel.unchanged for kernel in checked.kernels)
+
     def action(
-        self, view: View, offer: Offer, diagnostics: list[lsp.Diagnostic]
-    ) -> lsp.CodeAction | lsp.Command:
-        """A code action; one that asks first does so through our client, its preview, or a message."""
+        self, view: View, offer: Offer, diagnostics: list[lsp.Diagnostic], *, useless: bool = False
+    ) -> lsp.CodeAction | lsp.Command | None:
+        """A code action; one that may change results asks first, by our client or by a message.
+
+        None for a useless one that is not shown.
+        """
         client, fix = self._session.client, offer.fix
         edits = bool(fix.edits) and fix.flag is None
-        asks = fix.needs_confirmation and edits and client.own
-        direct = edits and not asks and (client.annotated_edits or not fix.needs_confirmation)
+        direct = edits and not fix.needs_confirmation
         name = protocol.CHECK_FIX if direct else protocol.APPLY_FIX
         command = lsp.Command(title=fix.title, command=name, arguments=[view.uri, fix.id])
-        if asks:
+        if useless and not client.disabled_actions:
+            return None
+        if fix.needs_confirmation and edits and client.own:
             question = [fix.title, f"{fix.reason or _MAY_CHANGE}\n\n{_difference(offer)}"]
             command = lsp.Command(
                 title=fix.title, command=protocol.CLIENT_APPLY_FIX, arguments=[view.uri, fix.id, *question]
             )
         if not client.action_literals:
             return replace_command(command, protocol.APPLY_FIX)
+        kind = lsp.CodeActionKind(fix.kind.value)
+        if useless:
+            disabled = lsp.CodeActionDisabled(reason="no effect: the machine code stays the same")
+            return lsp.CodeAction(
+                title=f"{fix.title}: no effect", kind=kind, diagnostics=diagnostics or None, disabled=disabled
+            )
         return lsp.CodeAction(
             title=fix.title,
-            kind=lsp.CodeActionKind(fix.kind.value),
+            kind=kind,
             diagnostics=diagnostics or None,
             is_preferred=True if fix.preferred and client.preferred_actions else None,
             edit=self._edit(offer) if direct else None,
@@ -152,7 +215,7 @@ class Fixes:
             raise UsageError("the text has changed since the fix was offered; ask for fixes again")
         if not session.client.applies_edits:
             raise UsageError("this editor lets no server change a text; edit the line by hand")
-        params = lsp.ApplyWorkspaceEditParams(edit=self._edit(offer, ask=False), label=fix.title)
+        params = lsp.ApplyWorkspaceEditParams(edit=self._edit(offer), label=fix.title)
         done = await session.server.workspace_apply_edit_async(params)
         if done.applied and fix.checkable:
             session.later(self._checked_quietly(fix_id))
@@ -166,13 +229,7 @@ class Fixes:
         """
         session, offer = self._session, self._offer(fix_id)
         settings = session.workspace.folder_of(offer.path).settings
-        arguments = {
-            **self._arguments(offer.path),
-            "text": offer.text.source,
-            "fix": to_json(offer.fix),
-            "kernel": offer.kernel,
-            "units": [path for path in session.analyses.users_of(offer.path) if path.endswith(SOURCES)],
-        }
+        arguments = self._check_arguments(offer)
         try:
             data = await with_progress(
                 session.server if session.client.progress else None,
@@ -190,6 +247,16 @@ class Fixes:
         checked = from_json(data, FixCheck)
         self._tell(offer, _OUTCOMES[checked.pattern] if checked.compiles else "notCompiled", checked.message)
         return checked.details
+
+    def _check_arguments(self, offer: Offer) -> dict[str, Any]:
+        users = self._session.analyses.users_of(offer.path)
+        return {
+            **self._arguments(offer.path),
+            "text": offer.text.source,
+            "fix": to_json(offer.fix),
+            "kernel": offer.kernel,
+            "units": [path for path in users if path.endswith(SOURCES)],
+        }
 
     async def _checked_quietly(self, fix_id: str) -> None:
         try:
@@ -261,8 +328,8 @@ class Fixes:
         folders = [str(folder.path) for folder in self._session.workspace.folders.values()]
         return folders or [str(Path(path).parent)]
 
-    def _edit(self, offer: Offer, *, ask: bool = True) -> lsp.WorkspaceEdit:
-        """The edit in the client's units; versioned and annotated as far as the client knows."""
+    def _edit(self, offer: Offer) -> lsp.WorkspaceEdit:
+        """The edit in the client's units; versioned where the client knows versions."""
         session, fix = self._session, offer.fix
         path = resolved(fix.file)
         text = offer.text if path == offer.path else Text(read_text(path) or "")
@@ -272,17 +339,7 @@ class Fixes:
             return lsp.WorkspaceEdit(changes={uri: edits})
         version = offer.version if path == offer.path else None
         document = lsp.OptionalVersionedTextDocumentIdentifier(uri=uri, version=version)
-        if not (ask and fix.needs_confirmation and session.client.annotated_edits):
-            return lsp.WorkspaceEdit(document_changes=[lsp.TextDocumentEdit(document, edits)])
-        annotated = [
-            lsp.AnnotatedTextEdit(range=edit.range, new_text=edit.new_text, annotation_id=_ASKS)
-            for edit in edits
-        ]
-        annotation = lsp.ChangeAnnotation(label=fix.title, needs_confirmation=True, description=fix.reason)
-        return lsp.WorkspaceEdit(
-            document_changes=[lsp.TextDocumentEdit(document, annotated)],
-            change_annotations={_ASKS: annotation},
-        )
+        return lsp.WorkspaceEdit(document_changes=[lsp.TextDocumentEdit(document, edits)])
 
     def _text_edit(self, edit: TextEdit, text: Text) -> lsp.TextEdit:
         encoding = self._session.workspace.encoding
@@ -309,6 +366,18 @@ def _difference(offer: Offer) -> str:
     changed = [line for line in lines if line[:1] in "-+" and line[:3] not in {"---", "+++"}]
     more = ["..."] if len(changed) > _ASKED_LINES else []
     return "\n".join([*changed[:_ASKED_LINES], *more])
+
+
+def _is_open(placed: PlacedFinding) -> bool:
+    return placed.finding.suppressed is None
+
+
+def _each_once(fixes: Sequence[Fix]) -> list[Fix]:
+    """Of fixes that change the same the first."""
+    first: dict[tuple[object, ...], Fix] = {}
+    for fix in fixes:
+        first.setdefault((fix.file, fix.edits, fix.flag, fix.change == "disable" and fix.id), fix)
+    return list(first.values())
 
 
 def _sure(placed: PlacedFinding) -> bool:

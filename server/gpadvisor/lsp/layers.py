@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from gpadvisor.ide.fixes import LaunchFacts
 from gpadvisor.ide.placing import PlacedFile
+from gpadvisor.ide.quieted import is_useful
 from gpadvisor.ide.values import EditorAnalysis, FileAnalysis, Freshness, LedgerEntry
 
 
@@ -86,7 +87,7 @@ def settled(layers: Sequence[PlacedLayer]) -> tuple[PlacedLayer, ...]:
 
     A profile has judged its kernel's unchanged lines: findings of the machine code alone remain on lines
     that are new or edited since, and no rule is shown twice on a line. Of kernels with a profile, the machine
-    code brings no lens.
+    code brings no lens. Comments are judged by all of them together.
     """
     done: list[PlacedLayer] = []
     said: set[tuple[str, int]] = set()
@@ -103,7 +104,14 @@ def settled(layers: Sequence[PlacedLayer]) -> tuple[PlacedLayer, ...]:
             measured |= names
             for now in _fresh_lines(layer.file):
                 judged.setdefault(now, set()).update(names)
-    return tuple(done)
+    return tuple(_without_useful(layer, layers) for layer in done)
+
+
+def _without_useful(layer: PlacedLayer, layers: Sequence[PlacedLayer]) -> PlacedLayer:
+    """A comment is useless only where nothing that any analysis has found is set aside by it."""
+    others = [one.file for one in layers if one.entry is not layer.entry]
+    kept = tuple(note for note in layer.analysis.problems if not is_useful(note, layer.file, others))
+    return replace(layer, analysis=replace(layer.analysis, problems=kept))
 
 
 def _fresh_lines(file: PlacedFile) -> set[int]:

@@ -79,7 +79,7 @@ class StatusParams:
     collected_at: str | None  # ISO 8601
     evidence: str | None  # "measured", "counted", "modelled", "static"
     kernel: str | None  # short name of the chosen kernel
-    findings: int
+    findings: int  # suggestions with a line in the document
     stale_share: float  # of the profile's samples in this document, on lines edited since
 
 

@@ -14,6 +14,7 @@ from lsprotocol import types as lsp
 
 from gpadvisor.ide.diagnostics import diagnostics
 from gpadvisor.ide.heat import heat
+from gpadvisor.lsp.complaints import diagnostics_of
 from gpadvisor.lsp.convert import Converter
 from gpadvisor.lsp.layers import PlacedLayer
 from gpadvisor.lsp.protocol import HEAT, OVERVIEW_CHANGED, STATUS, HeatLine, HeatParams, OverviewChangedParams
@@ -106,6 +107,14 @@ class Publisher:
         ]
         return sorted(found, key=lambda one: (one.range.start.line, one.severity or 0))
 
+    def complaints(self, path: str) -> list[lsp.Diagnostic]:
+        """Why an open source was not analysed."""
+        workspace = self._session.workspace
+        wrong, document = self._session.analyses.complaints.get(path), workspace.documents.get(path)
+        if wrong is None or document is None or not workspace.options(path).diagnostics:
+            return []
+        return diagnostics_of(wrong, document.text, self.converter())
+
     def published(self, path: str) -> list[lsp.Diagnostic]:
         """What the client has of a file."""
         return self._sent.get(path, ("", []))[1]
@@ -128,7 +137,7 @@ class Publisher:
     def _send_diagnostics(self, path: str, view: View | None) -> None:
         workspace = self._session.workspace
         uri = workspace.uri_of(path)
-        found = [] if view is None else self.diagnostics(view)
+        found = [*self.complaints(path), *([] if view is None else self.diagnostics(view))]
         before_uri, before = self._sent.get(path, (uri, []))
         if before and before_uri != uri:  # opened under another name than the path's own
             self._publish(before_uri, None, [])

@@ -318,15 +318,13 @@ class Session:
         profiles = [said for at, said in errors.items() if not at.endswith(SOURCES) and at.startswith(folder)]
         return [*([errors[path]] if path in errors else []), *profiles]
 
-    def say_once(self, message: str) -> None:
+    def say_once(self, message: str, kind: lsp.MessageType = lsp.MessageType.Warning) -> None:
         """Tell the user, once."""
         if message in self._said:
             return
         self._said.add(message)
         log.warning("%s", message)
-        self.server.window_show_message(
-            lsp.ShowMessageParams(type=lsp.MessageType.Warning, message=f"GPAdvisor: {message}")
-        )
+        self.server.window_show_message(lsp.ShowMessageParams(type=kind, message=f"GPAdvisor: {message}"))
 
 
 def _encoding(agreed: object) -> Encoding:

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
 from gpadvisor.ide.choice import chosen_kernels
-from gpadvisor.ide.status import bar_words, stale_share, status
+from gpadvisor.ide.status import bar_words, nowhere_words, open_findings, stale_share, status
 from gpadvisor.ide.words import EVIDENCE_WORDS
 from gpadvisor.lsp import protocol
 from gpadvisor.lsp.protocol import NextStep, State, StatusParams
@@ -57,6 +57,8 @@ def status_of(session: Session, path: str, view: View | None) -> StatusParams:
         said = status(layer.analysis, files, datetime.now(UTC), layer.entry.history)
         text, details = said.text, list(said.details)
         stale = stale_share([layer.file]) or 0.0
+    else:
+        details = _nowhere(session, path)
     error = session.errors_of(path)
     kernels = () if layer is None else layer.analysis.kernels
     shown = frozenset() if layer is None else chosen_kernels(layer.analysis, workspace.options(path))
@@ -77,9 +79,16 @@ def status_of(session: Session, path: str, view: View | None) -> StatusParams:
         collected_at=None if layer is None else layer.analysis.collected_at,
         evidence=None if kernel is None else EVIDENCE_WORDS[kernel.evidence],
         kernel=None if kernel is None else kernel.name,
-        findings=len(session.publisher.published(path)),
+        findings=0 if view is None else sum(len(open_findings(one.file)) for one in view.layers),
         stale_share=stale,
     )
+
+
+def _nowhere(session: Session, path: str) -> list[str]:
+    """Of profiles in the document's folder that are on no line of a file here."""
+    folder = str(session.workspace.folder_of(path).path)
+    entries = [one for one in session.workspace.entries.values() if one.key.startswith(f"profile:{folder}")]
+    return [said for one in entries if (said := nowhere_words(one.analysis)) is not None]
 
 
 def _state(session: Session, path: str, *, stale: float, has_layer: bool, error: list[str]) -> State:

@@ -15,6 +15,7 @@ from pygls.uris import from_fs_path, to_fs_path
 from gpadvisor.files import read_file
 from gpadvisor.ide.options import Annotations, Options, Severity, Stale
 from gpadvisor.ide.placing import PlacedFile, place
+from gpadvisor.ide.quieted import quieted
 from gpadvisor.ide.values import FileAnalysis
 from gpadvisor.lsp.layers import Entry, Layer, PlacedLayer, layers_of, settled
 from gpadvisor.lsp.settings import EditorSettings
@@ -276,7 +277,7 @@ def make_view(
             at = None if file.local is None else resolved(file.local)
             if at is not None and at != path and at in texts:
                 others[file.path] = place(file, texts[at].source)
-        own = place(layer.file, text.source)
+        own = quieted(place(layer.file, text.source), text.source)
         placed.append(PlacedLayer(entry=layer.entry, analysis=layer.analysis, file=own, files=others))
     return View(uri=uri, path=path, version=version, text=text, layers=settled(placed))
 

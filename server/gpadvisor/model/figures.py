@@ -7,6 +7,7 @@ import math
 from typing import Final
 
 from gpadvisor.model.advice import Estimate
+from gpadvisor.model.profile import Evidence
 
 _HUNDREDTHS: Final = 0.25
 """Ends of a range closer than this differ in their second digit behind the point."""
@@ -58,3 +59,10 @@ def span(estimate: Estimate) -> str:
 def gain(estimate: Estimate) -> str:
     """The whole estimate: ``8.2x (4.5-8.4)``."""
     return f"{expected(estimate)} ({span(estimate)})"
+
+
+def won(estimate: Estimate | None, evidence: Evidence) -> str:
+    """What is gained, first in every line that tells of a suggestion; in words where it is not known."""
+    if estimate is not None:
+        return gain(estimate)
+    return "code only" if evidence is Evidence.STATIC else "no gain known"

@@ -136,4 +136,6 @@ _SENTENCES: Final[dict[ProblemCode, Sentence]] = {
     ProblemCode.SOURCE_UNMATCHED: _absent,
     ProblemCode.SOURCE_NOT_READ: _message(ProblemCode.SOURCE_NOT_READ),
 }
+CAVEATS: Final = frozenset(_SENTENCES)
+"""What is told before anything else; every other problem is in the details."""
 _OF_SAMPLES: Final = frozenset({ProblemCode.FEW_SAMPLES})

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from gpadvisor.model.advice import Advice, CodeRef, Hotspot, KernelAdvice, Suggestion
-from gpadvisor.model.figures import factor, gain
+from gpadvisor.model.figures import factor, won
 from gpadvisor.model.problem import Problem
 from gpadvisor.model.profile import Evidence
 from gpadvisor.report.caveats import caveats
@@ -163,11 +163,10 @@ def _stalls(kernel: KernelAdvice) -> str:
 
 def _suggestion(page: Page, kernel: KernelAdvice, suggestion: Suggestion) -> list[str]:
     estimate = suggestion.speedup
-    won = "no estimate" if estimate is None else prose(gain(estimate))
     matched = f", {percent(suggestion.importance)} of the samples" if suggestion.matched_samples else ""
     rows = [
         ("change", prose(suggestion.advice)),
-        ("cause", prose(f"{suggestion.title}{matched}")),
+        ("cause", prose(f"{suggestion.title} ({suggestion.code})")),
         ("where", prose(scope_words(page, kernel, suggestion.scope))),
         ("whole run", prose(whole_run(kernel, suggestion))),
         ("then limited by", prose(suggestion.next_limit)),
@@ -178,7 +177,7 @@ def _suggestion(page: Page, kernel: KernelAdvice, suggestion: Suggestion) -> lis
         _hotspots(page, suggestion.hotspots) if suggestion.hotspots else "",
     ]
     return [
-        f"### {won}: {suggestion.code} {prose(suggestion.name)}",
+        f"### {prose(f'{won(estimate, suggestion.evidence)}: {suggestion.name}{matched}')}",
         "\n".join(f"- {label}: {text}" for label, text in rows if text),
         _closed("What this rests on", "\n\n".join(part for part in behind if part)),
     ]

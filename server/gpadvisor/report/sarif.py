@@ -11,7 +11,7 @@ from typing import Any, Final, TypeAlias
 
 from gpadvisor import __version__
 from gpadvisor.model.advice import Advice, CodeRef, Estimate, Hotspot, KernelAdvice, Suggestion
-from gpadvisor.model.figures import gain
+from gpadvisor.model.figures import won
 from gpadvisor.model.ids import SourceLocation
 from gpadvisor.model.problem import Problem
 from gpadvisor.model.profile import Evidence
@@ -27,7 +27,7 @@ SARIF_SCHEMA: Final = (
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 )
 WARNING_SPEEDUP: Final = 1.05
-"""A measured suggestion whose low end reaches this is a warning; everything else is a note or less."""
+"""A measured suggestion that gives the run this at its low end is a warning; all else is a note or less."""
 _NAME: Final = 80
 _SHOWN_HOTSPOTS: Final = 5
 
@@ -139,10 +139,10 @@ def _descriptor(rule: RuleMetadata) -> Object:
 
 
 def level(suggestion: Suggestion) -> str:
-    """``warning`` for a measured gain that is likely, ``none`` for what only the machine code shows."""
+    """``warning`` for a measured gain of the run that is likely, ``none`` for what only the code shows."""
     if suggestion.evidence is Evidence.STATIC:
         return "none"
-    estimate = suggestion.speedup
+    estimate = suggestion.program_speedup or suggestion.speedup
     likely = estimate is not None and math.isfinite(estimate.low) and estimate.low >= WARNING_SPEEDUP
     return "warning" if likely and suggestion.evidence is Evidence.MEASURED else "note"
 
@@ -161,7 +161,7 @@ def _result(
         "partialFingerprints": {"gpadvisor/v1": fingerprints.of(kernel, suggestion, primary)},
         "properties": _properties(kernel, suggestion),
     }
-    rank = _rank(suggestion.speedup)
+    rank = _rank(suggestion.program_speedup or suggestion.speedup)
     if rank is not None:
         result["rank"] = rank
     flows = [flow for hotspot in suggestion.hotspots[:_SHOWN_HOTSPOTS] if (flow := _flow(places, hotspot))]
@@ -184,14 +184,12 @@ def _primary(suggestion: Suggestion) -> SourceLocation | None:
 
 
 def _sentence(kernel: KernelAdvice, suggestion: Suggestion) -> str:
-    parts = [f"{suggestion.code} {suggestion.slug}: {suggestion.title}."]
-    if suggestion.matched_samples:
-        name = short_name(kernel.name, _NAME)
-        parts.append(f"{percent(suggestion.importance)} of the samples of {name} match.")
-    if suggestion.speedup is not None:
-        parts.append(f"Expected of the cure: {gain(suggestion.speedup)}.")
-    parts += [suggestion.advice, f"[{suggestion.evidence.value}, {kernel.device.name or kernel.device.arch}]"]
-    return " ".join(part for part in parts if part)
+    """Gain, cure, cause, the change, and what that rests on."""
+    share = f", {percent(suggestion.importance)} of the samples" if suggestion.matched_samples else ""
+    head = f"{won(suggestion.speedup, suggestion.evidence)}: {suggestion.name}{share}: {suggestion.title}."
+    device = kernel.device.name or kernel.device.arch
+    rests_on = f"[{suggestion.evidence.value}, {device}, {short_name(kernel.name, _NAME)}]"
+    return " ".join(part for part in (head, suggestion.advice, rests_on) if part)
 
 
 def _properties(kernel: KernelAdvice, suggestion: Suggestion) -> Object:
@@ -216,7 +214,7 @@ def _properties(kernel: KernelAdvice, suggestion: Suggestion) -> Object:
 
 
 def _rank(estimate: Estimate | None) -> float | None:
-    """Percent of the kernel's time that is expected to go."""
+    """Percent of the run's time that is expected to go; of the kernel's where its part is not known."""
     if estimate is None or not math.isfinite(estimate.expected) or estimate.expected <= 0:
         return None
     return round(min(100.0, max(0.0, 100.0 * (1.0 - 1.0 / estimate.expected))), 2)

@@ -250,12 +250,17 @@ def _files(
 
 
 def _as_baseline(note: ToolNote, files: Sequence[FileAnalysis], now: Mapping[str, str]) -> ToolNote:
-    """A note on a comment of today's text, on the line of the baseline that it stands on or above."""
-    if note.code != UNUSED_SUPPRESSION or note.place is None:
-        return note
+    """A note on a comment of today's text, on the line of the baseline that it stands on or above.
+
+    A note on a file that shows nothing else has no line.
+    """
     at = note.place
+    if at is None:
+        return note
     file = next((one for one in files if one.path == at.file), None)
-    if file is None or file.baseline is None or file.path not in now:
+    if file is None:
+        return replace(note, place=None)
+    if note.code != UNUSED_SUPPRESSION or file.baseline is None or file.path not in now:
         return note
     found = line_map(file, now[file.path])
     below = sorted((new, old) for old, new in (*found.kept.items(), *found.moved.items()) if new >= at.line)

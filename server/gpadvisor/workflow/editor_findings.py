@@ -74,6 +74,7 @@ class _Part:
     kernel: KernelInput
     suggestion: Suggestion
     site: _Site
+    first: Place  # the heaviest line of its suggestion
     rank: int  # among the lines of its suggestion, 0 for the heaviest
     lines: int  # of its suggestion, shown or not
 
@@ -103,7 +104,14 @@ def findings(kernels: Sequence[KernelInput], sources: FindingSources) -> Found:
         for suggestion in kernel.advised.advice.suggestions:
             sites, lines = _sites(kernel, suggestion, sources.places)
             for rank, (place, site) in enumerate(sites):
-                part = _Part(kernel=kernel, suggestion=suggestion, site=site, rank=rank, lines=lines)
+                part = _Part(
+                    kernel=kernel,
+                    suggestion=suggestion,
+                    site=site,
+                    first=sites[0][0],
+                    rank=rank,
+                    lines=lines,
+                )
                 parts.setdefault((suggestion.code, place), []).append(part)
     by_file: dict[str, list[Finding]] = {}
     leading: dict[tuple[str, str], str] = {}
@@ -188,11 +196,12 @@ def _finding(place: Place, parts: Sequence[_Part], sources: FindingSources, iden
         code=suggestion.code,
         slug=suggestion.slug,
         name=suggestion.name,
-        title=suggestion.title,
+        title=_title(first),
         message=_message(parts),
         advice=suggestion.advice,
         cure=suggestion.cure,
         leads=first.rank == 0,
+        lead=None if first.rank == 0 else first.first,
         line=place.line,
         token=_token(first, place, sources.facts),
         kernel=kernel.kernel,
@@ -222,15 +231,13 @@ def _finding(place: Place, parts: Sequence[_Part], sources: FindingSources, iden
 def _message(parts: Sequence[_Part]) -> str:
     first = parts[0]
     suggestion, kernel, site = first.suggestion, first.kernel, first.site
-    title = _title(first)
-    title = title[:1].upper() + title[1:]
     if site.rows:
-        text = _sampled(first, title)
+        text = _sampled(first)
     elif site.static:
         names = [opcode(function.instructions[index]) for function, index, _ in site.static]
-        text = static_message(title, names, [detail for _, _, detail in site.static])
+        text = static_message(names, [detail for _, _, detail in site.static])
     else:
-        text = f"{title}, in {kernel.name} as a whole."
+        text = f"Of {kernel.name} as a whole."
     matched = share_words(suggestion.matched_samples, kernel.total, kernel.name)
     text += estimate_words(suggestion.speedup, first.lines if site.rows else 1, matched)
     others = {
@@ -252,7 +259,7 @@ def _title(part: _Part) -> str:
     return found.most_common(1)[0][0] if found else part.suggestion.title
 
 
-def _sampled(part: _Part, title: str) -> str:
+def _sampled(part: _Part) -> str:
     blamed = [row for row in part.site.rows if row.role is Role.BLAMED]
     waited = sum(row.samples for row in blamed)
     mostly = 2 * waited >= part.site.samples
@@ -264,7 +271,6 @@ def _sampled(part: _Part, title: str) -> str:
         reasons[blame.reasons[row.reason].name if blame is not None else ""] += row.samples
     most = ", ".join(reason_words(name) for name, _ in reasons.most_common(2) if name)
     return sampled_message(
-        title,
         share=share_words(part.site.samples, part.kernel.total, part.kernel.name),
         waited=names if mostly else "",
         taken=names,

@@ -11,6 +11,7 @@ from gpadvisor.ide.words import clean, count, file_name, plural
 from gpadvisor.model.advice import Advice, KernelAdvice, LaunchSummary, StallSummary, Suggestion
 from gpadvisor.model.problem import Problem, ProblemCode
 from gpadvisor.model.profile import Device, Evidence, Launch
+from gpadvisor.report.caveats import CAVEATS
 from gpadvisor.report.names import base_name, core_name, short_name
 from gpadvisor.report.words import duration
 from gpadvisor.workflow.editor_findings import Found, KernelInput
@@ -29,6 +30,9 @@ _NOTE_CODES: Final = {
 }
 OTHER_NOTE: Final = "GPA900"
 """What has no code of its own."""
+_LOUD: Final = CAVEATS - {ProblemCode.SOURCE_UNMATCHED}
+"""What the numbers hang on; a header that is not here takes nothing from the lines that are."""
+_NAMED: Final = 2
 
 
 def display_name(demangled: str) -> str:
@@ -147,7 +151,10 @@ def tool_notes(
     texts: Mapping[str, Text],
     deepest: Mapping[str, int],
 ) -> tuple[ToolNote, ...]:
-    """What the numbers lack, each once: of the input as a whole, then of its kernels.
+    """What the numbers lack, each once: of the input as a whole, then of its kernels. Nothing is left out.
+
+    What concerns all of an input stands on the kernel that takes most of the time; what takes nothing from
+    the numbers has no line but its own.
 
     Args:
         advice: With its problems.
@@ -155,13 +162,14 @@ def tool_notes(
         texts: Baselines by file.
         deepest: The largest line number that the line tables have, by file.
     """
-    notes = [_note(problem, None) for problem in advice.problems]
+    first = next((kernel.place for kernel in kernels if kernel.place is not None), None)
+    of_kernels: dict[tuple[Problem, Place | None], list[str]] = {}
     for kernel in kernels:
-        notes += [
-            _note(problem, kernel)
-            for problem in kernel.advised.advice.problems
-            if problem.code in _NOTE_CODES and not _of_a_model(problem, kernel)
-        ]
+        for problem in kernel.advised.advice.problems:
+            if not _of_a_model(problem, kernel):
+                of_kernels.setdefault((problem, kernel.place), []).append(kernel.name)
+    notes = [_note(problem, first) for problem in advice.problems]
+    notes += [_note(problem, place, names) for (problem, place), names in of_kernels.items()]
     for file, line in sorted(deepest.items()):
         text = texts[file].text if file in texts else None
         if text is not None and line > text.count("\n") + 1:
@@ -180,12 +188,21 @@ def _of_a_model(problem: Problem, kernel: KernelInput) -> bool:
     return modelled and problem.code is ProblemCode.FEW_SAMPLES
 
 
-def _note(problem: Problem, kernel: KernelInput | None) -> ToolNote:
+def _note(problem: Problem, place: Place | None, kernels: Sequence[str] = ()) -> ToolNote:
+    """A problem of some kernels, or of the input as a whole."""
     code = _NOTE_CODES.get(problem.code, OTHER_NOTE)
-    text = problem.message[:1].upper() + problem.message[1:] + "."
+    text = problem.message.rstrip(".")
     if problem.location is not None:
-        at = Place(file=problem.location.file, line=problem.location.line)
-        return ToolNote(code=code, message=text, place=at)
-    if kernel is None:
-        return ToolNote(code=code, message=text, place=None)
-    return ToolNote(code=code, message=f"{kernel.name}: {problem.message}.", place=kernel.place)
+        place = Place(file=problem.location.file, line=problem.location.line)
+    elif kernels:
+        text = f"{_named(kernels)}: {text}"
+    elif text.partition(" ")[0].isalpha():  # no name of a file
+        text = text[:1].upper() + text[1:]
+    quiet = problem.code not in _LOUD and code == OTHER_NOTE
+    at = None if quiet and problem.location is None else place
+    return ToolNote(code=code, message=f"{text}.", place=at, quiet=quiet)
+
+
+def _named(kernels: Sequence[str]) -> str:
+    more = len(kernels) - _NAMED
+    return ", ".join(kernels[:_NAMED]) + (f" and {plural(more, 'more kernel')}" if more > 0 else "")

@@ -135,19 +135,11 @@ def share_words(samples: int, total: int, kernel: str) -> str:
     return f"{percent(samples / total) if total else '0 %'} of the samples of {clean(kernel)}"
 
 
-def sampled_message(
-    title: str,
-    *,
-    share: str,
-    waited: str,
-    taken: str,
-    reasons: str,
-) -> str:
-    """The pattern, and where the samples are: blamed ones wait for an instruction, others are at it."""
-    head = f"{title}."
+def sampled_message(*, share: str, waited: str, taken: str, reasons: str) -> str:
+    """Where the samples are: blamed ones wait for an instruction, others are at it."""
     if waited:
-        return f"{head} {share} wait for {waited} on this line ({reasons})."
-    return f"{head} {share} are at {taken} on this line ({reasons})."
+        return f"{share} wait for {waited} on this line ({reasons})."
+    return f"{share} are at {taken} on this line ({reasons})."
 
 
 def estimate_words(estimate: Estimate | None, lines: int, matched: str) -> str:
@@ -158,13 +150,13 @@ def estimate_words(estimate: Estimate | None, lines: int, matched: str) -> str:
     return f" The gain is of {number} lines together ({matched})."
 
 
-def static_message(title: str, names: Sequence[str], details: Sequence[str]) -> str:
-    """A pattern that the machine code shows, without samples."""
+def static_message(names: Sequence[str], details: Sequence[str]) -> str:
+    """What of a pattern the machine code shows, without samples."""
     number = plural(len(names), "instruction")
     what = "; ".join(dict.fromkeys(detail for detail in details if detail))
     said = f": {shorten(what, 160)}" if what else ""
     where = f"{number} on this line ({opcodes(names)})"
-    return f"{title}. {where}{said}. No estimate, as nothing was sampled."
+    return f"{where}{said}. No gain is known, as nothing was sampled."
 
 
 def folded_words(others: Mapping[str, str]) -> str:

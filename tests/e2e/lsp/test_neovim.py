@@ -123,8 +123,8 @@ def test_advice_in_neovim_as_its_page_sets_it_up(tmp_path: Path) -> None:
     (found,) = (one for one in seen["diagnostics"] if one["code"] == "GPA102" and one["line"] == line)
     assert found["severity"] == 2
     assert found["related"]
-    assert "GPA102 Strength Reduction" in seen["hover"]["contents"]["value"]
-    assert re.match(r"GPA: [\d.]+x \(\S+\) .* \| 100 % of GPU time", seen["lenses"][0]["command"]["title"])
+    assert ": Strength Reduction" in seen["hover"]["contents"]["value"]
+    assert re.match(r"[\d.]+x \(\S+\) .* \| 100 % of GPU time", seen["lenses"][0]["command"]["title"])
     assert seen["shown_lenses"] == len(seen["lenses"])
     assert seen["hints"]
     assert "2.0f" in seen["edited"]

@@ -302,7 +302,7 @@ async def test_killed_workers_are_replaced(tmp_path: Path) -> None:
         server = one.client._server
         for pid in descendants(server.pid):
             os.kill(pid, signal.SIGKILL)
-        assert "GPA102" in str(await one.hover(NAME, KERNELS[KERNEL].planted_line("def") - 1))
+        assert "Strength Reduction" in str(await one.hover(NAME, KERNELS[KERNEL].planted_line("def") - 1))
         seen = len(one.own["gpadvisor/status"])
         one.edit(NAME, one.texts[NAME] + "// more\n")
         one.save(NAME)
@@ -324,7 +324,9 @@ async def test_a_source_that_does_not_compile_keeps_what_was_shown(tmp_path: Pat
         one.save(NAME)
         said = await one.status("error")
         assert "error" in said["detail"]
-        assert len(one.diagnostics(NAME)) == len(before)
+        (wrong,) = (each for each in one.diagnostics(NAME) if each.code == "GPA908")
+        assert wrong.range.start.line == one.texts[NAME].count("\n") - 1
+        assert len(one.diagnostics(NAME)) == len(before) + 1
         assert not one.client.messages, "the build says so already"
         one.edit(NAME, one.texts[NAME].removesuffix("this is no CUDA\n"))
         one.save(NAME)

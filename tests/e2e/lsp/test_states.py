@@ -54,3 +54,49 @@ async def test_without_a_profile_the_way_to_numbers_is_the_next_step(tmp_path: P
         assert said["bar"].endswith(", code only")
         commands = [step["command"] for step in said["next"]]
         assert commands == ["gpadvisor.importProfile", "gpadvisor.profile", "gpadvisor.modelFile"]
+
+
+COMPLAINTS = {
+    "missing header": (
+        '// a kernel\n#include "not_here.h"\n__global__ void k(float *p) { *p = OF_IT; }\n',
+        1,
+    ),
+    "device code": ("// a kernel\n\n__global__ void k(float *p) { *p = nothing; }\n", 2),
+}
+
+
+@pytest.mark.parametrize("kind", COMPLAINTS)
+async def test_what_the_compiler_says_stands_at_its_place(tmp_path: Path, kind: str) -> None:
+    text, line = COMPLAINTS[kind]
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / NAME).write_text(text, encoding="utf-8")
+    async with editor(project, settings={"debounceMilliseconds": 0}) as one:
+        one.open(NAME)
+        found, *_ = await one.shown(NAME)
+        assert (found.code, found.range.start.line) == ("GPA908", line)
+        assert found.message.startswith("Not analysed: ")
+        said = await one.status("error")
+        assert said["bar"] == "GPA: failed"
+        assert said["next"]
+        titles = [action.title for action in await one.actions(NAME, found.range)]
+        assert titles == (["Set include folders"] if kind == "missing header" else [])
+        one.edit(NAME, "// one line more\n" + text)
+        await one.shown(NAME, lambda all_: [each.range.start.line for each in all_][:1] == [line + 1])
+        one.edit(NAME, "__global__ void k(float *p) { *p = 1; }\n")
+        one.save(NAME)
+        await one.shown(NAME, lambda all_: not all_)
+
+
+async def test_a_profile_without_a_line_here_says_so(tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / "run.ncu-rep").write_bytes(report_of(KERNEL, source=False))
+    (project / "other.cu").write_text("__global__ void other(float *p) { *p = 1; }\n", encoding="utf-8")
+    async with editor(project, settings={"run": "manual"}) as one:
+        one.open("other.cu")
+        await one.until(lambda: [each.message for each in one.client.messages])
+        (said,) = one.client.messages
+        assert "run.ncu-rep: " in said.message
+        assert "on no line of a file here" in said.message
+        assert "on no line of a file here" in (await one.status("noProfile"))["detail"]

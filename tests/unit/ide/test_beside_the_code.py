@@ -16,6 +16,7 @@ from tests.editor_values import (
     analysis,
     estimate,
     file_analysis,
+    finding,
     kernel,
     line_data,
     placed,
@@ -26,7 +27,7 @@ from gpadvisor.ide.heat import HeatLine, heat, level, next_hot_line
 from gpadvisor.ide.hints import Hint, hints
 from gpadvisor.ide.lenses import LensAction, lenses
 from gpadvisor.ide.options import Annotations, Options, Stale
-from gpadvisor.ide.values import EditorAnalysis, LaunchView, Place
+from gpadvisor.ide.values import EditorAnalysis, FileAnalysis, Finding, LaunchView, LineData, Place
 from gpadvisor.model.profile import Evidence
 
 EDITED = SOURCE.replace("scaled(in[j])", "twice(in[j])")
@@ -54,29 +55,40 @@ def _lenses(
 
 
 def test_a_kernel_has_its_share_its_best_estimate_and_a_place() -> None:
-    assert _lenses(analysis()) == [
-        (3, "GPA: 1.15x (1.12-1.19) Code Reordering (GPA202, line 7) | 34 % of GPU time")
-    ]
+    assert _lenses(analysis()) == [(3, "1.15x (1.12-1.19): Code Reordering, line 7 | 34 % of GPU time")]
     assert _lenses(analysis(), text="// new\n" + SOURCE) == [
-        (4, "GPA: 1.15x (1.12-1.19) Code Reordering (GPA202, line 8) | 34 % of GPU time")
+        (4, "1.15x (1.12-1.19): Code Reordering, line 8 | 34 % of GPU time")
     ]
 
 
-def test_suggestions_that_share_samples_have_one_number_together() -> None:
-    more = kernel().suggestions * 3
-    value = kernel(suggestions=more, together=estimate(1.2, 1.31, 1.4), together_codes=("GPA102", "GPA202"))
-    assert _lenses(analysis(value)) == [
-        (3, "GPA: 1.15x (1.12-1.19) Code Reordering (GPA202, line 7) | 34 % of GPU time | 2 more"),
-        (3, "together 1.31x (GPA102 + GPA202)"),
-    ]
+def test_a_lens_has_one_number_and_counts_what_is_underlined() -> None:
+    more = tuple(finding(line, code=code) for line, code in ((7, "GPA202"), (6, "GPA102"), (9, "GPA201")))
+    whole = kernel(together=estimate(1.2, 1.31, 1.4), together_codes=("GPA102", "GPA202"))
+    value = analysis(whole, files=(file_analysis(findings=more),))
+    lens = "1.15x (1.12-1.19): Code Reordering, line 7 | 34 % of GPU time"
+    assert _lenses(value) == [(3, f"{lens} | 2 more")]
+    found = lenses(value, placed(value), Options(), underlined={"id-7", "id-9"})
+    assert [one.title for one in found] == [f"{lens} | 1 more"]
+
+
+def test_while_a_profile_is_read_no_lens_says_that_there_is_none() -> None:
+    value = analysis(kernel(evidence=Evidence.STATIC, best_speedup=None, best_code=None))
+    (one,) = lenses(value, placed(value), Options(), reading="run.ncu-rep")
+    assert one.title == "1 suggestion | reading run.ncu-rep"
+
+
+def test_without_a_profile_the_ways_to_numbers_are_a_click_away() -> None:
+    value = analysis(kernel(evidence=Evidence.STATIC, best_speedup=None, best_code=None))
+    actions = [one.action for one in lenses(value, placed(value), Options())]
+    assert actions[1:] == [LensAction.IMPORT, LensAction.MODEL]
 
 
 def test_instantiations_share_a_line_and_one_of_them_is_shown() -> None:
     titles = _lenses(_four())
-    assert titles[0][1].endswith(" | gather<1> 34 % of GPU time")
+    assert " | gather<1> 34 % of GPU time" in titles[0][1]
     assert titles[1] == (3, "showing gather<1>; also gather<4> 9.0 %")
     assert _lenses(_four(), CHOSEN_FOUR) == [
-        (3, "GPA: gather<4> 9.0 % of GPU time | no suggestion"),
+        (3, "no suggestion | gather<4> 9.0 % of GPU time"),
         (3, "showing gather<4>; also gather<1> 34 %"),
     ]
 
@@ -98,16 +110,18 @@ def test_no_kernel_has_more_than_three_lenses() -> None:
         for one in value.kernels
     ]
     launches = tuple(replace(value.launches[0], index=index) for index in range(9))
-    assert len(_lenses(analysis(*loud, files=value.files, launches=launches))) == 3
+    assert len(_lenses(analysis(*loud, files=value.files, launches=launches))) == 2
+    static = [replace(one, evidence=Evidence.STATIC) for one in loud[:1]]
+    assert len(_lenses(analysis(*static, files=value.files))) == 3
 
 
 @pytest.mark.parametrize(
     ("evidence", "words"),
-    [(Evidence.STATIC, "static, no profile"), (Evidence.MODELLED, "modelled, not measured")],
+    [(Evidence.STATIC, "code only, no profile"), (Evidence.MODELLED, "modelled, not measured")],
 )
 def test_what_was_not_measured_says_so(evidence: Evidence, words: str) -> None:
     value = kernel(evidence=evidence, time_share=None, best_speedup=None, best_code=None)
-    assert _lenses(analysis(value)) == [(3, f"GPA: {words} | 1 suggestion")]
+    assert _lenses(analysis(value))[0] == (3, f"1 suggestion | {words}")
 
 
 def test_a_kernel_without_a_line_has_no_lens() -> None:
@@ -120,8 +134,36 @@ def _hints(value: EditorAnalysis, options: Options | None = None, text: str = SO
     return list(hints(value, file, {FILE: file}, options or Options()))
 
 
+def _without(*lines: LineData) -> FileAnalysis:
+    """The file without findings, whose gains would stand in hints."""
+    whole = file_analysis(findings=())
+    return replace(whole, lines=lines) if lines else whole
+
+
+def test_the_line_of_a_cause_has_what_its_cure_gains() -> None:
+    hint = next(one for one in _hints(analysis()) if one.line == 7)
+    assert hint.text == "1.15x: Code Reordering, causes 2.0 % | 60 % long scoreboard <- line 6"
+    cold = file_analysis(lines=(line_data(7, 1, caused=1),))
+    assert [one.text for one in _hints(analysis(files=(cold,)))] == ["1.15x: Code Reordering, causes 0.1 %"]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        finding(leads=False),
+        finding(speedup=None),
+        finding(whole=estimate(1.0, 1.01, 1.02)),
+        finding(suppressed="known"),
+    ],
+    ids=["does not lead", "no gain", "the run does not notice", "set aside"],
+)
+def test_no_other_line_promises_a_gain(value: Finding) -> None:
+    own = file_analysis(findings=(value,))
+    assert not any("Code Reordering" in one.text for one in _hints(analysis(files=(own,))))
+
+
 def test_hot_lines_have_share_stall_and_cause() -> None:
-    found = _hints(analysis())
+    found = _hints(analysis(files=(_without(),)))
     assert [(one.line, one.text) for one in found] == [
         (6, "causes 58 %"),
         (7, "60 % long scoreboard <- line 6"),
@@ -136,7 +178,7 @@ def test_hot_lines_have_share_stall_and_cause() -> None:
 
 
 def test_hints_follow_the_text() -> None:
-    found = _hints(analysis(), text="// new\n" + SOURCE)
+    found = _hints(analysis(files=(_without(),)), text="// new\n" + SOURCE)
     assert found[1].text == "60 % long scoreboard <- line 7"
     assert found[1].parts[2].place == Place(file=FILE, line=7)
     edited = next(one for one in _hints(analysis(), text=EDITED) if one.line == 7)
@@ -146,12 +188,12 @@ def test_hints_follow_the_text() -> None:
 
 
 def test_a_stall_of_the_line_itself_has_no_arrow() -> None:
-    own = file_analysis(lines=(line_data(7, 400, stall("wait", 400, line=7)),))
+    own = _without(line_data(7, 400, stall("wait", 400, line=7)))
     assert [one.text for one in _hints(analysis(files=(own,)))] == ["40 % wait"]
 
 
 def test_issued_samples_are_no_stall() -> None:
-    busy = file_analysis(lines=(line_data(7, 400, stall("selected", 390), stall("wait", 10)),))
+    busy = _without(line_data(7, 400, stall("selected", 390), stall("wait", 10)))
     assert [one.text for one in _hints(analysis(files=(busy,)))] == ["40 % wait"]
 
 

@@ -18,11 +18,11 @@ def _shown(value: EditorAnalysis, text: str = SOURCE, options: Options | None = 
     return diagnostics(value, file, {FILE: file}, options or Options(), text)
 
 
-def test_a_finding_says_gain_change_cause_and_evidence() -> None:
+def test_a_finding_says_gain_cure_cause_and_evidence() -> None:
     one = _shown(analysis())[0]
     assert one.message == (
-        "1.15x (1.12-1.19) Code Reordering: Move the load at gather.cu:6 up. Cause: Value used too soon. "
-        "58 % of the samples of gather<1> wait for LDG.E on this line. [measured, fresh, A100]"
+        "1.15x (1.12-1.19): Code Reordering, 58 % of samples: value used too soon. "
+        "Move the load at gather.cu:6 up. [measured, fresh, A100, gather<1>]"
     )
     assert (one.line, one.start, one.end, one.severity) == (7, 4, 25, Severity.WARNING)
     assert [(entry.place.line, entry.message) for entry in one.related] == [
@@ -40,7 +40,7 @@ def test_lines_inside_of_sentences_move_too() -> None:
 
 def test_an_edited_line_says_so_and_is_faded() -> None:
     one = _shown(analysis(), EDITED)[0]
-    assert one.message.endswith("[measured, edited since the profile, A100]")
+    assert one.message.endswith("[measured, edited since the profile, A100, gather<1>]")
     assert one.faded
     assert one.severity is Severity.INFORMATION
     assert not _shown(analysis(), EDITED, Options(stale=Stale.REMAP))[0].faded
@@ -66,16 +66,22 @@ def test_a_deleted_line_keeps_its_finding_where_it_stood() -> None:
 def test_evidence_and_freshness_are_tags() -> None:
     static = file_analysis(findings=(finding(evidence=Evidence.STATIC, speedup=None),))
     one = _shown(analysis(files=(static,)))[0]
-    assert one.message.endswith("[static, A100]")
+    assert one.message.endswith("[static, A100, gather<1>]")
+    assert one.message.startswith("code only: Code Reordering")
+    assert one.severity is Severity.INFORMATION
     edited = _shown(analysis(files=(static,)), EDITED)[0]
-    assert edited.message.endswith("[static, edited since it was compiled, A100]")
+    assert edited.message.endswith("[static, edited since it was compiled, A100, gather<1>]")
     hashed = file_analysis(baseline_kind=BaselineKind.HASHED)
-    assert _shown(analysis(files=(hashed,)))[0].message.endswith("[measured, unverified, A100]")
+    shown = _shown(analysis(files=(hashed,)))[0]
+    assert shown.message.endswith("[measured, unverified, A100, gather<1>]")
 
 
-def test_advice_stands_on_the_leading_line_only() -> None:
-    file = file_analysis(findings=(finding(leads=False),))
-    assert "Move the load" not in _shown(analysis(files=(file,)))[0].message
+def test_a_further_line_of_a_suggestion_says_where_the_change_is() -> None:
+    file = file_analysis(findings=(finding(leads=False, lead=Place(file=FILE, line=6)), finding(9)))
+    shown = {one.line: one for one in _shown(analysis(files=(file,)), "// new\n" + SOURCE)}
+    assert shown[8].message.startswith("Part of 1.15x (1.12-1.19): Code Reordering, 58 % of samples: ")
+    assert "The change is at gather.cu:7." in shown[8].message
+    assert (shown[8].severity, shown[10].severity) == (Severity.HINT, Severity.WARNING)
 
 
 def test_suppressed_findings_are_not_shown() -> None:
@@ -88,6 +94,20 @@ def test_of_too_many_the_best_are_shown_and_the_others_counted() -> None:
     shown = _shown(analysis(files=(file_analysis(findings=findings),)), options=Options(max_per_file=3))
     assert [one.line for one in shown] == [7, 8, 9]
     assert sum("6 findings of less weight in this file not shown" in one.message for one in shown) == 1
+
+
+def test_the_limit_is_not_used_up_by_further_lines_nor_by_what_gains_least() -> None:
+    """Forty lines of one small suggestion, which all have more samples than the ones that are worth it."""
+    small = estimate(1.01, 1.04, 1.06)
+    many = tuple(
+        finding(line % 9 + 1, id=f"m{line}", leads=line == 0, speedup=small, whole=small)
+        for line in range(40)
+    )
+    worth = tuple(finding(9, id=f"w{code}", code=code, samples=20) for code in ("GPA106", "GPA301"))
+    shown = _shown(
+        analysis(files=(file_analysis(findings=(*many, *worth)),)), options=Options(max_per_file=3)
+    )
+    assert {one.id for one in shown} == {"m0", "wGPA106", "wGPA301"}
 
 
 def test_of_equally_loud_findings_on_a_line_the_strongest_is_first() -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.fix_sources import GATHER, SCALE, SOURCES, closed_ranges, offset
 from tests.fix_values import finding
 
-from gpadvisor.ide.fixes import Fix, FixKind, LaunchFacts, TextEdit, apply_edits, moved_line
+from gpadvisor.ide.fixes import Fix, FixKind, LaunchFacts, TextEdit, apply_edits, fix_all, moved_line
 from gpadvisor.ide.fixes_offered import base_name, fixes_for, flag_fix
 from gpadvisor.ide.values import Finding
 from gpadvisor.model.advice import Estimate
@@ -159,6 +159,20 @@ def test_block_sizes_stay_within_launch_bounds() -> None:
     bound = SCALE.replace("void scale", "void __launch_bounds__(256) scale")
     changes = [fix.change for fix in offered(bound, finding("GPA302", 7, "scale"))]
     assert "block_size" not in changes
+
+
+def test_all_fixes_of_a_kernel_are_one_change_where_they_do_not_meet() -> None:
+    (literals,) = offered(SCALE, finding("GPA102", 5, "scale"))
+    (whole,) = (replace(literals, id="other", finding="other", edits=(edit(9, 0, 0, "// new\n"),)),)
+    meets = replace(literals, id="meets", finding="meets")
+    again = replace(whole, id="again", edits=(edit(12, 0, 0, "x"),))  # a second way for the same finding
+    comment = replace(whole, id="comment", finding="c", checkable=False, edits=(edit(14, 0, 0, "// x"),))
+    found = fix_all([literals, meets, whole, again, comment], "scale")
+    assert found is not None
+    assert found.title == "Fix all in scale: 2 changes"
+    assert found.edits == (*literals.edits, *whole.edits)
+    assert (found.needs_confirmation, found.reason) == (True, literals.reason)
+    assert fix_all([literals, meets, comment], "scale") is None
 
 
 def test_suppressed_findings_and_unreadable_files_get_none() -> None:

@@ -43,11 +43,8 @@ def _hover(
 
 def test_the_whole_hover() -> None:
     assert _hover(analysis(), options=PAGES) == (
-        "**1.15x (1.12-1.19)** [GPA202 Code Reordering](https://rules/GPA202.md) for `gather<1>` "
-        "(34 % of GPU time: 1.06x (1.05-1.07) of the whole)\n"
-        "\n"
-        "Change: Move the load at gather.cu:6 up.  \n"
-        "Cause: Value used too soon. 58 % of the samples of gather\\<1\\> wait for LDG.E on this line.\n"
+        "**1.15x (1.12-1.19): Code Reordering** for `gather<1>`, 34 % of GPU time: 1.06x (1.05-1.07) "
+        "of the run ([why](https://rules/GPA202.md))\n"
         "\n"
         "60 % of the 1,000 samples of `gather<1>` are on this line; it causes 2.0 %.\n"
         "\n"
@@ -55,6 +52,9 @@ def test_the_whole_hover() -> None:
         "|--|--:|--|\n"
         "| long scoreboard | 580 (58 %) | line 6: LDG.E loads it here |\n"
         "| selected | 20 (2.0 %) | plain selected |\n"
+        "\n"
+        "Change: Move the load at gather.cu:6 up.  \n"
+        "Here: 58 % of the samples of gather\\<1\\> wait for LDG.E on this line.\n"
         "\n"
         "Range: held back\n"
         "\n"
@@ -125,7 +125,7 @@ def test_static_findings_have_no_number() -> None:
     )
     text = _hover(analysis(kernel(evidence=Evidence.STATIC), files=(file,)))
     assert text is not None
-    assert text.startswith("**GPA202 Code Reordering** (static finding for `gather<1>`, without an estimate)")
+    assert text.startswith("**code only: Code Reordering** for `gather<1>` (GPA202)")
     assert "Range" not in text
 
 
@@ -175,7 +175,7 @@ def test_no_hover_is_longer_than_the_limit() -> None:
     assert text is not None
     lines = text.split("\n")
     assert len(lines) <= MAX_LINES
-    assert lines[0].startswith("**1.15x (1.12-1.19)** GPA200")
+    assert lines[0].startswith("**1.15x (1.12-1.19): Code Reordering** for `gather<1>`")
     assert lines[-1].startswith("Evidence: modelled")
     assert sum(line.startswith("| reason") for line in lines) >= 3
     assert len(text) < 4_000
@@ -192,8 +192,8 @@ def test_the_chosen_instantiation_has_its_own_range() -> None:
     leading, chosen = _hover(value), _hover(value, options=Options(chosen={"gather": FOUR}))
     assert leading is not None
     assert chosen is not None
-    assert leading.startswith("**1.15x (1.12-1.19)** GPA202 Code Reordering for `gather<1>` (34 %")
-    assert chosen.startswith("**1.60x (1.50-1.70)** GPA202 Code Reordering for `gather<4>` (9.0 %")
+    assert leading.startswith("**1.15x (1.12-1.19): Code Reordering** for `gather<1>`, 34 %")
+    assert chosen.startswith("**1.60x (1.50-1.70): Code Reordering** for `gather<4>`, 9.0 %")
 
 
 def test_names_cannot_write_markdown() -> None:

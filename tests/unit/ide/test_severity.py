@@ -28,22 +28,41 @@ def test_measured_fresh_and_likely_is_a_warning() -> None:
 @pytest.mark.parametrize(
     "value",
     [
-        _placed(finding(speedup=estimate(1.04, 1.2, 1.4))),
+        _placed(finding(whole=estimate(1.04, 1.2, 1.4))),
         _placed(finding(speedup=None)),
         _placed(finding(), EDITED),
         _placed(finding(), SOURCE, BaselineKind.HASHED),
         _placed(finding(evidence=Evidence.COUNTED, speedup=None)),
-        _placed(finding(speedup=estimate(float("nan"), 1.2, 1.4))),
+        _placed(finding(whole=estimate(float("nan"), 1.2, 1.4))),
+        _placed(finding(evidence=Evidence.STATIC, speedup=None)),
+        _placed(finding(evidence=Evidence.MODELLED)),
     ],
-    ids=["unlikely", "no estimate", "edited", "unverified", "counted", "not a number"],
+    ids=[
+        "unlikely",
+        "no estimate",
+        "edited",
+        "unverified",
+        "counted",
+        "not a number",
+        "code only",
+        "modelled",
+    ],
 )
 def test_everything_else_is_information(value: PlacedFinding) -> None:
     assert severity(value, Options()) is Severity.INFORMATION
 
 
-@pytest.mark.parametrize("evidence", [Evidence.STATIC, Evidence.MODELLED])
-def test_what_nobody_measured_is_a_hint(evidence: Evidence) -> None:
-    assert severity(_placed(finding(evidence=evidence)), Options()) is Severity.HINT
+@pytest.mark.parametrize(
+    "value",
+    [
+        finding(whole=estimate(1.0, 1.02, 1.04)),
+        finding(whole=None, speedup=estimate(1.0, 1.02, 1.04)),
+        finding(leads=False),
+    ],
+    ids=["of the run", "of the kernel, where the run is not known", "a further line"],
+)
+def test_what_the_run_does_not_notice_is_a_hint(value: Finding) -> None:
+    assert severity(_placed(value), Options()) is Severity.HINT
 
 
 def test_a_rule_has_its_own_severity() -> None:
@@ -59,12 +78,14 @@ def test_what_the_source_sets_aside_is_off() -> None:
 
 
 def test_the_threshold_is_a_setting() -> None:
-    assert severity(_placed(finding()), Options(warning_low=1.2)) is Severity.INFORMATION
+    assert severity(_placed(finding(whole=estimate())), Options(warning_low=1.2)) is Severity.INFORMATION
 
 
-def test_stale_notes_are_hints_and_others_information() -> None:
+def test_stale_and_quiet_notes_are_hints_and_others_information() -> None:
     assert note_severity(ToolNote(code="GPA902", message="", place=None), Options()) is Severity.HINT
     assert note_severity(ToolNote(code="GPA901", message="", place=None), Options()) is Severity.INFORMATION
+    quiet = ToolNote(code="GPA900", message="", place=None, quiet=True)
+    assert note_severity(quiet, Options()) is Severity.HINT
 
 
 def test_there_is_no_error() -> None:

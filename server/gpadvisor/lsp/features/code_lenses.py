@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from lsprotocol import types as lsp
 
+from gpadvisor.ide.diagnostics import diagnostics
 from gpadvisor.ide.lenses import Lens, LensAction, lenses
 from gpadvisor.lsp import protocol
 from gpadvisor.lsp.layers import PlacedLayer
@@ -28,25 +29,34 @@ def register(server: Server) -> None:
         view = None if path is None else await session.publisher.asked_view(path)
         if view is None:
             return None
-        options = session.workspace.options(view.path)
+        options, reading = session.workspace.options(view.path), session.analyses.profile_being_read
         counts: dict[int, int] = {}
         found: list[lsp.CodeLens] = []
         for layer in view.layers:
-            for lens in lenses(layer.analysis, layer.file, options):
-                counts[lens.line] = counts.get(lens.line, 0) + 1
-                if counts[lens.line] <= MAX_PER_LINE:
-                    found.append(_lens(server, view, layer, lens))
+            shown = diagnostics(layer.analysis, layer.file, layer.files, options)
+            underlined = {one.id for one in shown}
+            for lens in lenses(layer.analysis, layer.file, options, underlined=underlined, reading=reading):
+                command = _command(server, view, layer, lens)
+                counts[lens.line] = counts.get(lens.line, 0) + (command is not None)
+                if command is not None and counts[lens.line] <= MAX_PER_LINE:
+                    found.append(_lens(server, view, lens, command))
         return found
 
 
-def _lens(server: Server, view: View, layer: PlacedLayer, lens: Lens) -> lsp.CodeLens:
+def _lens(server: Server, view: View, lens: Lens, command: lsp.Command) -> lsp.CodeLens:
     converter = server.session.publisher.converter()
     extent = converter.range(view.text, lens.line, 0, len(view.text.line(lens.line - 1)))
-    return lsp.CodeLens(range=extent, command=_command(server, view, layer, lens))
+    return lsp.CodeLens(range=extent, command=command)
 
 
-def _command(server: Server, view: View, layer: PlacedLayer, lens: Lens) -> lsp.Command:
+def _command(server: Server, view: View, layer: PlacedLayer, lens: Lens) -> lsp.Command | None:
+    """What a click does; None where only our client can do it."""
     own = server.session.client.own
+    if lens.action is LensAction.IMPORT:
+        return lsp.Command(title=lens.title, command=protocol.CLIENT_IMPORT_PROFILE) if own else None
+    if lens.action is LensAction.MODEL:
+        name, words = (protocol.CLIENT_MODEL_FILE, None) if own else (protocol.MODEL_FILE, [view.uri])
+        return lsp.Command(title=lens.title, command=name, arguments=words)
     if lens.action in {LensAction.PICK_KERNEL, LensAction.PICK_LAUNCH}:
         name = protocol.CLIENT_SELECT_KERNEL if own else protocol.SELECT_KERNEL
         return lsp.Command(title=lens.title, command=name, arguments=[view.uri])
