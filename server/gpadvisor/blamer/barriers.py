@@ -11,7 +11,7 @@ from typing import Final
 
 from gpadvisor.blamer.alignment import Alignment
 from gpadvisor.blamer.arrays import has_parameters, reaching, same_array
-from gpadvisor.blamer.patterns import is_ordered, is_shared
+from gpadvisor.blamer.patterns import is_memory, is_ordered, is_shared
 from gpadvisor.blamer.queries import loop_indices
 from gpadvisor.model.ids import FunctionId, LoopId
 from gpadvisor.model.instruction import (
@@ -375,15 +375,15 @@ _ADDS: Final = frozenset(
 
 
 def _adds_up(code: Sequence[Instruction], bounding: Sequence[Instruction]) -> bool:
-    """Whether shared values become fewer, as in a reduction or a scan; in sorts and butterflies all remain.
+    """Whether values in memory become fewer, as in a reduction or a scan; in sorts and butterflies all stay.
 
     Args:
         code: of one level.
         bounding: comparisons of a thread's number with the level's bound.
     """
-    shared = [one for one in code if one.info.space is MemorySpace.SHARED]
-    loads = [one for one in shared if one.info.opclass is OpcodeClass.LOAD]
-    stores = [one for one in shared if one.info.opclass is OpcodeClass.STORE]
+    memory = [one for one in code if one.info.space in _SPACES]
+    loads = [one for one in memory if one.info.opclass is OpcodeClass.LOAD]
+    stores = [one for one in memory if one.info.opclass is OpcodeClass.STORE]
     made_by: dict[Register, Instruction] = {}
     makers = []
     for one in (*code, *code):  # a value may be made in the pass before
@@ -470,7 +470,7 @@ def _level_bounds(function: Function, start: int, end: int) -> Iterator[tuple[In
     """The conditions of what is stored between two barriers, each with its power of two."""
     for index in range(start, end):
         one = function.instructions[index]
-        if one.guard is None or not (is_shared(one) or one.info.opclass is OpcodeClass.BRANCH):
+        if one.guard is None or not (is_memory(one) or one.info.opclass is OpcodeClass.BRANCH):
             continue
         condition = next(
             (made for made in reversed(function.instructions[:index]) if one.guard.register in made.defs),

@@ -421,11 +421,11 @@ _NEAR: Final = 32
 def _becomes_whole(function: Function, division: CodeSequence) -> bool:
     """Whether the quotient of a whole number is cut to one, which a less exact quotient may miss by one."""
     code = function.instructions
-    last = max(index for index in division.indices if code[index].opcode == "FFMA")
+    last = max((index for index in division.indices if code[index].opcode == "FFMA"), default=None)
     check = next(index for index in division.indices if code[index].opcode == "FCHK")
     divided = next((used for used in code[check].uses if f"R{used & 255}," in code[check].operands), None)
     made = next((one for one in reversed(code[max(check - _NEAR, 0) : check]) if divided in one.defs), None)
-    if made is None or not made.opcode.startswith("I2F"):
+    if last is None or made is None or not made.opcode.startswith("I2F"):
         return False
     reached = set(code[last].defs)  # the quotient
     end = max(division.indices) + 1

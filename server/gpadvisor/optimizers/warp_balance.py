@@ -87,14 +87,18 @@ from gpadvisor.estimators.reliefs import freed
 from gpadvisor.estimators.stall_elimination import stall_elimination
 from gpadvisor.model.advice import Adjustment, Category, Match, Rejection, StaticSite
 from gpadvisor.model.blame import NO_INDEX, Blame, Role
+from gpadvisor.model.ids import FunctionId
 from gpadvisor.model.program import Function
 from gpadvisor.model.stalls import StallClass
 
 _CODE: Final = "GPA105"
 _RARE: Final = 0.01
 """Code that fewer warps run is a path for rare arguments, and no work."""
-_UNEVEN: Final = 0.8
-"""Code before a barrier is uneven work if fewer than this share of the warps at the barrier ran it."""
+_UNEVEN: Final = 0.5
+"""Code before a barrier is uneven work if fewer than this share of the warps at the barrier ran it.
+
+Where half of them do, all would not be twice as fast; and where work shrinks from pass to pass, more do.
+"""
 
 
 _NEEDLESS: Final = {
@@ -134,10 +138,12 @@ def _match(context: KernelContext) -> Match | Rejection:
     tree = _tree_match(context, blame, _held(context, blame, rows, trees)) if not redundant else None
     if tree is not None:
         return tree
-    uneven = _uneven(context, functions)
+    uneven = _uneven(
+        context, functions, _waited(context, blame, rows) - {(one.function, one.index) for one in trees}
+    )
     cure = _barrier_advice(context, blame, rows, redundant, trees)
     if not cure and uneven:
-        cure = "Let more warps share that work, or let the others go on with work of their own."
+        cure = "Let more warps share that work, or every warp do it for itself, so that nobody has to wait."
     return Match(
         title="warps wait for slower ones at a barrier",
         cure=cure,
@@ -319,15 +325,17 @@ def _slow_side(context: KernelContext, blame: Blame, rows: Rows) -> str:
     )
 
 
-def _uneven(context: KernelContext, functions: tuple[Function, ...]) -> str:
-    """The largest piece of work in front of a barrier that only some of the warps do."""
+def _uneven(
+    context: KernelContext, functions: tuple[Function, ...], barriers: set[tuple[FunctionId, int]]
+) -> str:
+    """The largest piece of work in front of one of some barriers that only some of the warps do."""
     best: tuple[float, str] | None = None
     for function in functions:
         executed = executed_warps(context.profile, function)
         if executed is None:
             continue
         for index in _indices(function):
-            if not is_barrier(function, index) or executed[index] <= 0:
+            if (function.id, index) not in barriers or executed[index] <= 0:
                 continue
             block = int(function.block_of[index])
             before = function.idom[block]
@@ -376,14 +384,20 @@ def _barrier_advice(
 def _held(
     context: KernelContext, blame: Blame, rows: Rows, trees: tuple[StaticSite, ...]
 ) -> tuple[StaticSite, ...]:
-    """The barriers of trees that warps wait at; a warp is sampled some instructions behind its barrier."""
+    """The barriers of trees that warps wait at."""
+    waited = _waited(context, blame, rows)
+    return tuple(site for site in trees if (site.function, site.index) in waited)
+
+
+def _waited(context: KernelContext, blame: Blame, rows: Rows) -> set[tuple[FunctionId, int]]:
+    """The barriers that warps wait at; a warp is sampled some instructions behind its barrier."""
     at = {(int(blame.rows.function[row]), int(blame.rows.use_index[row])) for row in rows.tolist()}
-    waited = {
-        (function, last_barrier(context.program.functions[function], index))
+    found = {
+        (FunctionId(function), last_barrier(context.program.functions[function], index))
         for function, index in at
         if index != NO_INDEX
     }
-    return tuple(site for site in trees if (site.function, site.index) in waited)
+    return {(function, barrier) for function, barrier in found if barrier is not None}
 
 
 def _tree_match(context: KernelContext, blame: Blame, held: tuple[StaticSite, ...]) -> Match | None:

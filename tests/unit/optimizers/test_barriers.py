@@ -201,3 +201,10 @@ def test_a_wait_without_uneven_work_is_a_note() -> None:
     assert isinstance(found, Match)
     assert found.actionable
     assert "Only 25.0 % of the warps at the barrier run kernel.cu:3" in found.advice
+    # Nobody waits at that barrier, and at the other one all warps have the same to do.
+    elsewhere = uneven.replace(
+        "after| LDS", "LDS R6, [R7] // 5\nSTS [R9], R6 // 5\nBAR.SYNC 0x0 // 6\nafter| LDS"
+    )
+    found = warp_balance.OPTIMIZER.match(context_of(listing(elsewhere), rows, counts=counts))
+    assert isinstance(found, Match)
+    assert not found.actionable
