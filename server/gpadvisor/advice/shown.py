@@ -9,6 +9,8 @@ from typing import Final
 
 from gpadvisor.advice.evaluate import Finding
 from gpadvisor.analyzer.places import is_prebuilt
+from gpadvisor.blamer.patterns import is_memory
+from gpadvisor.estimators.caps import MEMORY_RESOURCES, active_loads, busiest_after
 from gpadvisor.estimators.context import KernelContext
 from gpadvisor.model.advice import Category
 
@@ -48,8 +50,10 @@ def standing(context: KernelContext, finding: Finding, limits: Thresholds) -> St
             return Standing.HIDDEN
     if finding.optimizer.category is Category.NOTE or not finding.match.actionable or _is_compiled(context):
         return Standing.NOTE
-    if limits == NO_THRESHOLDS or (not total and finding.estimate is None):
+    if limits == NO_THRESHOLDS:
         return Standing.SUGGESTION
+    if not total and finding.estimate is None:
+        return Standing.HIDDEN if _is_behind_memory(context, finding, limits) else Standing.SUGGESTION
     worth = finding.estimate is not None and finding.estimate.expected >= limits.speedup
     return Standing.SUGGESTION if worth else Standing.HIDDEN
 
@@ -58,3 +62,13 @@ def _is_compiled(context: KernelContext) -> bool:
     """Whether nobody here can change the kernel: it comes compiled with a library."""
     profile, program = context.profile, context.program
     return profile is not None and not program.has_line_info and is_prebuilt(profile.launch.demangled)
+
+
+def _is_behind_memory(context: KernelContext, finding: Finding, limits: Thresholds) -> bool:
+    """Whether a finding is about no access, of a kernel for which a part of memory was counted to be full."""
+    sites = finding.match.static_sites
+    full = busiest_after(active_loads(context), ())
+    if not sites or full is None or full.unit.name not in MEMORY_RESOURCES or full.load * limits.speedup < 1:
+        return False
+    functions = context.program.functions
+    return not any(is_memory(functions[one.function].instructions[one.index]) for one in sites)

@@ -103,7 +103,7 @@ def _bound(program: Program, kernel: str, use: ThreadUse, profile: KernelProfile
     if not use.sized and not use.sizes:
         yield "its code does not read the block's size"
     if not use.sizes <= set(profile.launch.block):
-        yield f"its code takes blocks for {' and '.join(map(str, sorted(use.sizes)))} threads wide"
+        yield f"its code counts {' and '.join(map(str, sorted(use.sizes)))} elements for each block"
     if use.roles is not None:
         yield f"what its threads do goes by threadIdx alone at {_at(program, use.roles)}"
     if not use.flat:

@@ -574,3 +574,12 @@ def test_of_two_block_sizes_the_better_one_is_proposed() -> None:
     assert less.reason == "Name of GPA302 (GPA302) proposes another block size, which gives more"
     more_blocks = advice(launch("GPA301", 1024, 1.2), launch("GPA302", 256, 1.9))
     assert [one.code for one in more_blocks.suggestions] == ["GPA302", "GPA301"]
+
+
+@pytest.mark.parametrize(("busy", "shown"), [(99.0, 0), (90.0, 1)])
+def test_arithmetic_is_no_suggestion_where_memory_was_counted_to_be_full(busy: float, shown: int) -> None:
+    division = optimizer(
+        "GPA102", match(static_sites=(StaticSite(function=FunctionId(0), index=5, detail="here"),))
+    )
+    context = made.context(measured=counters(busy=busy), evidence=Evidence.COUNTED)
+    assert len(advise_kernel(context, [division]).suggestions) == shown

@@ -395,7 +395,7 @@ def test_a_block_that_is_compiled_in_stays() -> None:
     found = _match(thread_increase, _launch(WAITING, fixed, grid=100_000, block=32, registers=24))
     assert "The kernel has the block's size as a constant: change it, too." in found.advice
     other = _reason(thread_increase, _launch(WAITING, fixed, grid=100_000, block=16, registers=24))
-    assert "its code takes blocks for 32 threads wide" in other
+    assert "its code counts 32 elements for each block" in other
 
 
 def test_blocks_without_a_guard_must_divide_the_elements() -> None:
