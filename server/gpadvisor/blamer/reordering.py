@@ -72,7 +72,7 @@ def _before(function: Function, definition: int, wanted: int) -> tuple[int, str 
             if other.info.opclass in _SOURCES:
                 return slots, f"the {other.opcode} that makes its operand", index, False
             inputs.update(other.uses)
-        elif _may_write(moved, other):
+        elif may_write(moved, other):
             if is_ordered(moved):
                 return slots, "a store before it, as it is volatile or atomic,", index, False
             return slots, "a store that may write what it reads", index, True
@@ -101,7 +101,7 @@ def _into_pass_before(
     return min(wanted, slots + len(facts.indices)), None, None, False
 
 
-def _may_write(load: Instruction, other: Instruction) -> bool:
+def may_write(load: Instruction, other: Instruction) -> bool:
     """Whether a store may change what a load reads; read-only loads are safe by their modifier."""
     if load.info.opclass is not OpcodeClass.LOAD or other.info.opclass not in _WRITES:
         return False

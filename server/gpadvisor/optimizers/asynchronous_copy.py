@@ -45,9 +45,9 @@ for (int t = 0; t < tiles; ++t) {
 ## When this advice is wrong
 
 The second buffer takes shared memory: where fewer blocks would fit, the advice is registers in its place.
-Where a unit is full, the rule is silent: copies that come in time are as many. Values that are converted or
-checked on their way have to pass through registers. Kernels with many blocks on each SM hide the same latency
-by other blocks.
+Where a unit is full, the suggestion is a note: copies that come in time are as many. Values that are converted
+or checked on their way have to pass through registers. Kernels with many blocks on each SM hide the same
+latency by other blocks.
 
 ## How the gain is estimated
 
@@ -120,11 +120,6 @@ def _match(context: KernelContext) -> Match | Rejection:
             code=_CODE, reason=f"waits for loads that go to shared memory have {percent(part)} of the samples"
         )
     full = busiest_after(measured_loads(context), ())
-    if full is not None and full.unit.percent >= _FULL_PERCENT:
-        return Rejection(
-            code=_CODE,
-            reason=f"{full.unit.name} is at {full.unit.percent:.0f} %: waiting less does not relieve it",
-        )
     row = heaviest(blame, np.flatnonzero(rows))
     function = context.program.functions[int(blame.rows.function[row])]
     return Match(
@@ -139,6 +134,8 @@ def _match(context: KernelContext) -> Match | Rejection:
                 reason="how much of a copy is there when it is needed is not known before it is tried",
             ),
         ),
+        # A full unit is not relieved by waiting less.
+        actionable=full is None or full.unit.percent < _FULL_PERCENT,
     )
 
 

@@ -32,8 +32,9 @@ if (threadIdx.x % 32 == 0) atomicAdd(sum, value);   // one
 ## When this advice is wrong
 
 Floating-point sums change in their last bits with the order. Where the result of the operation is used (a
-ticket, a slot in a queue), the warp's threads need their own shares of it. The compiler aggregates integer
-additions to one address in a warp by itself; then only the block is left.
+ticket, a slot in a queue), the warp's threads need their own shares of it; where one thread of a block takes
+it, and for exchanges, the rule is silent. The compiler aggregates integer additions to one address in a warp
+by itself; then only the block is left.
 
 ## How the gain is estimated
 
@@ -89,6 +90,9 @@ _SERIAL_SHARE: Final = 0.2
 _CYCLES: Final = ("lts__cycles_elapsed.max", "gpc__cycles_elapsed.max", "sm__cycles_elapsed.max")
 _NOT_WAITS: Final = frozenset({StallClass.ISSUED, StallClass.NOT_SELECTED})
 _ATOMIC: Final = frozenset({OpcodeClass.ATOMIC, OpcodeClass.REDUCTION})
+_COMPARED: Final = frozenset({"CAS", "CAST"})
+_FLOATS: Final = frozenset({"F16", "F32", "F64", "BF16", "F16x2"})
+_ONE: Final = 1.05
 _Place = tuple[FunctionId, int]
 
 
@@ -126,6 +130,9 @@ def _match(context: KernelContext) -> Match | Rejection:
         )
     weights = {one.place: samples(blame, rows & by_place(blame, at, [one.place])) for one in found}
     worst = max(found, key=lambda one: weights[one.place])
+    why = _nothing_to_combine(profile, worst)
+    if why is not None:
+        return Rejection(code=_CODE, reason=f"{line_text(worst.function, worst.index)}: {why}")
     gone = {one.place: _gone(profile, one) for one in found}
     mean = sum(weights[place] * gone[place] for place in gone) / sum(weights.values())
     bound = _serial(context, profile, found, mean)
@@ -133,8 +140,8 @@ def _match(context: KernelContext) -> Match | Rejection:
         title="atomic operations meet at few addresses"
         if _meets(worst)
         else "atomic operations set the pace",
-        cure=_cure(worst),
-        advice=_advice(worst, part),
+        cure=_cure(profile, worst),
+        advice=_advice(profile, worst, part),
         regions=regions(blame, context.program, context.kernel, np.flatnonzero(rows)),
         adjustments=() if bound is not None else (_adjustment(mean, worst),),
         measured_bound=bound,
@@ -163,6 +170,31 @@ def _atomics(context: KernelContext, profile: KernelProfile) -> list[_Atomic]:
 
 def _meets(atomic: _Atomic) -> bool:
     return atomic.meeting is not None and atomic.meeting >= _MEET
+
+
+def _modifiers(atomic: _Atomic) -> frozenset[str]:
+    return frozenset(atomic.function.instructions[atomic.index].modifiers)
+
+
+def _repeats(atomic: _Atomic) -> bool:
+    """Whether threads that lose against another try again: a compare-and-swap, or what is made of one."""
+    return not _COMPARED.isdisjoint(_modifiers(atomic))
+
+
+def _once_a_block(profile: KernelProfile, atomic: _Atomic) -> bool:
+    return (
+        atomic.threads is not None
+        and atomic.threads <= _ONE
+        and 0 < atomic.warps <= _ONE * max(1, profile.launch.blocks)
+    )
+
+
+def _nothing_to_combine(profile: KernelProfile, atomic: _Atomic) -> str | None:
+    if "EXCH" in _modifiers(atomic):
+        return "an exchange, of which each thread needs its own"
+    if _once_a_block(profile, atomic) and _is_place(atomic):
+        return "one thread of each block takes a number, which is as few as can be"
+    return None
 
 
 def _gone(profile: KernelProfile, atomic: _Atomic) -> float:
@@ -198,7 +230,7 @@ def _serial(
     )
 
 
-def _advice(worst: _Atomic, part: float) -> str:
+def _advice(profile: KernelProfile, worst: _Atomic, part: float) -> str:
     instruction = worst.function.instructions[worst.index]
     where = f"{instruction.opcode} {line_text(worst.function, worst.index)}"
     said = f"{percent(part)} of the samples wait for atomic operations, most of them for {where}"
@@ -206,29 +238,47 @@ def _advice(worst: _Atomic, part: float) -> str:
         said += f", where {worst.threads:.0f} threads of a warp go to the same few words"
     elif worst.threads is not None and worst.threads < _MEET:
         said += ", which one thread of each warp does"
-    return f"{said}: {_cure(worst)}."
+    return f"{said}: {_cure(profile, worst)}."
 
 
-def _cure(worst: _Atomic) -> str:
+def _cure(profile: KernelProfile, worst: _Atomic) -> str:
+    shared = is_shared(worst.function.instructions[worst.index])
+    if _repeats(worst):
+        return "threads that meet repeat a compare-and-swap: combine the values of a warp first, " + (
+            "or give each warp a copy of its own" if shared else "then those of the block, and send one"
+        )
     if _is_place(worst):
         return (
             "its result is used, perhaps as a place to write to: count in the warp or the block, add once "
             "for all of them, and pass the base on (__ballot_sync(), __popc(), __shfl_sync())"
         )
     if _meets(worst):
-        floats = {"F16", "F32", "F64", "BF16", "F16x2"} & set(
-            worst.function.instructions[worst.index].modifiers
-        )
-        how = "by shuffles" if floats else "by shuffles, from sm_80 by __reduce_add_sync()"
-        return f"add the values of a warp up {how}, then those of the block, and send one"
+        return f"{_in_warp(worst)}, then those of the block, and send one"
     if worst.threads is not None and worst.threads < _MEET:
-        return "add up in the block, or over several elements of a thread, and send less often"
-    if is_shared(worst.function.instructions[worst.index]):
-        return "give each warp a copy of its own, or add up what meets before it is sent"
+        if _once_a_block(profile, worst):
+            return (
+                "give each thread more elements (fewer blocks, a loop over the grid), so that fewer are sent"
+            )
+        return "combine in the block, or over several elements of a thread, and send less often"
+    if shared:
+        return "give each warp a copy of its own, or combine what meets before it is sent"
     return (
-        "keep a copy for each block in shared memory and add it up at the end, or sort what goes to the same "
-        "address"
+        "keep a copy for each block in shared memory, if it fits, and combine it at the end, or sort what "
+        "goes to the same address"
     )
+
+
+def _in_warp(worst: _Atomic) -> str:
+    modifiers = _modifiers(worst)
+    intrinsic = next(
+        (name.lower() for name in ("MIN", "MAX", "AND", "OR", "XOR") if name in modifiers), "add"
+    )
+    how = "by shuffles"
+    if _FLOATS.isdisjoint(modifiers):
+        how += f", from sm_80 by __reduce_{intrinsic}_sync()"
+    if intrinsic == "add":
+        return f"add the values of a warp up {how}"
+    return f"combine the values of a warp {how}"
 
 
 def _is_place(atomic: _Atomic) -> bool:

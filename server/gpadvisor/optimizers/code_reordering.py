@@ -108,6 +108,7 @@ _COVERING: Final = {
     StallClass.EXECUTION: 12,
     StallClass.FIXED_LATENCY: 4,
 }
+_WARP: Final = 32
 _AT_ONCE: Final = 3  # a load used within so many instructions is used immediately
 
 
@@ -241,6 +242,8 @@ def _pairs(context: KernelContext, blame: Blame, rows: Rows) -> list[_Pair]:
         cure = _cure_of(function, definition, room, wanted)
         if cure is _Cure.ONE_AHEAD and runs_once(context.program, (function.id, definition), context.profile):
             cure = None  # there is no next pass to load for
+        if cure is _Cure.ONE_AHEAD and _is_short(context):
+            cure = None  # full warps hide it, and come first
         found.append(
             _Pair(
                 row=row,
@@ -251,6 +254,12 @@ def _pairs(context: KernelContext, blame: Blame, rows: Rows) -> list[_Pair]:
             )
         )
     return found
+
+
+def _is_short(context: KernelContext) -> bool:
+    """Whether blocks have fewer threads than a warp."""
+    threads = 0 if context.profile is None else context.profile.launch.threads_per_block
+    return 0 < threads < _WARP
 
 
 def _adjustment(pairs: list[_Pair]) -> Adjustment:

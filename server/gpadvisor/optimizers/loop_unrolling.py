@@ -33,7 +33,8 @@ for (int i = threadIdx.x; i < n; i += blockDim.x) sum += a[i] * b[i];
 
 If most threads run only a few passes (the paper's example is bfs, estimated 1.59 and achieved 1.12), if
 each pass needs the value the last one loaded (a linked list) or waits for an atomic, if the loop is
-unrolled already, or if more registers cost warps. Large unrolled bodies may not fit the instruction
+unrolled already, if a barrier stands in each pass, or if more registers cost warps: where half or more of the
+latency stays for such reasons, the suggestion is a note. Large unrolled bodies may not fit the instruction
 cache: see Function Split.
 
 ## How the gain is estimated
@@ -55,6 +56,7 @@ from typing import Final
 import numpy as np
 
 from gpadvisor.analyzer.occupancy import occupancy
+from gpadvisor.blamer.arrays import same_array
 from gpadvisor.blamer.loops import (
     LoopFacts,
     divergence,
@@ -88,6 +90,7 @@ from gpadvisor.blamer.queries import (
     regions,
     static_match,
 )
+from gpadvisor.blamer.reordering import may_write
 from gpadvisor.estimators.context import KernelContext, Optimizer
 from gpadvisor.estimators.latency_hiding import latency_hiding
 from gpadvisor.estimators.reliefs import freed
@@ -110,6 +113,8 @@ _LOSS: Final = -0.1
 _FEW_TRIPS: Final = 4.0
 _SELDOM: Final = 0.125
 """Expected of a body of several passes that a mean trip count below it leaves to few warps."""
+_WORTH: Final = 0.5
+"""Share of the latency that must be left to gain for the change to be proposed."""
 _SAID_LOOPS: Final = 2
 _EXPOSED: Final = 32
 """A loop of more instructions covers much of a load's latency by itself."""
@@ -140,6 +145,7 @@ class _Outlook:
     possible: float  # at the high end: what no order of instructions can overlap is left out
     reasons: tuple[str, ...]
     may_cost: bool = False  # more code or fewer warps can cost more than is gained
+    store: int | None = None  # that may write what its loads read
 
 
 def _match(context: KernelContext) -> Match | Rejection:
@@ -175,7 +181,8 @@ def _match(context: KernelContext) -> Match | Rejection:
         ),
         static_sites=_rolled_loops(context),
         relieves=_reliefs(context, found),
-        actionable=not _is_unrolled(context, heaviest),
+        actionable=not _is_unrolled(context, heaviest)
+        and outlooks[heaviest.scope.function, heaviest.scope.loop].share >= _WORTH,
     )
 
 
@@ -320,12 +327,14 @@ def _outlook(context: KernelContext, blame: Blame, region: Region, counts: _Coun
     facts = loop_facts(function, loop)
     warps, threads = counts[function.id]
     overlap, possible = _overlap(blame, function, loop, region.rows)
+    load, store = _store_in_the_way(blame, function, facts, region.rows)
     checks = (
         overlap,
         _passes(warps, function, loop, facts),
         _threads(warps, threads, facts, _lanes(context)),
         _already(facts),
         _barrier(facts),
+        _held(function, load, store),
     )
     costs = (
         ()
@@ -333,12 +342,16 @@ def _outlook(context: KernelContext, blame: Blame, region: Region, counts: _Coun
         else (_code_size(context, facts), _registers(context, function, loop, facts))
     )
     share = 1.0
-    reasons = []
-    for check in (*checks, *costs):
-        if check is not None:
-            share *= check[0]
-            reasons.append(check[1])
-    return _Outlook(share, possible, tuple(reasons), may_cost=any(cost is not None for cost in costs))
+    found = sorted((check for check in (*checks, *costs) if check is not None), key=lambda check: check[0])
+    for part, _ in found:
+        share *= part
+    return _Outlook(
+        share,
+        possible,
+        tuple(reason for _, reason in found),
+        may_cost=any(cost is not None for cost in costs),
+        store=store,
+    )
 
 
 _Check = tuple[float, str] | None
@@ -431,6 +444,31 @@ def _barrier(facts: LoopFacts) -> _Check:
         return None
     keep = "barrier in each pass keeps" if facts.barriers == 1 else "barriers in each pass keep"
     return _HELD, f"{facts.barriers} {keep} its loads from starting earlier"
+
+
+def _store_in_the_way(
+    blame: Blame, function: Function, facts: LoopFacts, rows: Rows
+) -> tuple[int | None, int | None]:
+    """The load that a loop waits for most, and a store of the loop that may write what it reads."""
+    weights: Counter[int] = Counter()
+    for row in rows.tolist():
+        weights[int(blame.rows.def_index[row])] += int(blame.rows.latency[row])
+    load = next(
+        (at for at, _ in weights.most_common() if function.instructions[at].info.opclass is OpcodeClass.LOAD),
+        None,
+    )
+    if load is None:
+        return None, None
+    moved = function.instructions[load]
+    return load, next((at for at in facts.indices if may_write(moved, function.instructions[at])), None)
+
+
+def _held(function: Function, load: int | None, store: int | None) -> _Check:
+    if load is None or store is None:
+        return None
+    if function.instructions[load].info.space not in DEVICE_SPACES or same_array(function, load, store):
+        return 0.4, f"each pass stores at {line_text(function, store)} to the array that it loads from"
+    return 0.5, f"its store at {line_text(function, store)} may write what the next pass loads"
 
 
 def _code_size(context: KernelContext, facts: LoopFacts) -> _Check:
@@ -547,7 +585,10 @@ def _advice(context: KernelContext, region: Region, outlook: _Outlook) -> str:
             f"Unroll {where} (#pragma unroll {_UNROLL}), so that the loads of several passes are in flight "
             "together."
         )
-    if outlook.share < 0.5 and outlook.reasons:
+    if outlook.store is not None and outlook.share >= _WORTH:
+        place = line_text(context.program.functions[region.scope.function], outlook.store)
+        text += f" Mark the pointers const __restrict__, too, so that loads may pass the store at {place}."
+    if outlook.share < _WORTH and outlook.reasons:
         text += f" Little may come of it: {outlook.reasons[0]}."
     return text
 

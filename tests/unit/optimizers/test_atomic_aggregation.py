@@ -8,7 +8,7 @@ from tests.optimizer_values import Row, context_of, listing
 
 from gpadvisor.blamer.addresses import is_same_for_all
 from gpadvisor.estimators.context import KernelContext
-from gpadvisor.model.advice import Match
+from gpadvisor.model.advice import Match, Rejection
 from gpadvisor.optimizers.atomic_aggregation import OPTIMIZER
 
 CYCLES = "lts__cycles_elapsed.max"
@@ -18,7 +18,12 @@ SECTORS = "memory_l2_theoretical_sectors_global"
 
 
 def _context(
-    place: str, sectors: float, threads: int = 32, metrics: dict[str, float] | None = None, block: int = 256
+    place: str,
+    sectors: float,
+    threads: int = 32,
+    metrics: dict[str, float] | None = None,
+    block: int = 256,
+    grid: int = 125,
 ) -> KernelContext:
     code = listing(f"to| MOV R4, {place} // 19\nadd| RED.E.ADD.F32.FTZ.RN.STRONG.GPU [R4.64], R2 // 20\nEXIT")
     return context_of(
@@ -28,6 +33,7 @@ def _context(
         pc_metrics={SECTORS: {"add": 1000 * sectors}},
         metrics=metrics or {},
         block=block,
+        grid=grid,
     )
 
 
@@ -52,7 +58,7 @@ def test_threads_that_are_spread_are_kept_apart_in_shared_memory() -> None:
 
 def test_one_thread_for_each_warp_leaves_the_block() -> None:
     found = _match(_context("R9", 1, threads=1))
-    assert "add up in the block" in found.advice
+    assert "combine in the block" in found.advice
     assert found.adjustments[0].expected == pytest.approx(7 / 8)
 
 
@@ -107,3 +113,50 @@ def test_a_result_that_is_used_cannot_be_added_up_later(used: bool, words: str) 
     counts = {"add": (1000, 32000)}
     found = _match(context_of(code, rows, counts=counts, pc_metrics={SECTORS: {"add": 32000.0}}))
     assert words in found.advice
+
+
+def _of(operation: str, warps: int = 32_768, threads: int = 32, used: bool = False) -> Match | Rejection:
+    use = "IMAD.WIDE R10, R8, R9, R6\nSTG.E [R10.64], R0\n" if used else ""
+    code = listing(f"add| {operation} // 20\n{use}EXIT")
+    rows = [Row("long_scoreboard", "add", 500, 500), Row("selected", "add", 500)]
+    counts = {"add": (warps, warps * threads)}
+    return OPTIMIZER.match(context_of(code, rows, counts=counts, pc_metrics={SECTORS: {"add": float(warps)}}))
+
+
+@pytest.mark.parametrize(
+    ("operation", "words"),
+    [
+        (
+            "RED.E.MAX.S32.STRONG.GPU [R4.64], R2",
+            "combine the values of a warp by shuffles, from sm_80 by __reduce_max",
+        ),
+        (
+            "RED.E.ADD.STRONG.GPU [R4.64], R2",
+            "add the values of a warp up by shuffles, from sm_80 by __reduce_add",
+        ),
+        ("RED.E.ADD.F64.RN.STRONG.GPU [R4.64], R2", "add the values of a warp up by shuffles, then those"),
+        ("ATOMG.E.CAS.STRONG.GPU PT, R8, [R4.64], R2, R3", "repeat a compare-and-swap"),
+        ("ATOMS.CAST.SPIN R8, [R4], R2, R3", "or give each warp a copy of its own"),
+    ],
+)
+def test_the_cure_goes_by_the_operation(operation: str, words: str) -> None:
+    found = _of(operation, used="CAS" in operation)
+    assert isinstance(found, Match)
+    assert words in found.cure
+
+
+@pytest.mark.parametrize(
+    ("operation", "warps", "threads"),
+    [
+        ("ATOMG.E.EXCH.STRONG.GPU PT, R8, [R4.64], R2", 32_768, 32),
+        ("ATOMG.E.ADD.STRONG.GPU PT, R8, [R4.64], R2", 4096, 1),  # a number for each of 4096 blocks
+    ],
+)
+def test_what_cannot_be_combined_is_left_alone(operation: str, warps: int, threads: int) -> None:
+    assert isinstance(_of(operation, warps, threads, used=True), Rejection)
+
+
+def test_one_operation_of_a_block_becomes_fewer_with_fewer_blocks() -> None:
+    found = _of("RED.E.ADD.STRONG.GPU [R4.64], R2", 4096, 1)
+    assert isinstance(found, Match)
+    assert "fewer blocks, a loop over the grid" in found.cure

@@ -110,6 +110,49 @@ def test_a_barrier_in_each_pass() -> None:
     assert "1 barrier in each pass keeps" in reason
 
 
+def test_a_loop_with_a_barrier_or_few_threads_is_no_suggestion() -> None:
+    for body, more in (
+        (f"{STREAM}\nBAR.SYNC 0x0", {}),
+        (STREAM, {"counts": {"load": (1000, 9000), "use": (1000, 9000), "back": (1000, 9000)}}),
+    ):
+        context = context_of(listing(_loop(body)), ROWS, registers=20, **more)  # type: ignore[arg-type]
+        assert not _match(loop_unrolling, context).actionable
+
+
+@pytest.mark.parametrize(
+    ("load", "store", "words", "actionable"),
+    [
+        ("LDG.E", "R12", "Mark the pointers const __restrict__, too", True),
+        ("LDG.E.CONSTANT", "R12", "loads of several passes are in flight together.", True),
+        ("LDG.E", "R6", "to the array that it loads from", False),
+    ],
+)
+def test_a_store_that_may_write_what_the_next_pass_loads(
+    load: str, store: str, words: str, actionable: bool
+) -> None:
+    pointers = "IMAD.WIDE R6, R3, R5, c[0x0][0x160]\nIMAD.WIDE R12, R3, R5, c[0x0][0x168]\n"
+    body = f"load| {load} R2, [R6.64] // 5\nuse| FADD R8, R2, R9 // 5\nSTG.E [{store}.64], R8 // 6"
+    context = context_of(
+        listing(f"{pointers}{_loop(body, 'ISETP.NE.AND P0, PT, R4, R15, PT')}"), ROWS, registers=20
+    )
+    found = _match(loop_unrolling, context)
+    assert words in found.advice
+    assert found.actionable is actionable
+
+
+def test_little_may_come_of_it_names_the_largest_obstacle() -> None:
+    text = _loop(f"{STREAM}\nBAR.SYNC 0x0")
+    found = _match(loop_unrolling, context_of(listing(text), ROWS, registers=100))
+    assert "Little may come of it: 1 barrier in each pass" in found.advice
+
+
+def test_short_blocks_come_before_loads_a_pass_ahead() -> None:
+    work = "FFMA R10, R10, R10, R10\n" * 40
+    ahead = _loop(f"load| LDG.E R2, [R6.64] // 5\nuse| FADD R8, R2, R9 // 5\n{work}")
+    assert _match(code_reordering, context_of(listing(ahead), ROWS)).actionable
+    assert not _match(code_reordering, context_of(listing(ahead), ROWS, block=9)).actionable
+
+
 def test_a_loop_that_is_unrolled_already_is_a_note() -> None:
     assert _match(loop_unrolling, context_of(listing(_loop(STREAM)), ROWS, registers=20)).actionable
     again = STREAM.replace("load| ", "").replace("use| ", "")
