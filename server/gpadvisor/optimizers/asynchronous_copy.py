@@ -45,9 +45,9 @@ for (int t = 0; t < tiles; ++t) {
 ## When this advice is wrong
 
 The second buffer takes shared memory: where fewer blocks would fit, the advice is registers in its place.
-Where a unit is full, the suggestion is a note: copies that come in time are as many. Values that are converted
-or checked on their way have to pass through registers. Kernels with many blocks on each SM hide the same
-latency by other blocks.
+Where a unit is full, the suggestion is a note: copies that come in time are as many. Values that are
+converted or checked on their way have to pass through registers. Kernels with many blocks on each SM hide the
+same latency by other blocks.
 
 ## How the gain is estimated
 
