@@ -15,6 +15,7 @@ from types import MappingProxyType
 from typing import Final
 
 from gpadvisor.ide.values import BaselineKind, FileAnalysis, Finding, Freshness, LineData, Place, Related
+from gpadvisor.source.facts import HASH_SUFFIXES
 from gpadvisor.source.line_map import line_keys, match_in_order, match_moved, split_lines
 
 MAX_CHARACTERS: Final = 32 << 20
@@ -158,7 +159,8 @@ def line_map(file: FileAnalysis, text: str) -> LineMap:
     elif max(len(text), len(file.baseline)) > MAX_CHARACTERS or max(lines, before) > MAX_LINES:
         edited = {line: min(line, lines) for line in range(1, before + 1)}
     else:
-        kept, moved, edited = _compared(file.baseline, text)
+        comment = "#" if file.path.lower().endswith(HASH_SUFFIXES) else "//"
+        kept, moved, edited = _compared(file.baseline, text, comment)
     return LineMap(
         line_count=lines,
         kept=kept,
@@ -174,17 +176,19 @@ def _line_count(text: str) -> int:
 
 
 @lru_cache(maxsize=8)
-def _baseline_keys(text: str) -> tuple[tuple[str, ...], Mapping[str, str]]:
+def _baseline_keys(text: str, comment: str) -> tuple[tuple[str, ...], Mapping[str, str]]:
     """The keys of a text's lines, and by line."""
-    keys = line_keys(text)
+    keys = line_keys(text, comment=comment)
     return keys, MappingProxyType(dict(zip(split_lines(text), keys, strict=True)))
 
 
 @lru_cache(maxsize=4)
-def _compared(baseline: str, text: str) -> tuple[dict[int, int], dict[int, int], dict[int, int]]:
+def _compared(
+    baseline: str, text: str, comment: str
+) -> tuple[dict[int, int], dict[int, int], dict[int, int]]:
     """Lines kept, moved and edited; several profiles of one source have the same baseline."""
-    old, known = _baseline_keys(baseline)
-    new = line_keys(text, known)
+    old, known = _baseline_keys(baseline, comment)
+    new = line_keys(text, known, comment)
     kept = match_in_order(old, new)
     moved = match_moved(old, new, kept)
     edited = _edited(old, new, kept, moved)

@@ -26,6 +26,13 @@ _MIN_MOVED: Final = 8
 _LOOKED_AT: Final = 4_096
 """Letters of a line without which it is the same with other white space; longer lines are generated ones."""
 _WORD: Final = re.compile(r"\w")
+_TOKENS: Final = {
+    "//": re.compile(r"""//|/\*|\*/|"(?:[^"\\]|\\.)*"|(?<!\w)'(?:[^'\\]|\\.)*'|["']"""),
+    "#": re.compile(r"""#|\"{3}|'{3}|"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|["']"""),
+}
+"""What may begin a comment on a line, by how comments begin, and what hides such a beginning."""
+_UNCLEAR: Final = frozenset({"*/", '"', "'", '"' * 3, "'" * 3})
+"""Where one of these stands, the line begins or ends within something that others share."""
 _OWN_COMMENT: Final = re.compile(r"\s*(?://|/\*|#)\s*gpadvisor:")
 
 Span = tuple[int, int, int, int]  # old start, old end, new start, new end
@@ -36,23 +43,43 @@ def split_lines(text: str) -> list[str]:
     return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
 
 
-def line_keys(text: str, known: Mapping[str, str] | None = None) -> tuple[str, ...]:
+def line_keys(
+    text: str, known: Mapping[str, str] | None = None, comment: str | None = None
+) -> tuple[str, ...]:
     """The lines without white space and without comments to gpadvisor, neither of which changes the code.
 
     Args:
         text: Whose lines are wanted.
         known: Lines with their keys, as of another state of the text.
+        comment: How comments begin, "//" or "#", where all those behind code are left out.
     """
     lines = split_lines(text)
     if not known:
-        return tuple(_key(line) for line in lines)
+        return tuple(_key(line, comment) for line in lines)
     keys = map(known.get, lines)
-    return tuple(_key(line) if key is None else key for line, key in zip(lines, keys, strict=True))
+    return tuple(_key(line, comment) if key is None else key for line, key in zip(lines, keys, strict=True))
 
 
-def _key(line: str) -> str:
+def _without_comment(line: str, comment: str) -> str:
+    """The line without a comment behind its code; as it is where there is doubt, or nothing but a comment."""
+    if comment[0] not in line or line.endswith("\\"):
+        return line
+    for found in _TOKENS[comment].finditer(line):
+        mark, code = found[0], line[: found.start()]
+        if mark in _UNCLEAR:
+            break
+        if mark == comment or (mark == "/*" and line.find("*/", found.end()) == len(line.rstrip()) - 2):
+            return code if code.strip() else line
+        if mark == "/*":
+            break
+    return line
+
+
+def _key(line: str, comment: str | None) -> str:
     rest = line[_LOOKED_AT:]
     head = line[:_LOOKED_AT] if rest else line
+    if comment is not None and not rest:
+        head = _without_comment(head, comment)
     if not rest and "gpadvisor:" in head:
         found = _OWN_COMMENT.search(head)
         head = head if found is None else head[: found.start()]

@@ -47,7 +47,7 @@ def _delete(lines: list[Line], at: int, size: int, number: int) -> None:
 
 def _edit(lines: list[Line], at: int, size: int, number: int) -> None:
     for step, line in enumerate(lines[at : at + size], at):
-        lines[step] = replace(line, text=f"{line.text} // changed {number}.{step}", edited=True)
+        lines[step] = replace(line, text=f"{line.text} changed_{number}_{step}();", edited=True)
 
 
 def _reformat(lines: list[Line], at: int, size: int, number: int) -> None:
@@ -60,6 +60,12 @@ def _reformat(lines: list[Line], at: int, size: int, number: int) -> None:
         lines[step] = replace(line, text=text)
 
 
+def _remark(lines: list[Line], at: int, size: int, number: int) -> None:
+    for step, line in enumerate(lines[at : at + size], at):
+        if line.text.strip():
+            lines[step] = replace(line, text=f"{line.text} // said {number}")
+
+
 def _move(lines: list[Line], at: int, size: int, number: int) -> None:
     block = lines[at : at + size]
     del lines[at : at + size]
@@ -67,7 +73,7 @@ def _move(lines: list[Line], at: int, size: int, number: int) -> None:
     lines[to:to] = block
 
 
-_EDITS = (_insert, _insert_common, _delete, _edit, _reformat, _move)
+_EDITS = (_insert, _insert_common, _delete, _edit, _reformat, _move, _remark)
 
 scripts = st.lists(
     st.tuples(st.integers(0, len(_EDITS) - 1), st.integers(0, 80), st.integers(1, 8), st.integers(0, 1000)),
@@ -108,7 +114,7 @@ def test_every_finding_reaches_its_line_or_is_edited(
     lines = _edited(before, script)
     text = "\n".join(line.text for line in lines)
     found = _by_origin(place(_everything(before), text))
-    keys_before, keys_now = line_keys("\n".join(before)), line_keys(text)
+    keys_before, keys_now = line_keys("\n".join(before), comment="//"), line_keys(text, comment="//")
     where = {line.origin: at for at, line in enumerate(lines) if line.origin is not None and not line.edited}
     for origin, (line, freshness) in found.items():
         key = keys_before[origin]

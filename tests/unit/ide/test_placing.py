@@ -48,6 +48,24 @@ def test_a_reformatted_line_is_the_same_line() -> None:
     assert found.findings[0].freshness is Freshness.FRESH
 
 
+@pytest.mark.parametrize(
+    ("name", "line", "said"),
+    [
+        ("k.cu", "  acc += in[k];", "  acc += in[k];  // measured"),
+        ("k.py", "  acc += x", "  acc += x  # why"),
+    ],
+)
+def test_a_comment_behind_a_line_is_no_edit(name: str, line: str, said: str) -> None:
+    file = file_analysis(
+        path=name, baseline=f"a;\n{line}\nb;\n", findings=(finding(2),), lines=(line_data(2, 10),)
+    )
+    found = place(file, f"a;\n{said}\nb;\n")
+    assert [one.freshness for one in (*found.findings, *found.lines)] == [Freshness.FRESH] * 2
+    assert found.stale_findings == found.stale_samples == 0
+    other = place(file, f"a;\n{said.replace('acc', 'sum')}\nb;\n")
+    assert {one.freshness for one in other.findings} == {Freshness.EDITED}
+
+
 def test_a_moved_loop_keeps_its_numbers() -> None:
     lines = SOURCE.splitlines()
     loop = lines[4:8]

@@ -6,6 +6,7 @@ from __future__ import annotations
 import random
 from itertools import pairwise
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -24,6 +25,41 @@ def test_white_space_and_own_comments_do_not_change_a_line() -> None:
     assert line_keys("x = 2.0;  // gpadvisor: ignore[GPA102] wanted") == line_keys("x = 2.0;")
     assert line_keys("x = 2.0  # gpadvisor: ignore[GPA102] wanted") == line_keys("x = 2.0")
     assert line_keys("x = 2.0;  // another comment") != line_keys("x = 2.0;")
+
+
+@pytest.mark.parametrize(
+    ("comment", "line", "code"),
+    [
+        ("//", "x = 2.0;  // why", "x=2.0;"),
+        ("//", "x = 2.0; /* why */  ", "x=2.0;"),
+        ("//", 'print("http://x"); // why', 'print("http://x");'),
+        ("//", "c = '\"'; // why", "c='\"';"),
+        ("//", "#pragma unroll 4  // why", "#pragmaunroll4"),
+        ("#", "x = load(p)  # why", "x=load(p)"),
+        ("#", "x = load('#', \"#\")  # why", "x=load('#',\"#\")"),
+        ("#", "x = a // b  # why", "x=a//b"),
+    ],
+)
+def test_a_comment_behind_code_changes_no_line(comment: str, line: str, code: str) -> None:
+    assert line_keys(line, comment=comment) == (code,)
+
+
+@pytest.mark.parametrize(
+    ("comment", "line"),
+    [
+        ("//", "// all of it"),  # says where a block of lines is
+        ("//", "x = 2.0; // and the next line \\"),
+        ("//", 'end of a string"; // or more of it'),
+        ("//", "end of a comment */ x = 2.0; // or more of it"),
+        ("//", "f(/* first */ 1, 2);"),
+        ("//", "x = 2.0; /* to be continued"),
+        ("//", "#pragma unroll 4"),
+        ("#", '"""what # is text'),
+        ("#", "# all of it"),
+    ],
+)
+def test_where_a_comment_is_in_doubt_the_whole_line_counts(comment: str, line: str) -> None:
+    assert line_keys(line, comment=comment) == ("".join(line.split()),)
 
 
 @given(lines, lines)
