@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from gpadvisor.advice import Evaluated, advise, advise_kernel, evaluate, without_suppressed
@@ -19,6 +20,7 @@ from gpadvisor.workflow.analysis import AnalysedKernel, Analysis, analyse_file
 from gpadvisor.workflow.cache import Cache
 from gpadvisor.workflow.inputs import InputKind, input_kind
 from gpadvisor.workflow.request import Progress, Request
+from gpadvisor.workflow.seen_sources import SeenSources
 from gpadvisor.workflow.source_facts import read_source_facts
 from gpadvisor.workflow.sources import FoundSources, find_sources
 from gpadvisor.workflow.suppressing import comments_as_profiled
@@ -65,6 +67,7 @@ def advise_file(
     opened: Opened | None = None,
     also_parsed: Callable[[Analysis], Collection[str]] = lambda _: (),
     also_known: Callable[[FoundSources, Analysis], FoundSources] = lambda sources, _: sources,
+    seen: SeenSources | None = None,
 ) -> AdvisedFile:
     """Advice for a report, a snapshot, a cubin or a source.
 
@@ -76,6 +79,7 @@ def advise_file(
         opened: the profile, where it is being read already.
         also_parsed: files of the line tables whose facts the caller wants, beside those that advice quotes.
         also_known: adds texts as they were profiled that the caller has from elsewhere.
+        seen: finds sources that were renamed since they were last seen.
 
     Raises:
         GpadvisorError: the input, a tool or a setting is at fault.
@@ -86,7 +90,8 @@ def advise_file(
     compiled = path if input_kind(path) is InputKind.SOURCE else None
     known = analysis.source_lines
     defined = {str(one.path) for one in known.definitions.values()}
-    sources = find_sources(lines.keys() | defined, analysis.profile, compiled, request)
+    renamed = partial(seen.renamed, analysis.sha256) if seen is not None else lambda _: None
+    sources = find_sources(lines.keys() | defined, analysis.profile, compiled, request, renamed)
     sources = also_known(replace(sources, profiled={**known.texts, **sources.profiled}), analysis)
     evaluated = [evaluate(kernel.context, OPTIMIZERS) for kernel in analysis.kernels]
     if request.model:

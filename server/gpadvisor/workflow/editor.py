@@ -46,6 +46,7 @@ from gpadvisor.workflow.editor_sass import sass_view
 from gpadvisor.workflow.inputs import InputKind, input_kind
 from gpadvisor.workflow.kernel_sources import Definition
 from gpadvisor.workflow.request import Progress, Request
+from gpadvisor.workflow.seen_sources import SeenSources
 from gpadvisor.workflow.source_facts import begin_reading
 from gpadvisor.workflow.sources import FoundSources, find_sources
 
@@ -69,8 +70,11 @@ def analyse_for_editor(
     if input_kind(path) is InputKind.SOURCE:
         begin_reading(path)
     texts: dict[str, Text] = {}
+    seen = SeenSources(cache, request.root)
 
     def first_seen(sources: FoundSources, analysis: Analysis) -> FoundSources:
+        if analysis.profile is not None:
+            seen.remember(analysis.sha256, make_places(sources, request.root).local, sources.local)
         texts.update(
             baselines(
                 [match.report_path for match in sources.matches],
@@ -83,10 +87,12 @@ def analyse_for_editor(
                 unproved=analysis.source_lines.alike,
             )
         )
-        seen = {file: one.text for file, one in texts.items() if one.text is not None}
-        return replace(sources, profiled={**seen, **sources.profiled})
+        known = {file: one.text for file, one in texts.items() if one.text is not None}
+        return replace(sources, profiled={**known, **sources.profiled})
 
-    advised = advise_file(path, request, progress, cache, also_parsed=_kernel_files, also_known=first_seen)
+    advised = advise_file(
+        path, request, progress, cache, also_parsed=_kernel_files, also_known=first_seen, seen=seen
+    )
     if also is not None:
         also(advised.analysis)
     progress("putting findings on their lines")

@@ -198,7 +198,7 @@ def baselines(
         elif _same_hash(profile, file, now):
             found[file] = Text(text=now, kind=BaselineKind.EMBEDDED)
         else:
-            text = _first_seen(cache, sha256, file, places.local.get(file, file), now)
+            text = _first_seen(cache, sha256, file, places.root, now)
             found[file] = Text(text=text, kind=BaselineKind.HASHED)
     return found
 
@@ -211,8 +211,8 @@ def _same_hash(profile: Profile | None, file: str, text: str) -> bool:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest() == source.sha256
 
 
-def _first_seen(cache: Cache, sha256: str, file: str, local: str, now: str) -> str:
-    key = cache.key("baseline", {"profile": sha256, "file": file, "local": local})
+def _first_seen(cache: Cache, sha256: str, file: str, root: Path, now: str) -> str:
+    key = cache.key("baseline", {"profile": sha256, "file": file, "root": str(root)})
     stored = cache.get(key)
     if stored is not None:
         return stored.decode("utf-8", "replace")

@@ -5,14 +5,23 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from gpadvisor.model.advice import SourceMatch
 from gpadvisor.model.problem import Problem, ProblemCode
 from gpadvisor.model.profile import Profile, SourceText
-from gpadvisor.source.matching import LocalFile, PathMapping, mapped_paths, match_sources, path_parts
+from gpadvisor.source.matching import (
+    EMBEDDED,
+    RENAMED,
+    UNMATCHED,
+    LocalFile,
+    PathMapping,
+    mapped_paths,
+    match_sources,
+    path_parts,
+)
 from gpadvisor.workflow import local_sources
 from gpadvisor.workflow.request import Request
 
@@ -39,7 +48,11 @@ class FoundSources:
 
 
 def find_sources(
-    named: Collection[str], profile: Profile | None, compiled: Path | None, request: Request
+    named: Collection[str],
+    profile: Profile | None,
+    compiled: Path | None,
+    request: Request,
+    renamed: Callable[[str], Path | None] = lambda _: None,
 ) -> FoundSources:
     """Look for each named file in the project, where the mappings point, and under its own path.
 
@@ -48,6 +61,7 @@ def find_sources(
         profile: Whose embedded sources count, by content.
         compiled: A source that was compiled here, just now, under exactly this path.
         request: Root of the project and path mappings.
+        renamed: What became of a file that is not where it was.
     """
     embedded = {} if profile is None else profile.sources
     asked = [embedded.get(path, SourceText(path=path, sha256=None, text=None)) for path in sorted(named)]
@@ -70,7 +84,7 @@ def find_sources(
         LocalFile(path, None if data is None else hashlib.sha256(data).hexdigest())
         for path, data in contents.items()
     ]
-    matches = match_sources(asked, files, mappings)
+    matches = tuple(_followed(match, renamed, contents) for match in match_sources(asked, files, mappings))
     local = {
         match.report_path: data.decode("utf-8", "replace")
         for match in matches
@@ -85,6 +99,17 @@ def find_sources(
         wanted={"names": names, "sizes": sizes},
         problems=_problems(matches),
     )
+
+
+def _followed(
+    match: SourceMatch, renamed: Callable[[str], Path | None], contents: dict[str, bytes | None]
+) -> SourceMatch:
+    """The match, by its new name where a file is not found by its old one."""
+    found = renamed(match.report_path) if match.method in {EMBEDDED, UNMATCHED} else None
+    if found is None:
+        return match
+    contents[str(found)] = local_sources.read_source(found)
+    return replace(match, local_path=str(found), method=RENAMED)
 
 
 def _prefer_project(contents: dict[str, bytes | None], in_project: Collection[str], root: Path) -> None:

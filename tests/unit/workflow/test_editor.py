@@ -344,6 +344,32 @@ def test_a_file_that_the_profile_does_not_carry_is_remembered_as_it_was(tmp_path
     assert (gone.baseline, gone.baseline_kind) == (None, BaselineKind.UNKNOWN)
 
 
+@pytest.mark.parametrize("carried", [True, False])
+def test_a_source_that_was_renamed_and_edited_keeps_its_findings(tmp_path: Path, carried: bool) -> None:
+    launch = sampled_launch("thermal_stencil")
+    text = "".join(launch.sources.values())
+    project, cache = tmp_path / "project", tmp_path / "cache"
+    project.mkdir()
+    source, report = project / "before.cu", project / "run.ncu-rep"
+    source.write_text(text)
+    (project / "sibling.cu").write_text(text.replace("centre", "middle"))
+    report.write_bytes(write_report([launch if carried else replace(launch, sources={})]))
+    first = _file(_analyse(report, cache), "before.cu")
+    source.unlink()
+    assert _file(_analyse(report, cache), "before.cu").local is None  # the sibling was there before
+    edited = "// edited\n" + text.replace("north = max", "north = 1 + max")
+    (project / "unlike.cu").write_text("__global__ void other() {}\n")
+    (project / "renamed.cu").write_text(edited)
+    again = _file(_analyse(report, cache), "before.cu")
+    assert again.local == str(project / "renamed.cu")
+    assert (again.baseline, again.lines) == (text, first.lines)
+    placed = place(again, edited)
+    assert {one.line - one.data.line for one in placed.lines} == {1}
+    assert sum(one.freshness is Freshness.EDITED for one in placed.lines) == 1
+    (project / "renamed.cu").rename(project / "again.cu")
+    assert _file(_analyse(report, cache), "before.cu").local == str(project / "again.cu")
+
+
 def test_a_source_is_compiled_and_its_findings_are_static(tmp_path: Path) -> None:
     path = tmp_path / "gather.cu"
     text = GATHER.replace(HEADER_PATH, "lib.cuh")
