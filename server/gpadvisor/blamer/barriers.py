@@ -224,8 +224,13 @@ def _is_place_of_thread(function: Function, index: int, address: Register) -> bo
                 return False
             pending += [(at, used) for used in maker.uses if at not in seen]
             seen.add(at)
-    every = {name for one in function.instructions for name in _THREAD.findall(one.operands)}
-    return bool(axes) and axes == every
+    return bool(axes) and axes == _axes(function)
+
+
+@lru_cache(maxsize=4)
+def _axes(function: Function) -> frozenset[str]:
+    """The axes of threadIdx that a function reads."""
+    return frozenset(name for one in function.instructions for name in _THREAD.findall(one.operands))
 
 
 def _in_two_arrays(function: Function, first: int, second: int) -> bool:
@@ -466,6 +471,10 @@ def _unrolled_tree(function: Function) -> list[int]:
     return found + _levels(run)
 
 
+_NEAR: Final = 64
+"""Instructions in front of a condition's use in which it is made: a level of a tree has some ten."""
+
+
 def _level_bounds(function: Function, start: int, end: int) -> Iterator[tuple[Instruction, int]]:
     """The conditions of what is stored between two barriers, each with its power of two."""
     for index in range(start, end):
@@ -473,7 +482,11 @@ def _level_bounds(function: Function, start: int, end: int) -> Iterator[tuple[In
         if one.guard is None or not (is_memory(one) or one.info.opclass is OpcodeClass.BRANCH):
             continue
         condition = next(
-            (made for made in reversed(function.instructions[:index]) if one.guard.register in made.defs),
+            (
+                made
+                for made in reversed(function.instructions[max(index - _NEAR, 0) : index])
+                if one.guard.register in made.defs
+            ),
             None,
         )
         bound = None if condition is None else _power_bound(condition)

@@ -233,7 +233,7 @@ def _static_advice(
     return " ".join(parts)
 
 
-_NO_CURE: Final = "The code before it shows no uneven work, and the barrier is needed."
+_NO_CURE: Final = "No uneven work is counted before it, and the code shows no barrier too many."
 _ONE_WARP: Final = "A block is one warp here: replace __syncthreads() by __syncwarp()."
 _WARP: Final = 32
 
