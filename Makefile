@@ -38,7 +38,10 @@ TEST := $(VENV)/.test-$(KEY)
 CHECK := $(VENV)/.check-$(KEY)
 MODULES := vscode-client/node_modules/.installed-$(shell cat vscode-client/package.json vscode-client/package-lock.json | cksum | cut -d' ' -f1)
 HAVE_NPM := command -v npm >/dev/null
-PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input --quiet
+PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
+# What pip does stands in one line of a terminal; elsewhere only its errors are printed.
+SHOWN := | if [ -t 1 ]; then awk '{ printf "\r\033[K%s", substr($$0, 1, 78); fflush() } END { printf "\r\033[K" }'; \
+	else cat >/dev/null; fi
 # What was tested and nothing else: by hash, and without running anybody's build.
 LOCKED := $(PIP) install --require-hashes --only-binary :all:
 COMPILE := $(BIN)/uv pip compile -q --generate-hashes --universal --python-version 3.11 --no-header --no-annotate \
@@ -48,7 +51,8 @@ COMPILE := $(BIN)/uv pip compile -q --generate-hashes --universal --python-versi
 
 # The launch of each of our kernels stands in fixtures/gpadvisor.toml.
 run: $(BASE)
-	cd fixtures && $(abspath $(BIN))/gpadvisor advise kernels/$(KERNEL)/before.cu --model --top 2
+	@cd fixtures && $(abspath $(BIN))/gpadvisor advise kernels/$(KERNEL)/before.cu --model --top 2
+	@echo "Next: cd fixtures; . ../.venv/bin/activate (for the above), or gpadvisor doctor"
 
 test: $(TEST)
 	$(BIN)/python -m pytest -n $(JOBS) -q $(ARGS)
@@ -88,7 +92,7 @@ fuzz: $(TEST)
 	$(BIN)/python -m tests.fuzz --seconds $(FOR)
 
 lock: $(TEST)
-	$(PIP) install uv
+	@$(PIP) install uv $(SHOWN)
 	@mkdir -p build
 	printf '%s\n' pip hatchling editables | \
 		$(COMPILE) - --extra profile --group test --group check -o build/constraints.txt
@@ -111,8 +115,8 @@ validate: $(TEST)
 	$(BIN)/python -m tests.validation.real_pair
 	$(BIN)/python -m tests.validation.table3
 	$(BIN)/python -m tests.validation.load
-	$(PIP) install --no-deps --upgrade --target build/cuda-12 $(CUDA_12)
-	-$(PIP) install --no-deps --upgrade --target build/nvdisasm-12 $(NVDISASM_12)
+	@$(PIP) install --no-deps --upgrade --target build/cuda-12 $(CUDA_12) $(SHOWN)
+	-@$(PIP) install --no-deps --upgrade --target build/nvdisasm-12 $(NVDISASM_12) $(SHOWN)
 	PYTHONPATH=build/cuda-12:build/nvdisasm-12 $(BIN)/python -m tests.validation.volta
 	PYTHONPATH=build/cuda-12 $(BIN)/python -m tests.validation.architectures
 	GPADVISOR_VALIDATE=1 $(BIN)/python -m pytest -n $(JOBS) -q -m validate $(ARGS)
@@ -125,23 +129,26 @@ clean:
 
 $(BASE): pyproject.toml constraints.txt
 	@test -n "$(PYTHON)" || { echo "gpadvisor needs Python 3.11 or newer; set PYTHON=/path/to/python3" >&2; exit 1; }
-	@echo "setting up $(VENV)"
+	@echo "setting up $(VENV): some minutes, once; it works offline then"
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || { \
 		echo "$(PYTHON) has no working venv module; on Debian: apt-get install python3-venv" >&2; \
 		rm -rf $(VENV); exit 1; }
-	$(LOCKED) -r <(sed -n '/^pip==/,/[^\\]$$/p' constraints.txt)  # an older one takes no hashes from constraints
-	$(LOCKED) -c constraints.txt hatchling editables -r <($(BIN)/python -c 'import tomllib; \
+	@# An older pip takes no hashes from constraints.
+	@$(LOCKED) -r <(sed -n '/^pip==/,/[^\\]$$/p' constraints.txt) $(SHOWN)
+	@$(LOCKED) -c constraints.txt hatchling editables -r <($(BIN)/python -c 'import tomllib; \
 		p = tomllib.load(open("pyproject.toml", "rb"))["project"]; \
-		print(*p["dependencies"], *p["optional-dependencies"]["compile"], sep="\n")')
-	$(PIP) install --no-index --no-deps --no-build-isolation -e .
+		print(*p["dependencies"], *p["optional-dependencies"]["compile"], sep="\n")') $(SHOWN)
+	@$(PIP) install --no-index --no-deps --no-build-isolation -e . $(SHOWN)
 	@rm -f $(VENV)/.base-* && touch $@
 
 $(TEST): $(BASE)
-	$(LOCKED) -c constraints.txt --group test
+	@echo "installing what the tests need"
+	@$(LOCKED) -c constraints.txt --group test $(SHOWN)
 	@rm -f $(VENV)/.test-* && touch $@
 
 $(CHECK): $(TEST)
-	$(LOCKED) -c constraints.txt --group check
+	@echo "installing what the checks need"
+	@$(LOCKED) -c constraints.txt --group check $(SHOWN)
 	@rm -f $(VENV)/.check-* && touch $@
 
 $(MODULES): vscode-client/package.json vscode-client/package-lock.json

@@ -28,6 +28,9 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "gpadvisor"))
 # A shell starts what runs behind it with Ctrl-C off, which every program that a test starts inherits.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+# The same of nohup and the end of a session: a handler is not inherited, and this process goes on.
+if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+    signal.signal(signal.SIGHUP, lambda *_: None)
 
 _ORDER = ("unit", "style", "property", "rules", "golden", "fixtures", "oracle", "bench", "e2e")
 """Folders from fast to slow; a folder not listed comes between golden and oracle."""

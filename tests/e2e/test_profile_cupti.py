@@ -69,10 +69,14 @@ def test_a_signal_ends_the_application_and_what_was_measured_is_there(
         stderr=subprocess.PIPE,
         text=True,
     )
-    assert running.stdout is not None
-    assert running.stdout.readline() == "ready\n"
-    running.send_signal(number)
-    _, said = running.communicate(timeout=120)
+    try:
+        assert running.stdout is not None
+        assert running.stdout.readline() == "ready\n"
+        running.send_signal(number)
+        _, said = running.communicate(timeout=120)
+    finally:
+        running.terminate()
+        running.communicate()
     assert running.returncode == 128 + number, said
     assert "profile.gpadvisor: " in said
     assert load_profile(tmp_path / "profile.gpadvisor").kernels[0].total_samples > 0

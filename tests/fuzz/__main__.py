@@ -22,6 +22,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="make fuzz", description=__doc__)
     parser.add_argument("--seconds", type=float, default=600.0)
     parser.add_argument("--seed", type=int, default=None)
+    parser.add_argument("--kind", choices=sorted(WEIGHTS), help="this kind of input alone")
     chosen = parser.parse_args()
     seed = chosen.seed if chosen.seed is not None else time.time_ns()
     rng = random.Random(seed)
@@ -30,7 +31,7 @@ def main() -> int:
     end, tried, found = time.monotonic() + chosen.seconds, Counter[str](), 0
     sys.stderr.write(f"seed {seed}\n")
     while time.monotonic() < end:
-        (kind,) = rng.choices(list(WEIGHTS), list(WEIGHTS.values()))
+        (kind,) = [chosen.kind] if chosen.kind else rng.choices(list(WEIGHTS), list(WEIGHTS.values()))
         data = MUTATORS[kind](rng.choice(pool[kind]), rng)
         for _ in range(rng.choice((0, 0, 1, 3))):
             data = MUTATORS[kind](data, rng)

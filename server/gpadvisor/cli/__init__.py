@@ -20,6 +20,8 @@ from gpadvisor.cli import (
     advise,
     blame,
     compare,
+    completion,
+    demo,
     doctor,
     explain,
     export_snapshot,
@@ -34,32 +36,30 @@ from gpadvisor.cli.saying import Parser, say
 from gpadvisor.errors import GpadvisorError
 
 COMMANDS: Final = (
+    demo,
+    doctor,
+    profile,
     advise,
     why,
-    blame,
     compare,
-    import_report,
-    export_snapshot,
-    simulate,
-    profile,
-    doctor,
     explain,
     rules,
+    simulate,
+    import_report,
+    export_snapshot,
+    blame,
+    completion,
     lsp,
 )
 
 _DESCRIPTION: Final = "Why the warps of a CUDA kernel wait, what to change, and what that would gain."
+_PAGED: Final = ("advise", "why", "compare", "blame", "explain", "rules", "doctor")
 _PROFILES: Final = ("*.ncu-rep", "*.ncu-repz", "*.gpadvisor")
 
 _EPILOG = """\
-exit codes:
-  0  done
-  1  a --fail-on condition was met
-  2  the command line or a settings file is wrong
-  3  an input cannot be used
-  4  a tool such as nvdisasm is missing, failed or took too long
-
-settings are read from gpadvisor.toml or [tool.gpadvisor] in pyproject.toml
+gpadvisor COMMAND --help has the options of a command, and examples. Exit codes: 0 done, 1 --fail-on
+is met, 2 wrong options or settings, 3 an input cannot be used, 4 a tool is missing or failed.
+Settings are read from gpadvisor.toml, or [tool.gpadvisor] in pyproject.toml.
 """
 
 
@@ -161,12 +161,22 @@ def build_parser() -> argparse.ArgumentParser:
         prog="gpadvisor",
         description=_DESCRIPTION,
         epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--version", action="version", version=f"gpadvisor {__version__}")
+    parser.add_argument(
+        "-V",
+        "--version",
+        action="version",
+        version=f"gpadvisor {__version__}",
+        help="show the version and exit",
+    )
+    parser.add_argument("--no-pager", action="store_true", help="print long text as it is")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command")
     for command in COMMANDS:
         command.add_parser(commands)
+    for name in _PAGED:  # there, too, without undoing what stands before the command
+        commands.choices[name].add_argument(
+            "--no-pager", action="store_true", default=argparse.SUPPRESS, help="print long text as it is"
+        )
     return parser
 
 
@@ -188,7 +198,7 @@ def _next_step() -> str:
     profiles = [path for pattern in _PROFILES for path in Path.cwd().glob(pattern) if path.is_file()]
     newest = max(profiles, key=lambda path: path.stat().st_mtime, default=None)
     if newest is None:
-        step = "Next: gpadvisor profile -- ./app, or gpadvisor advise REPORT (no profile is here)"
+        step = "Next: gpadvisor profile -- ./app, gpadvisor advise REPORT, or gpadvisor demo for an example"
     else:
         which = f" (the newest of {len(profiles)} profiles here)" if len(profiles) > 1 else ""
         name = newest.name if newest.name.isprintable() else "FILE"

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from gpadvisor.cli import options
+from gpadvisor.cli.demo import beside
 from gpadvisor.cli.progress import TerminalProgress
 from gpadvisor.cli.saying import say
 from gpadvisor.errors import GpadvisorError, NoDeviceCodeError, ToolFailedError, UsageError
@@ -33,7 +34,7 @@ _EPILOG = """\
 examples:
   gpadvisor advise run.ncu-rep
   gpadvisor why run.ncu-rep 1
-  gpadvisor advise run.ncu-rep --details | less
+  gpadvisor advise run.ncu-rep --details
   gpadvisor advise run.ncu-rep --kernel gemm --format markdown > advice.md
   gpadvisor advise run.ncu-rep --source-map /home/build/app=. --fail-on 1.5
   gpadvisor advise kernel.cu --arch sm_90 -I include -- --use_fast_math
@@ -46,9 +47,9 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser = commands.add_parser(
         "advise",
         help="advice for reports, snapshots, cubins or CUDA sources",
+        usage="gpadvisor advise INPUT... [options] [-- NVCC FLAGS]",
         description=_DESCRIPTION,
         epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add_input(parser, nargs="+")
     parser.add_argument(
@@ -131,6 +132,13 @@ def add_compile_options(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the advice; 1 if a ``--fail-on`` condition is met, an error if that cannot be told."""
+    if arguments.output is not None:
+        arguments.output = arguments.output.absolute()
+    with beside(arguments.inputs):
+        return _run(arguments)
+
+
+def _run(arguments: argparse.Namespace) -> int:
     request = make_request(arguments)
     _refuse_unknown_rules([gate.code for gate in arguments.fail_on if gate.code is not None])
     shown = AnswerOptions(
@@ -154,7 +162,8 @@ def run(arguments: argparse.Namespace) -> int:
             worst = max(worst, 0 if isinstance(error, NoDeviceCodeError) else error.exit_code)
             say(str(error) if str(path) in str(error) else f"{path}: {error}")
     if results or worst == 0:
-        options.write_output(joined([result.text for result in results], arguments.format), arguments.output)
+        text = joined([result.text for result in results], arguments.format)
+        options.write_output(text, arguments.output, paged=not arguments.no_pager)
     met = [gate for gate in arguments.fail_on if any(gate.met(result.fired) for result in results)]
     for gate in met:
         say(f"--fail-on {gate.text} is met")

@@ -13,6 +13,9 @@ _DESCRIPTION = """\
 Print the dependency graph that the advice rests on: for each sampled instruction the instructions
 its stalls may come from, the samples each was blamed for, the distance, and for each pruned edge
 the rule that cut it.
+
+  gpadvisor blame run.ncu-rep --kernel gemm
+  gpadvisor blame run.ncu-rep --top 0 --format csv -o edges.csv
 """
 
 
@@ -20,9 +23,8 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     """Declare the command."""
     parser = commands.add_parser(
         "blame",
-        help="the dependency graph as a table: def, use, reason, samples, distance, pruned edges",
+        help="the dependency graph behind the advice, as a table",
         description=_DESCRIPTION,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("input", metavar="REPORT|SNAPSHOT", type=Path)
     options.add_selection(parser)
@@ -63,5 +65,5 @@ def run(arguments: argparse.Namespace) -> int:
         )
     finally:
         progress.clear()
-    options.write_output(text, arguments.output)
+    options.write_output(text, arguments.output, paged=not arguments.no_pager)
     return 0

@@ -14,7 +14,8 @@ Compare two reports or snapshots, one from before a change and one from after it
 each suggestion predicted beside what was achieved; by source line, where time was gained or lost.
 Kernels are paired by name. To compare two kernels of one report, give it twice:
 
-  gpadvisor compare run.ncu-rep run.ncu-rep --kernel naive --kernel-after coalesced
+  gpadvisor compare before.ncu-rep after.ncu-rep
+  gpadvisor compare run.ncu-rep run.ncu-rep --kernel naive --kernel-after tiled
 """
 
 
@@ -22,9 +23,8 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     """Declare the command."""
     parser = commands.add_parser(
         "compare",
-        help="two runs: predicted beside achieved, by kernel and line, regressions included",
+        help="two runs: what was predicted beside what was achieved",
         description=_DESCRIPTION,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("before", metavar="BEFORE", type=Path)
     parser.add_argument("after", metavar="AFTER", type=Path)
@@ -70,5 +70,5 @@ def run(arguments: argparse.Namespace) -> int:
         )
     finally:
         progress.clear()
-    options.write_output(text, arguments.output)
+    options.write_output(text, arguments.output, paged=not arguments.no_pager)
     return 0

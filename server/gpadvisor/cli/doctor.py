@@ -22,9 +22,8 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     """Declare the command."""
     parser = commands.add_parser(
         "doctor",
-        help="what keeps this machine from profiling, and the next step",
+        help="what works on this machine, what blocks, the next step",
         description=_DESCRIPTION,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("application", metavar="APP", type=Path, nargs="?", help="look at its CUDA code too")
     parser.add_argument("--format", choices=("text", "json"), default="text")
@@ -33,7 +32,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the diagnosis."""
-    from gpadvisor.cli.options import use_color
+    from gpadvisor.cli.options import use_color, write_output
     from gpadvisor.profiler.doctor import render_json, render_text
     from gpadvisor.workflow.doctoring import examine_machine
 
@@ -42,5 +41,6 @@ def run(arguments: argparse.Namespace) -> int:
         sys.stdout.write(render_json(diagnosis))
     else:
         width = min(shutil.get_terminal_size().columns, 100)
-        sys.stdout.write(render_text(diagnosis, width=max(width, 40), color=use_color("auto")))
+        text = render_text(diagnosis, width=max(width, 40), color=use_color("auto"))
+        write_output(text, paged=not arguments.no_pager)
     return 4 if diagnosis.blocked else 0

@@ -4,7 +4,13 @@
 from __future__ import annotations
 
 import argparse
-import sys
+
+_DESCRIPTION = """\
+Print the page of a rule: what it finds, why warps stall, what to change, and when the advice is wrong.
+
+  gpadvisor explain GPA106
+  gpadvisor explain strength-reduction
+"""
 
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -12,7 +18,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser = commands.add_parser(
         "explain",
         help="the page of one rule",
-        description="Print what a rule finds, why warps stall, what to try, and when the advice is wrong.",
+        description=_DESCRIPTION,
     )
     parser.add_argument(
         "rule", metavar="CODE", help="a code such as GPA102, or a name such as strength-reduction"
@@ -22,7 +28,8 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the page."""
+    from gpadvisor.cli.options import write_output
     from gpadvisor.workflow.rule_pages import rule_page
 
-    sys.stdout.write(rule_page(arguments.rule))
+    write_output(rule_page(arguments.rule), paged=not arguments.no_pager)
     return 0

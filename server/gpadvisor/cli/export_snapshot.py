@@ -7,13 +7,21 @@ import argparse
 import sys
 from pathlib import Path
 
+_DESCRIPTION = """\
+Unpack a snapshot: Parquet tables of launches, samples, counts and metrics, the cubins, and their
+disassembly. docs/profile-format.md says what each column holds.
+
+  gpadvisor export run.gpadvisor out
+  duckdb -c "SELECT reason, sum(samples) FROM 'out/samples.parquet' GROUP BY 1"
+"""
+
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Declare the command."""
     parser = commands.add_parser(
         "export",
         help="unpack a snapshot into a folder",
-        description="Unpack a snapshot: Parquet tables for pandas, DuckDB or Polars, and the cubins.",
+        description=_DESCRIPTION,
     )
     parser.add_argument("input", metavar="SNAPSHOT", type=Path)
     parser.add_argument(

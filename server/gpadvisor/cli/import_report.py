@@ -14,6 +14,9 @@ _DESCRIPTION = """\
 Convert an Nsight Compute report, or the directory that the cupti collector left, into a snapshot:
 one zip file with the samples, launches and metrics as Parquet, the cubins and their disassembly, so
 that it can be analysed where neither Nsight Compute nor nvdisasm is.
+
+  gpadvisor import run.ncu-rep
+  gpadvisor import run.ncu-rep --redact -o shared.gpadvisor
 """
 
 
@@ -23,7 +26,6 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "import",
         help="convert a report into a snapshot",
         description=_DESCRIPTION,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("input", metavar="REPORT", type=Path)
     parser.add_argument(

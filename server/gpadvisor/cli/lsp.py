@@ -18,7 +18,6 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "lsp",
         help="the language server, for editors to start",
         description=_DESCRIPTION,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--stdio", action="store_true", help="standard input and output (the default)")
     parser.add_argument(

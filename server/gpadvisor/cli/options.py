@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
+from gpadvisor.cli.pager import page
 from gpadvisor.errors import SettingsError
 from gpadvisor.workflow.files import write_atomically
 from gpadvisor.workflow.launches import ARGUMENT_KINDS, StatedArgument, stated_argument
@@ -195,8 +196,10 @@ def use_color(choice: str) -> bool:
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
-def write_output(text: str, path: Path | None) -> None:
-    """Print, or write a file as a whole or not at all."""
+def write_output(text: str, path: Path | None = None, *, paged: bool = True) -> None:
+    """Print, on a terminal through a pager where it is long, or write a file as a whole or not at all."""
+    if path is None and paged and page(text):
+        return
     if path is None:
         _print(text if text.endswith("\n") else text + "\n")
     else:

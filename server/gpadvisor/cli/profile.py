@@ -20,7 +20,7 @@ executed counts, which need no counter permission. The application is not change
 through. Ctrl-C goes to the application, and what was collected until then is kept.
 
   gpadvisor profile -- ./app --size 4096
-  gpadvisor profile --kernel 'stencil.*' --launch-skip 10 --launch-count 2 -- python train.py
+  gpadvisor profile --kernel 'stencil.*' --launch-count 2 -- python train.py
   gpadvisor profile --host user@gpu-box --remote-dir work -- ./app
 
 With --host the application is one of that machine. gpadvisor need not be installed there: its own
@@ -32,10 +32,9 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     """Declare the command."""
     parser = commands.add_parser(
         "profile",
-        help="run an application under a collector",
+        help="run an application, take PC samples, print the advice",
         usage="gpadvisor profile [options] -- APP [ARGUMENTS]",
         description=_DESCRIPTION,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("application", nargs="+", metavar="APP", help="the application, behind --")
     parser.add_argument(

@@ -4,20 +4,27 @@
 from __future__ import annotations
 
 import argparse
-import sys
 
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Declare the command."""
-    parser = commands.add_parser("rules", help="all rules, a line each", description="List every rule.")
+    parser = commands.add_parser(
+        "rules",
+        help="all rules, a line each",
+        description="List every rule: code, name for the command line, category, title. "
+        "'gpadvisor explain CODE' has the page of one.",
+    )
     parser.set_defaults(run=run)
 
 
-def run(_arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> int:
     """Print the list."""
+    from gpadvisor.cli.options import write_output
     from gpadvisor.workflow.rule_pages import all_rules
 
-    for rule in all_rules():
-        category = rule.category.value.replace("_", " ")
-        sys.stdout.write(f"{rule.code}  {rule.slug:<30}  {category:<17}  {rule.name}\n")
+    lines = [
+        f"{rule.code}  {rule.slug:<30}  {rule.category.value.replace('_', ' '):<17}  {rule.name}\n"
+        for rule in all_rules()
+    ]
+    write_output("".join(lines), paged=not arguments.no_pager)
     return 0

@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 import sys
-from typing import Final, NoReturn
+import textwrap
+from typing import Any, Final, NoReturn
 
 _LONGEST: Final = 4096
 
@@ -17,8 +19,24 @@ def say(sentence: str) -> None:
     sys.stderr.write(f"gpadvisor: {clean(sentence, _LONGEST)}\n")
 
 
+class HelpFormatter(argparse.RawDescriptionHelpFormatter):
+    """Paragraphs as wide as the terminal; examples and tables, which are indented, as they are."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        lines: list[str] = []
+        for verbatim, block in itertools.groupby(
+            text.splitlines(), lambda line: not line or line.startswith(" ")
+        ):
+            part = list(block)
+            lines += part if verbatim else textwrap.wrap(" ".join(part), width)
+        return "".join(f"{indent}{line}\n" for line in lines)
+
+
 class Parser(argparse.ArgumentParser):
     """Its errors quote the command line."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**{"formatter_class": HelpFormatter, **options})
 
     def error(self, message: str) -> NoReturn:
         """End with the usage and a clean sentence."""

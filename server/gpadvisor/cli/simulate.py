@@ -19,7 +19,7 @@ likely and how a change moves them, not how long the kernel takes.
 
 _EPILOG = """\
 example:
-  gpadvisor simulate kernel.cu --grid 32,32 --block 32,8 --loop 18=1024 -o kernel.gpadvisor
+  gpadvisor simulate kernel.cu --grid 32,32 --block 32,8 --loop 18=1024
   gpadvisor advise kernel.gpadvisor
 
 launches may also stand in gpadvisor.toml, in a table [launches.KERNEL]
@@ -31,9 +31,9 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser = commands.add_parser(
         "simulate",
         help="a modelled profile of a kernel, without a GPU",
+        usage="gpadvisor simulate SOURCE|CUBIN [options]",
         description=_DESCRIPTION,
         epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("input", metavar="SOURCE|CUBIN", type=Path)
     options.add_selection(parser, launches=False)
