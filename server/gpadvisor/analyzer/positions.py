@@ -97,7 +97,7 @@ class Positions:
     """Where a function uses numbers of threads or blocks in another way than as places in the grid.
 
     ``threads`` and ``blocks`` are the first instructions that do, None where none does; ``sizes`` are the
-    constants that stand for the block's size.
+    constants that stand for the block's size, by axis.
     """
 
     def __init__(
@@ -113,7 +113,7 @@ class Positions:
         self._function = function
         self._inputs = inputs
         self._is_size = is_size
-        self.sizes: set[int] = set()
+        self.sizes: set[tuple[str, int]] = set()
         # A caller's value may be anything.
         self._unknown = _NEITHER if function.kind is FunctionKind.KERNEL else _OTHER
         self._values = self._follow()
@@ -270,7 +270,7 @@ class Positions:
         if rest or (more == [_SIZE] and ratio != 1) or more not in ([], [_SIZE]):
             return _OTHER
         if not more:
-            self.sizes.add(ratio)
+            self.sizes.add((one.axis, ratio))
         return _PLACE
 
     def _first(self, kinds: set[_Kind]) -> int | None:
@@ -294,7 +294,7 @@ class Positions:
     def _is_first_place(self, value: _Value) -> bool:
         """Whether it is the place of a block's first thread, as loops over the grid compare it."""
         times = value.times
-        own = times == _Times(1, (_SIZE,)) or (not times.factors and times.number in self.sizes)
+        own = times == _Times(1, (_SIZE,)) or (not times.factors and (value.axis, times.number) in self.sizes)
         return value.kind is _Kind.BLOCK and own
 
     def _accessed(self, index: int, instruction: Instruction) -> list[Register]:

@@ -55,7 +55,7 @@ class ThreadUse:
     axes: str  # of threadIdx that are read: "", "x", "xy", ...
     flat: bool  # blockIdx counts only as the product with blockDim: blocks and threads may be traded
     sized: bool  # blockDim is read
-    sizes: frozenset[int]  # constants that stand for it: blockIdx * 256 + threadIdx
+    sizes: frozenset[tuple[str, int]]  # constants that stand for it, by axis: blockIdx.x * 256 + threadIdx.x
     guarded: bool  # a global index is compared with something, as where the last block is not full
     grid_stride: Place | None  # a loop whose step holds gridDim
     tile: Place | None  # shared memory addressed by threadIdx

@@ -82,7 +82,13 @@ def test_shared_memory_addressed_by_the_thread_is_a_tile() -> None:
 )
 def test_a_size_that_is_compiled_in(sum_of_both: str, size: int) -> None:
     use = _use(FLAT.replace("IMAD R0, R0, c[0x0][0x0], R10", sum_of_both) + END)
-    assert (use.sized, use.sizes, use.flat, use.roles, use.guarded) == (False, {size}, True, None, True)
+    assert (use.sized, use.sizes, use.flat, use.roles, use.guarded) == (
+        False,
+        {("x", size)},
+        True,
+        None,
+        True,
+    )
 
 
 @pytest.mark.parametrize(
@@ -122,7 +128,7 @@ def test_sums_that_the_compiler_has_turned_around() -> None:
         EXIT
     """
     use = _use(turned)
-    assert (use.sizes, use.roles, use.flat) == ({1024}, None, True)
+    assert (use.sizes, use.roles, use.flat) == ({("x", 1024)}, None, True)
 
 
 def test_a_result_for_each_block() -> None:

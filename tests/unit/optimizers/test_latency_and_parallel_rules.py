@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from tests.optimizer_values import Row, context_of, listing
 
+from gpadvisor.blamer.launches import freedom
 from gpadvisor.blamer.queries import location_text
 from gpadvisor.estimators.context import KernelContext
 from gpadvisor.estimators.launches import next_block, shape
@@ -438,7 +439,22 @@ def test_a_block_that_is_compiled_in_stays() -> None:
     found = _match(thread_increase, _launch(WAITING, fixed, grid=100_000, block=32, registers=24))
     assert "The kernel has the block's size as a constant: change it, too." in found.advice
     other = _reason(thread_increase, _launch(WAITING, fixed, grid=100_000, block=16, registers=24))
-    assert "its code counts 32 elements for each block" in other
+    assert "its code counts 32 elements along x for each block" in other
+
+
+def test_a_size_counts_along_its_own_axis() -> None:
+    """After a transposition whose blocks of 32 x 8 threads take 32 rows: fewer rows of threads break it."""
+    both = (
+        SIMPLE.replace("IMAD R0, R0, c[0x0][0x0], R3", "LEA R0, R0, R3, 0x5\nS2R R10, SR_CTAID.Y\n"
+        "S2R R11, SR_TID.Y\nLEA R10, R10, R11, 0x5\nIMAD R0, R10, c[0x0][0x178], R0")
+    )  # fmt: skip
+    context = _launch(WAITING, both, grid=1000, block=256, registers=24)
+    assert context.profile is not None
+    for block, reason in (((32, 8, 1), "32 elements along y for each block"), ((32, 32, 1), None)):
+        launch = replace(context.profile.launch, block=block)
+        free = freedom(context.program, context.kernel, replace(context.profile, launch=launch))
+        assert (free.block is None) == (reason is None), free.block
+        assert reason is None or reason in str(free.block)
 
 
 def test_blocks_without_a_guard_must_divide_the_elements() -> None:
