@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many sources of other people compile as they are, and with the flags of their build.
+"""How many sources of other people compile as they are, and those that do not with the flags of their build.
 
 ``python -m tests.validation.sources FOLDER...`` takes folders (``--flags``, ``--count``, ``--arch``).
 Without one it takes the two sets that ``docs/validation.md`` tells about from GPADVISOR_MIRRORS, a folder of
@@ -163,15 +163,21 @@ def spread(folder: Path, count: int) -> list[Path]:
 
 
 def compare(name: str, sources: Sequence[tuple[Path, tuple[str, ...]]], asked: argparse.Namespace) -> None:
-    """Compile every source without and with its flags, and print what became of them."""
-    for title, with_flags in (("without flags", False), ("with flags", True)):
-        if with_flags and not any(flags for _, flags in sources):
-            continue
-        with ThreadPoolExecutor(asked.jobs) as pool:
-            flags = [given if with_flags else () for _, given in sources]
-            places = [source for source, _ in sources]
-            outcomes = list(pool.map(attempt, places, flags, [asked.arch] * len(sources)))
-        show(f"{name}, {title}", outcomes)
+    """Compile every source, then those that do not compile with their flags, and print the figures."""
+    without = attempts([(source, ()) for source, _ in sources], asked)
+    show(f"{name}, without flags", without)
+    again = {source: flags for source, flags in sources if flags}
+    again = {one.source: again[one.source] for one in without if one.kernels < 0 and one.source in again}
+    if again:
+        flagged = {one.source: one for one in attempts(list(again.items()), asked)}
+        show(f"{name}, those that do not with flags", [flagged.get(one.source, one) for one in without])
+
+
+def attempts(sources: Sequence[tuple[Path, tuple[str, ...]]], asked: argparse.Namespace) -> list[Outcome]:
+    """Compile sources with flags, several at a time."""
+    with ThreadPoolExecutor(asked.jobs) as pool:
+        places, flags = zip(*sources, strict=True)
+        return list(pool.map(attempt, places, flags, [asked.arch] * len(sources)))
 
 
 def attempt(source: Path, flags: tuple[str, ...], arch: str) -> Outcome:

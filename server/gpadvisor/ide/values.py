@@ -157,6 +157,7 @@ class KernelView:
     rejected: tuple[tuple[str, str], ...]  # code and failing condition
     assumptions: tuple[str, ...]  # of a model
     problems: tuple[str, ...]
+    arch: str | None = None  # "sm_90", of the code
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 log: Final = logging.getLogger("gpadvisor.lsp")
 
 SOURCES: Final = (".cu",)
+COMPILED: Final = (*SOURCES, ".cuh")
+"""What is compiled when it is opened or saved, a header in a source that includes it."""
 HEADERS: Final = (".cuh", ".h", ".hpp", ".hh", ".inl")
 Result: TypeAlias = tuple[EditorAnalysis, dict[str, LaunchFacts]]
 _REMEMBERED: Final = 32
@@ -99,6 +101,30 @@ class Analyses:
         work = self._source(path, delay=delay, asked=asked, model=model)
         return self._start(f"source:{path}", path, work)
 
+    def compile_arguments(self, path: str) -> dict[str, Any]:
+        """How a source is compiled: for the GPU of the newest profile that names it, and by the settings."""
+        workspace = self._session.workspace
+        settings = workspace.folder_of(path).settings
+        profiles = sorted(
+            (entry for entry in workspace.entries.values() if entry.is_profile), key=lambda entry: -entry.age
+        )
+        measured = next(
+            (
+                kernel.arch
+                for entry in profiles
+                if any(
+                    file.local is not None and resolved(file.local) == path for file in entry.analysis.files
+                )
+                for kernel in entry.analysis.kernels
+                if kernel.arch is not None
+            ),
+            None,
+        )
+        arch = settings.analysis_arch
+        if measured is not None and arch.rstrip("af") != measured.rstrip("af"):
+            arch = measured
+        return {"arch": arch, "flags": list(settings.analysis_flags)}
+
     def users_of(self, header: str) -> list[str]:
         """Analysed sources that include a header."""
         return [path for path, state in self._states.items() if header in state.files and path != header]
@@ -110,7 +136,7 @@ class Analyses:
         folder = workspace.folder_of(path)
         settings = folder.settings
         kind = _model(settings, asked=model)
-        wanted = {**_analysis_settings(settings), "model": kind}
+        wanted = {**self.compile_arguments(path), "model": kind}
         state = await asyncio.to_thread(source_state, path, folder.path, json.dumps(wanted, sort_keys=True))
         if state is None:
             return
@@ -348,11 +374,6 @@ class Analyses:
         return await with_progress(
             session.server if session.client.progress else None, f"GPA: {title}", start
         )
-
-
-def _analysis_settings(settings: EditorSettings) -> dict[str, Any]:
-    """What of the editor's settings decides an analysis."""
-    return {"arch": settings.analysis_arch, "flags": list(settings.analysis_flags)}
 
 
 def _read(data: dict[str, Any]) -> Result:

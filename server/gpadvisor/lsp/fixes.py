@@ -319,10 +319,8 @@ class Fixes:
         return offer
 
     def _arguments(self, path: str) -> dict[str, Any]:
-        folder = self._session.workspace.folder_of(path)
-        settings = folder.settings
-        arch, flags = settings.analysis_arch, list(settings.analysis_flags)
-        return {"path": path, "root": str(folder.path), "arch": arch, "flags": flags}
+        root = str(self._session.workspace.folder_of(path).path)
+        return {"path": path, "root": root, **self._session.analyses.compile_arguments(path)}
 
     def _roots(self, path: str) -> list[str]:
         folders = [str(folder.path) for folder in self._session.workspace.folders.values()]

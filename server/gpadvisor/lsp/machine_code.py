@@ -47,8 +47,7 @@ async def machine_code(session: Session, asked: SassParams) -> SassResult:
         "kernel": kernel.kernel,
         "trusted": session.workspace.trusted,
         "launch": kernel.launch_index if layer.entry.is_profile else None,
-        "arch": folder.settings.analysis_arch,
-        "flags": list(folder.settings.analysis_flags),
+        **session.analyses.compile_arguments(origin),
         "model": "asked" if kernel.evidence.value == "modelled" else "none",
     }
     key = json.dumps([layer.entry.content, layer.entry.key, arguments], sort_keys=True)

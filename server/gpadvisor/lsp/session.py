@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from lsprotocol import types as lsp
 
 from gpadvisor.ide.values import SassView
-from gpadvisor.lsp.analyses import HEADERS, SOURCES, Analyses
+from gpadvisor.lsp.analyses import COMPILED, HEADERS, SOURCES, Analyses
 from gpadvisor.lsp.capabilities import ClientFeatures, client_features
 from gpadvisor.lsp.finding import is_profile
 from gpadvisor.lsp.pages import write_rule_pages
@@ -299,7 +299,9 @@ class Session:
     def _analyse(self, path: str, delay: float = 0.0) -> None:
         """Look at the machine code of an open source, if the settings and the user's trust allow."""
         settings = self.workspace.folder_of(path).settings
-        wanted = settings.enable and settings.run == "onSave" and path.endswith(SOURCES)
+        wanted = settings.enable and settings.run == "onSave" and path.endswith(COMPILED)
+        if path.endswith(HEADERS) and self.analyses.users_of(path):
+            return  # known through those
         if wanted and self._started and path in self.workspace.documents and self.workspace.may_read(path):
             self.analyses.source(path, delay=delay)
 

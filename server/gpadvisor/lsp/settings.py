@@ -165,8 +165,8 @@ SETTINGS: Final[tuple[Setting, ...]] = (
         name="analysis.arch",
         kind="string",
         default="",
-        doc="Architecture to compile for, such as `sm_90`; empty: that of `gpadvisor.toml` or of the "
-        "compile command.",
+        doc="Architecture to compile for, such as `sm_90`, where no profile names the source; empty: that of "
+        "`gpadvisor.toml`, of the compile command, or of this machine's GPU.",
     ),
     Setting(
         name="analysis.flags",

@@ -136,7 +136,9 @@ def _target(asked: str | None, command: CompileCommand, problems: list[Problem])
     if asked is not None:
         if _ARCH.fullmatch(asked) is None:
             raise SourceError(f"{asked} is no architecture; write it like sm_90")
-        return asked
+        # A build for sm_90a uses what only that has; a GPU calls itself sm_90.
+        variants = [arch for arch in command.architectures if arch.rstrip("af") == asked]
+        return max(variants, default=asked)
     if not command.architectures:
         here = machine_arch()
         which = f"{here}, this machine's GPU" if here is not None else DEFAULT_ARCH

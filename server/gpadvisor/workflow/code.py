@@ -9,9 +9,15 @@ from pathlib import Path
 from typing import Final
 
 from gpadvisor.cubin import demangle
-from gpadvisor.errors import CubinError, NoDeviceCodeError, ProfileFormatError, ProfileMismatchError
+from gpadvisor.errors import (
+    CubinError,
+    NoDeviceCodeError,
+    ProfileFormatError,
+    ProfileMismatchError,
+    SourceError,
+)
 from gpadvisor.files import read_file
-from gpadvisor.model.problem import Problem
+from gpadvisor.model.problem import Problem, ProblemCode
 from gpadvisor.workflow.cache import Cache
 from gpadvisor.workflow.inputs import InputKind, input_kind
 from gpadvisor.workflow.programs import Disassembled, kernel_sections, open_cubin
@@ -19,6 +25,7 @@ from gpadvisor.workflow.request import Progress, Request
 from gpadvisor.workflow.units import compile_file, sections_from
 
 _MAX_CUBIN_BYTES: Final = 1 << 30
+_MAX_SOURCE_BYTES: Final = 64 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -56,6 +63,11 @@ def open_code(path: Path, request: Request, progress: Progress, cache: Cache) ->
             cache=cache,
             progress=progress,
         )
+    except NoDeviceCodeError as error:
+        reduced = [one.message for one in problems if one.code is ProblemCode.REDUCED_SOURCE]
+        if reduced and b"__global__" in read_file(path, max_bytes=_MAX_SOURCE_BYTES):
+            raise SourceError(f"{reduced[0]}, which is what makes its kernels out of templates") from error
+        raise NoDeviceCodeError(f"{path}: {error}") from error
     except CubinError as error:
         raise type(error)(f"{path}: {error}") from error
     names = kernel_sections(source.cubin)

@@ -60,6 +60,7 @@ def kernel_view(
         evidence=advice.evidence,
         evidence_reason=advice.evidence_reason,
         device=device_name(advice.device),
+        arch=advice.device.arch,
         launch=_launch_words(advice, summaries),
         launch_index=None if advice.launch is None or modelled else advice.launch.index,
         duration_ns=advice.duration_ns,

@@ -21,7 +21,7 @@ from gpadvisor.ide.fixes_offered import FLAGS, fixes_for, flag_fix
 from gpadvisor.ide.values import Finding
 from gpadvisor.source.edits import EditFacts
 from gpadvisor.source.facts import HASH_SUFFIXES
-from gpadvisor.toolchain import Compiled, compile_source
+from gpadvisor.toolchain import Compiled, CompileError, compile_source
 from gpadvisor.toolchain.stand_ins import Overlay, mirror
 from gpadvisor.workflow.cache import Cache
 from gpadvisor.workflow.fixing_built import read_build, same_file
@@ -255,7 +255,8 @@ def check_fix(
 
 def _first_build(check: _Check, text: str, lines: set[int], known: Sequence[Path]) -> tuple[Path, Side]:
     """The unit whose machine code comes from the lines of the fix, built without it; else the first one."""
-    units = units_of(check.path, check.request.root.resolve(), known)
+    root = check.request.root.resolve()
+    units = units_of(check.path, root, known)
     if not units:
         raise SourceError(
             f"no source below {check.request.root} includes {check.path.name}, so that the change cannot be "
@@ -264,7 +265,13 @@ def _first_build(check: _Check, text: str, lines: set[int], known: Sequence[Path
     found: list[tuple[Path, Side]] = []
     for unit in units:
         check.progress(f"compiling {unit.name}")
-        side = check.build(unit, text, lines)
+        try:
+            side = check.build(unit, text, lines)
+        except CompileError:
+            if unit != check.path or not (including := units_of(check.path, root, known, itself=False)):
+                raise
+            units += including  # a part of another source
+            continue
         if check.fix.flag is not None or concerns(side):
             return unit, side
         found.append((unit, side))

@@ -13,9 +13,10 @@ from tests.tools import tool
 
 from gpadvisor.cubin import read_cubin, section_lines
 from gpadvisor.errors import CancelledError, SourceError, ToolNotFoundError, ToolTimeoutError
-from gpadvisor.model.problem import ProblemCode
+from gpadvisor.model.problem import Problem, ProblemCode
 from gpadvisor.toolchain import CompileSettings, compile_source, discovery, find_tools, nvrtc
 from gpadvisor.toolchain import compile as compiling
+from gpadvisor.toolchain.compile_options import reduce_command
 
 SOURCE = """
 #include "part.cuh"
@@ -261,3 +262,26 @@ def test_only_the_first_errors_are_shown(source: Path, tmp_path: Path, only_this
     fake = tool(tmp_path / "bin" / "nvcc", body, known="'sm_80'")
     with pytest.raises(SourceError, match=r"number 0; .*number 1; .*number 2; correct it, or its flags"):
         compile_source(source, arch="sm_80", settings=CompileSettings(nvcc=fake))
+
+
+@pytest.mark.parametrize(
+    ("asked", "command", "taken"),
+    [
+        (None, ("sm_80", "sm_90a", "sm_90"), "sm_90a"),
+        (None, ("sm_120", "sm_90a"), "sm_120"),
+        ("sm_90", ("sm_80", "sm_90a"), "sm_90a"),  # a GPU calls itself sm_90
+        ("sm_86", ("sm_80", "sm_90a"), "sm_86"),
+    ],
+)
+def test_which_architecture_of_a_build_is_taken(
+    asked: str | None, command: tuple[str, ...], taken: str
+) -> None:
+    reduced = reduce_command([f"-gencode=arch=compute_80,code={one}" for one in command], Path("/"))
+    assert compiling._target(asked, reduced, []) == taken
+
+
+def test_this_machines_gpu_comes_before_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compiling, "machine_arch", lambda: "sm_89")
+    said: list[Problem] = []
+    assert compiling._target(None, reduce_command([], Path("/")), said) == "sm_89"
+    assert "sm_89, this machine's GPU" in said[0].message

@@ -42,7 +42,7 @@ export interface Settings {
   readonly "profiles.patterns": readonly string[];
   /** How many profiles of a folder are read, the newest first. */
   readonly "profiles.max": number;
-  /** Architecture to compile for, such as `sm_90`; empty: that of `gpadvisor.toml` or of the compile command. */
+  /** Architecture to compile for, such as `sm_90`, where no profile names the source; empty: that of `gpadvisor.toml`, of the compile command, or of this machine's GPU. */
   readonly "analysis.arch": string;
   /** Compiler flags for sources that no `compile_commands.json` names. */
   readonly "analysis.flags": readonly string[];

@@ -10,7 +10,7 @@ from lsprotocol import types as lsp
 
 from gpadvisor.errors import UsageError
 from gpadvisor.lsp import protocol
-from gpadvisor.lsp.analyses import SOURCES
+from gpadvisor.lsp.analyses import COMPILED
 from gpadvisor.lsp.kernels import choose_kernel, kernel_choices
 from gpadvisor.lsp.refusals import answered, refusing
 from gpadvisor.lsp.session import Session
@@ -92,7 +92,7 @@ def _source(session: Session, words: tuple[object, ...]) -> str:
     """The path of a CUDA source that may be compiled."""
     with refusing():
         path = file_path(_word(words, 0, "the URI of a CUDA source"))
-        if path is None or not path.endswith(SOURCES):
+        if path is None or not path.endswith(COMPILED):
             raise UsageError(f"{words[0]} is no CUDA source on this machine; open a .cu file")
         if not session.workspace.may_read(path):
             raise UsageError("the workspace is not trusted: nothing is compiled")
