@@ -33,6 +33,8 @@ _CONTROL: Final = frozenset(
 _PASSES: Final = "l1tex__data_pipe_lsu_wavefronts.avg.pct_of_peak_sustained_elapsed"
 _SHARED_PASSES: Final = "l1tex__data_pipe_lsu_wavefronts_mem_shared.sum"
 _OF_PEAK: Final = ".pct_of_peak_sustained_elapsed"
+_OF_NUMBERS: Final = frozenset({"FSETP", "DSETP", "HSETP2"})
+"""Comparisons of what was computed: no thread's number is a floating-point one."""
 _ARGUMENT: Final = 0x1000
 _DROP: Final = 0.9
 """A branch behind which fewer than nine in ten of its threads go on is where they part."""
@@ -104,6 +106,8 @@ class Choice(Enum):
 
 def choice_of(function: Function, at: int | None, arch: str, launch: Launch) -> Choice:
     """What the comparison at an instruction depends on."""
+    if at is not None and function.instructions[at].opcode in _OF_NUMBERS:
+        return Choice.DATA
     if at is None or function.instructions[at].info.opclass is not OpcodeClass.PREDICATE:
         return Choice.UNKNOWN
     values = LaneValues(function, arch, launch, _ARGUMENT)

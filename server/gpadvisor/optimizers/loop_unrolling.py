@@ -181,7 +181,8 @@ def _match(context: KernelContext) -> Match | Rejection:
         ),
         static_sites=_rolled_loops(context),
         relieves=_reliefs(context, found),
-        actionable=not _is_unrolled(context, heaviest)
+        actionable=_lanes(context) == _WARP  # full warps come first
+        and not _is_unrolled(context, heaviest)
         and outlooks[heaviest.scope.function, heaviest.scope.loop].share >= _WORTH,
     )
 

@@ -147,7 +147,10 @@ def test_little_may_come_of_it_names_the_largest_obstacle() -> None:
     assert "Little may come of it: 1 barrier in each pass" in found.advice
 
 
-def test_short_blocks_come_before_loads_a_pass_ahead() -> None:
+def test_short_blocks_come_before_an_order_of_loads() -> None:
+    assert not _match(
+        loop_unrolling, context_of(listing(_loop(STREAM)), ROWS, registers=20, block=9)
+    ).actionable
     work = "FFMA R10, R10, R10, R10\n" * 40
     ahead = _loop(f"load| LDG.E R2, [R6.64] // 5\nuse| FADD R8, R2, R9 // 5\n{work}")
     assert _match(code_reordering, context_of(listing(ahead), ROWS)).actionable

@@ -149,6 +149,11 @@ def test_the_cure_goes_by_what_parts_the_threads(before: str, words: str) -> Non
     assert words in _match(_context(text, {ISSUE: 80.0})).cure
 
 
+def test_a_comparison_of_computed_numbers_goes_by_the_data() -> None:
+    text = BRANCHES.replace("ISETP.GE.AND P0, PT, R4, R5, PT", "DSETP.GEU.AND P0, PT, R4, R6, PT")
+    assert "The data decide which threads go on" in _match(_context(text, {ISSUE: 80.0})).cure
+
+
 LEVELS = """
     S2R R0, SR_TID.X
     MOV R1, {start}
