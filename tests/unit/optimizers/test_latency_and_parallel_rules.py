@@ -116,7 +116,7 @@ def test_a_loop_with_a_barrier_or_few_threads_is_no_suggestion() -> None:
         (f"{STREAM}\nBAR.SYNC 0x0", {}),
         (STREAM, {"counts": {"load": (1000, 9000), "use": (1000, 9000), "back": (1000, 9000)}}),
     ):
-        context = context_of(listing(_loop(body)), ROWS, registers=20, **more)  # type: ignore[arg-type]
+        context = context_of(listing(_loop(body)), ROWS, registers=20, **more)  # type: ignore[arg-type] # keywords by name
         assert not _match(loop_unrolling, context).actionable
 
 
