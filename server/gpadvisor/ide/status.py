@@ -9,7 +9,9 @@ from datetime import UTC, datetime
 from typing import Final
 
 from gpadvisor.ide.ledger import entry_words
+from gpadvisor.ide.options import Options, Severity
 from gpadvisor.ide.placing import PlacedFile
+from gpadvisor.ide.severity import severity
 from gpadvisor.ide.values import EditorAnalysis, Finding, Freshness, LedgerEntry, Place, ToolNote
 from gpadvisor.ide.words import EVIDENCE_WORDS, clean, file_name, percent, plural
 from gpadvisor.model.figures import expected, gain
@@ -59,9 +61,9 @@ def status(
     return Status(text=clean(" \N{MIDDLE DOT} ".join(parts)), details=tuple(details), stale_share=stale)
 
 
-def bar_words(analysis: EditorAnalysis, file: PlacedFile) -> str:
+def bar_words(analysis: EditorAnalysis, file: PlacedFile, options: Options) -> str:
     """What of an analysis a file shows, for the status bar: ``3 findings, best 4.5x``."""
-    open_ones = open_findings(file)
+    open_ones = open_findings(file, options)
     words = [plural(len(open_ones), "finding") if open_ones else "no finding"]
     gains = [one.speedup for one in open_ones if one.speedup is not None]
     evidences = {kernel.evidence for kernel in analysis.kernels}
@@ -76,10 +78,10 @@ def bar_words(analysis: EditorAnalysis, file: PlacedFile) -> str:
     return ", ".join(words)
 
 
-def open_findings(file: PlacedFile) -> list[Finding]:
-    """The findings of a file that nobody has set aside, each suggestion once."""
-    found = (one.finding for one in (*file.findings, *file.deleted_findings))
-    return [one for one in found if one.leads and one.suppressed is None]
+def open_findings(file: PlacedFile, options: Options) -> list[Finding]:
+    """The findings of a file that neither a comment nor a setting has set aside, each suggestion once."""
+    found = (*file.findings, *file.deleted_findings)
+    return [one.finding for one in found if one.finding.leads and severity(one, options) is not Severity.OFF]
 
 
 def nowhere_words(analysis: EditorAnalysis) -> str | None:

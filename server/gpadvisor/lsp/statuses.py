@@ -50,6 +50,7 @@ _NEXT: Final[dict[State, tuple[NextStep, ...]]] = {
 def status_of(session: Session, path: str, view: View | None) -> StatusParams:
     """The status of one document."""
     workspace = session.workspace
+    options = workspace.options(path)
     layer = view.layers[0] if view is not None and view.layers else None
     text, details, stale = "GPA", [], 0.0
     if layer is not None:
@@ -61,7 +62,7 @@ def status_of(session: Session, path: str, view: View | None) -> StatusParams:
         details = _nowhere(session, path)
     error = session.errors_of(path)
     kernels = () if layer is None else layer.analysis.kernels
-    shown = frozenset() if layer is None else chosen_kernels(layer.analysis, workspace.options(path))
+    shown = frozenset() if layer is None else chosen_kernels(layer.analysis, options)
     here = frozenset() if layer is None else {one.data.kernel for one in layer.file.lines}
     known = [one for one in kernels if one.kernel in shown]
     kernel = next((one for one in known if one.kernel in here), known[0] if known else None)
@@ -70,7 +71,8 @@ def status_of(session: Session, path: str, view: View | None) -> StatusParams:
     return StatusParams(
         state=state,
         uri=workspace.uri_of(path),
-        bar=_BARS.get(state) or f"GPA: {'' if layer is None else bar_words(layer.analysis, layer.file)}",
+        bar=_BARS.get(state)
+        or f"GPA: {'' if layer is None else bar_words(layer.analysis, layer.file, options)}",
         text=text,
         detail="\n".join([*error, *details]),
         next=list(_next(state, is_profile=is_profile)),
@@ -79,7 +81,7 @@ def status_of(session: Session, path: str, view: View | None) -> StatusParams:
         collected_at=None if layer is None else layer.analysis.collected_at,
         evidence=None if kernel is None else EVIDENCE_WORDS[kernel.evidence],
         kernel=None if kernel is None else kernel.name,
-        findings=0 if view is None else sum(len(open_findings(one.file)) for one in view.layers),
+        findings=0 if view is None else sum(len(open_findings(one.file, options)) for one in view.layers),
         stale_share=stale,
     )
 

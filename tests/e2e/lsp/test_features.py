@@ -424,8 +424,11 @@ async def test_the_master_switch(project: Path) -> None:
 async def test_rules_can_be_switched_off(project: Path, settings: dict[str, object], gone: str) -> None:
     async with editor(project, settings=settings) as one:
         one.open(NAME)
-        found = await one.shown(NAME, measured)
+        said = one.own.setdefault("gpadvisor/status", [])
+        await one.until(lambda: said and plain(said[-1])["profile"] and plain(said[-1])["state"] == "idle")
+        found = one.diagnostics(NAME)
         assert gone not in {each.code for each in found}
+        assert plain(said[-1])["findings"] == sum(not each.message.startswith("Part of ") for each in found)
 
 
 async def test_a_changed_setting_takes_effect(project: Path) -> None:

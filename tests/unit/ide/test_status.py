@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta, timezone
+from types import MappingProxyType
 
 import pytest
 from tests.editor_values import FILE, SOURCE, analysis, estimate, file_analysis, finding, kernel, placed
 
+from gpadvisor.ide.options import Options, Severity
 from gpadvisor.ide.status import age, bar_words, stale_note, stale_share, status
 from gpadvisor.ide.values import EditorAnalysis, LedgerEntry, Place, ToolNote
 from gpadvisor.model.profile import Evidence
@@ -36,7 +38,12 @@ def test_device_age_and_findings() -> None:
     ],
 )  # fmt: skip
 def test_the_status_bar_says_how_many_and_the_best(value: EditorAnalysis, text: str, wanted: str) -> None:
-    assert bar_words(value, placed(value, text)) == wanted
+    assert bar_words(value, placed(value, text), Options()) == wanted
+
+
+def test_a_rule_that_is_off_is_not_counted() -> None:
+    off = Options(severity=MappingProxyType({"GPA202": Severity.OFF}))
+    assert bar_words(analysis(), placed(analysis()), off) == "no finding"
 
 
 def test_stale_samples_are_said() -> None:
