@@ -135,15 +135,30 @@ class Workspace:
         return [self.folders[path] for path in added]
 
     def folder_of(self, path: str) -> Folder:
-        """The innermost folder that holds a file; else a folder of its own, where the file lies."""
+        """The innermost folder that holds a file; else a folder of its own, where the file lies.
+
+        An open document that is a link belongs to the folder that the link is in.
+        """
+        for at_place in (*self._links(path), Path(path)):
+            holding = [
+                folder for at, folder in self.folders.items() if folder.uri and at_place.is_relative_to(at)
+            ]
+            if holding:
+                return max(holding, key=lambda folder: len(folder.path.parts))
         parts = Path(path)
-        holding = [folder for at, folder in self.folders.items() if folder.uri and parts.is_relative_to(at)]
-        if holding:
-            return max(holding, key=lambda folder: len(folder.path.parts))
         own = str(parts.parent)
         if own not in self.folders:
             self.folders[own] = Folder(path=parts.parent, uri=None, settings=self._elsewhere)
         return self.folders[own]
+
+    def _links(self, path: str) -> list[Path]:
+        """Where the client has an open document, if that is a link to somewhere else."""
+        document = self.documents.get(path)
+        named = None if document is None else to_fs_path(document.uri)
+        if named is None:
+            return []
+        place = Path(resolved(str(Path(named).parent)), Path(named).name)
+        return [] if str(place) == path else [place]
 
     @property
     def elsewhere(self) -> EditorSettings:

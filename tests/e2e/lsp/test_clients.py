@@ -28,7 +28,7 @@ async def test_what_the_recorded_clients_announce() -> None:
     assert [name for name in NAMES if own[name].hint_refresh] == ["neovim", "vscode"]
     assert [name for name in NAMES if own[name].lens_refresh] == ["vscode"]
     assert [name for name in NAMES if own[name].watches_files] == ["emacs", "helix", "vscode"]
-    assert [name for name in NAMES if own[name].disabled_actions] == ["vscode"]
+    assert [name for name in NAMES if own[name].disabled_actions] == ["helix", "vscode"]
     assert [name for name in NAMES if not own[name].progress] == ["bare"]
 
 

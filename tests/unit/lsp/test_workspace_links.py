@@ -30,3 +30,18 @@ def test_an_open_document_keeps_its_own_name(tmp_path: Path) -> None:
     document = workspace.open((tmp_path / "b.cu").as_uri(), "", 1)
     assert document is not None
     assert workspace.uri_of(document.path) == (tmp_path / "b.cu").as_uri()
+
+
+def test_a_link_belongs_to_the_folder_that_it_is_in(tmp_path: Path) -> None:
+    """With its settings: the file that it leads to may be anywhere."""
+    (tmp_path / "shared").mkdir()
+    (tmp_path / "shared" / "a.cu").write_text("", encoding="utf-8")
+    (tmp_path / "project").mkdir()
+    (tmp_path / "project" / "b.cu").symlink_to(tmp_path / "shared" / "a.cu")
+    workspace = Workspace()
+    (folder,) = workspace.set_folders([(tmp_path / "project").as_uri()])
+    document = workspace.open((tmp_path / "project" / "b.cu").as_uri(), "", 1)
+    assert document is not None
+    assert workspace.folder_of(document.path) is folder
+    workspace.close(document.uri)
+    assert workspace.folder_of(document.path) is not folder
