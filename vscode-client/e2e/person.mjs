@@ -12,6 +12,7 @@ export async function person(workspace) {
     const editor = page.locator(".monaco-editor[data-uri$='thermal_stencil.cu']");
     const line = (text) => editor.locator(".view-line", { hasText: text });
     await editor.locator(".codelens-decoration a", { hasText: "of GPU time" }).first().waitFor(WAIT);
+    await editor.locator(".codelens-decoration a", { hasText: /^Profile.this$/ }).waitFor(WAIT);
     await line("constexpr int kBlock").click();
     await page.keyboard.press("Control+b"); // room for the text
 

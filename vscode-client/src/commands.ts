@@ -15,7 +15,7 @@ export function registerCommands(session: Session, finder: EnvironmentFinder, lo
   const commands: Readonly<Record<string, (...words: unknown[]) => unknown>> = {
     analyzeFile: () => onFile(session, protocol.ANALYZE_FILE),
     modelFile: () => onFile(session, protocol.MODEL_FILE),
-    profile: () => profile(session),
+    profile: (uri) => profile(session, uri),
     importProfile: (uri) => importProfile(session, uri),
     toggleAnnotations: () => execute(session, protocol.TOGGLE_ANNOTATIONS),
     doctor: () => doctor(session),
@@ -55,8 +55,8 @@ async function onFile(session: Session, command: string): Promise<void> {
   }
 }
 
-async function profile(session: Session): Promise<void> {
-  const uri = vscode.window.activeTextEditor?.document.uri;
+async function profile(session: Session, given: unknown): Promise<void> {
+  const uri = given instanceof vscode.Uri ? given : vscode.window.activeTextEditor?.document.uri;
   if (setting("profile.command", uri).length > 0) {
     const said = await execute(session, protocol.PROFILE, uri?.toString());
     if (typeof said === "string") {

@@ -3,6 +3,7 @@
 
 import * as vscode from "vscode";
 import { registerCommands } from "./commands";
+import { Comparison } from "./comparison";
 import { DebugInformation } from "./debugInformation";
 import { EnvironmentFinder } from "./environment";
 import { registerExplain } from "./explain";
@@ -15,6 +16,7 @@ import { registerHotLines } from "./hotLines";
 import { registerKernelPicker } from "./kernelPicker";
 import { Logs } from "./logs";
 import { Overview } from "./overview";
+import { ProfileLens } from "./profileLens";
 import { RestrictedAdvice } from "./restrictedAdvice";
 import { registerSample } from "./sample";
 import { SassView } from "./sassView";
@@ -34,6 +36,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
   context.subscriptions.push(
     ...[logs, status, finder, session, gutter, new SassView(session, gutter)],
     ...[overview, new FindingsView(overview), new SummaryEditor(session, overview)],
+    ...[new Comparison(session, overview), new ProfileLens(session)],
     registerCommands(session, finder, logs),
     registerHotLines(gutter),
     registerFindingJumps(),

@@ -18,6 +18,7 @@ export const ExplainMessage = new RequestType<protocol.ExplainParams, protocol.E
 export const OverviewMessage = new RequestType<protocol.OverviewParams, protocol.OverviewResult, void>(
   protocol.OVERVIEW,
 );
+export const CompareMessage = new RequestType<protocol.CompareParams, protocol.CompareResult, void>(protocol.COMPARE);
 export const DebugInformationMessage = new RequestType0<protocol.DebugInformationResult, void>(
   protocol.DEBUG_INFORMATION,
 );

@@ -17,11 +17,15 @@ type Listener = (client: LanguageClient) => void;
 
 export class Session implements vscode.Disposable {
   readonly #listeners: Listener[] = [];
+  readonly #started = new vscode.EventEmitter<void>();
   readonly #stopped = new vscode.EventEmitter<void>();
   readonly #environmentChanged: vscode.Disposable;
   readonly #fixes = new FixCommands();
   #client: LanguageClient | undefined;
   #queue: Promise<void> = Promise.resolve();
+
+  /** The server answers. */
+  public readonly onDidStart = this.#started.event;
 
   /** The server has ended: what it said is no longer to be shown. */
   public readonly onDidStop = this.#stopped.event;
@@ -76,6 +80,7 @@ export class Session implements vscode.Disposable {
   public dispose(): void {
     this.#environmentChanged.dispose();
     this.#fixes.dispose();
+    this.#started.dispose();
     this.#stopped.dispose();
   }
 
@@ -146,6 +151,7 @@ export class Session implements vscode.Disposable {
     for (const name of ["profile", "doctor"]) {
       await setContext(`can.${name}`, commands.includes(`gpadvisor.server.${name}`));
     }
+    this.#started.fire();
   }
 
   #closed(budget: RestartBudget): boolean {

@@ -245,6 +245,22 @@ class SassView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ChangedLine:
+    """One source line of the second of two runs."""
+
+    place: Place
+    change_ns: float  # time gained (negative) or lost (positive), over all kernels
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparedLines:
+    """Two runs side by side."""
+
+    text: str  # as ``gpadvisor compare`` prints it
+    lines: tuple[ChangedLine, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LedgerEntry:
     """One prediction beside what came of it."""
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import difflib
 import logging
+import textwrap
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -362,8 +363,9 @@ def _difference(offer: Offer) -> str:
     after = apply_edits(before.source, offer.fix.edits)
     lines = difflib.unified_diff(before.source.splitlines(), after.splitlines(), n=0, lineterm="")
     changed = [line for line in lines if line[:1] in "-+" and line[:3] not in {"---", "+++"}]
-    more = ["..."] if len(changed) > _ASKED_LINES else []
-    return "\n".join([*changed[:_ASKED_LINES], *more])
+    words = textwrap.dedent("\n".join(line[1:] for line in changed)).split("\n")
+    shown = [f"{line[0]} {text}" for line, text in zip(changed, words, strict=True)]
+    return "\n".join([*shown[:_ASKED_LINES], *(["..."] if len(shown) > _ASKED_LINES else [])])
 
 
 def _is_open(placed: PlacedFinding) -> bool:

@@ -99,6 +99,14 @@ def _sass(arguments: dict[str, Any], said: Said) -> object:
     return to_json(sass_for_editor(path, request, said, _cache(), kernel=arguments["kernel"]))
 
 
+def _compare(arguments: dict[str, Any], said: Said) -> object:
+    from gpadvisor.workflow.comparing import compare_for_editor  # noqa: PLC0415  # seldom asked for
+
+    before, after = Path(arguments["before"]), Path(arguments["after"])
+    requests = _request(arguments, before), _request(arguments, after)
+    return to_json(compare_for_editor(before, requests[0], after, requests[1], said))
+
+
 def _doctor(_arguments: dict[str, Any], _said: Said) -> object:
     from gpadvisor.profiler.doctor import render_text  # noqa: PLC0415  # seldom asked for
     from gpadvisor.workflow.doctoring import examine_machine  # noqa: PLC0415  # the same
@@ -151,5 +159,6 @@ JOBS: Final[dict[str, Job]] = {
     "fixes": _find_fixes,
     "check": _check_fix,
     "flag": _write_flag,
+    "compare": _compare,
     "doctor": _doctor,
 }

@@ -18,6 +18,7 @@ KERNELS: Final = "gpadvisor/kernels"
 EXPLAIN: Final = "gpadvisor/explain"
 OVERVIEW: Final = "gpadvisor/overview"
 OVERVIEW_CHANGED: Final = "gpadvisor/overviewChanged"
+COMPARE: Final = "gpadvisor/compare"
 DEBUG_INFORMATION: Final = "gpadvisor/debugInformation"
 
 State = Literal["idle", "stale", "busy", "error", "noKernel", "noProfile", "untrusted", "disabled"]
@@ -259,6 +260,31 @@ class OverviewResult:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CompareParams:
+    """Request to the server: two profiles, from before a change and from after it."""
+
+    before: str  # uri
+    after: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompareLine:
+    """A line of today's text whose time is another one in the second profile."""
+
+    uri: str
+    line: int
+    change_ns: float  # gained (negative) or lost (positive), over all kernels
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompareResult:
+    """Two profiles side by side."""
+
+    text: str  # as ``gpadvisor compare`` prints it
+    lines: list[CompareLine]  # largest change first
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DebugInformationResult:
     """What a bug report needs: versions, settings, tools, profiles, workers. No source text."""
 
@@ -355,5 +381,6 @@ REQUESTS: Final = {
     KERNELS: (KernelsParams, KernelsResult),
     EXPLAIN: (ExplainParams, ExplainResult),
     OVERVIEW: (OverviewParams, OverviewResult),
+    COMPARE: (CompareParams, CompareResult),
     DEBUG_INFORMATION: (None, DebugInformationResult),
 }

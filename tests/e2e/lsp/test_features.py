@@ -292,6 +292,27 @@ async def test_overview_of_what_is_known(project: Path) -> None:
         assert (await one.ask("gpadvisor/overview", asked))["entries"] == [entries["run.ncu-rep"]]
 
 
+async def test_two_profiles_line_by_line(project: Path) -> None:
+    (project / "after.ncu-rep").write_bytes(report_of(KERNEL, duration_ns=5e5))
+    async with editor(project) as one:
+        one.open(NAME)
+        await one.shown(NAME, measured)
+        asked = {"before": one.uri("run.ncu-rep"), "after": one.uri("after.ncu-rep")}
+        result = await one.ask("gpadvisor/compare", asked)
+        changes = [each["changeNs"] for each in result["lines"]]
+        assert all(change < 0 for change in changes), "every line takes half of its time"
+        assert changes == sorted(changes)
+        assert sum(changes) == pytest.approx(-5e5, rel=0.1)
+        assert {each["uri"] for each in result["lines"]} == {one.uri(NAME)}
+        assert "2.00x" in result["text"]
+        hottest = result["lines"][0]["line"]
+        one.edit(NAME, f"// new\n{one.texts[NAME]}")
+        moved = await one.ask("gpadvisor/compare", asked)
+        assert moved["lines"][0]["line"] == hottest + 1
+        with pytest.raises(JsonRpcException, match="no file"):
+            await one.ask("gpadvisor/compare", {**asked, "after": "untitled:a"})
+
+
 async def test_kernels_to_pick_from(project: Path) -> None:
     async with editor(project) as one:
         one.open(NAME)
@@ -322,8 +343,8 @@ async def test_fix_is_offered_applied_and_checked(plain_project: Path) -> None:
         assert (uri, question) == (one.uri(NAME), fix.title)
         old, new = (line for line in lines.splitlines() if line[:1] in {"-", "+"})
         assert (old[0], new[0]) == ("-", "+")
-        assert old[1:] == one.texts[NAME].splitlines()[literal]
-        assert new[1:] == old[1:].replace("2.0 ", "2.0f ")
+        assert old[2:] == one.texts[NAME].splitlines()[literal].strip()
+        assert new[2:] == old[2:].replace("2.0 ", "2.0f ")
         assert await one.execute("gpadvisor.server.applyFix", uri, identity, True) is True
         assert not one.asked, "not a second time"
         (change,) = one.applied[0].edit.document_changes

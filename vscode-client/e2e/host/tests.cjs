@@ -130,7 +130,8 @@ const tests = {
       const found = await lenses(uri);
       return /Strength Reduction.*% of GPU time/.test(found.join("; ")) ? found : undefined;
     });
-    assert.ok(titles.length <= 3, titles.join("; "));
+    assert.ok(titles.length <= 4, titles.join("; "));
+    assert.deepEqual(titles.filter((title) => title === "Profile this").length, 1);
   },
   async "hints stand at the end of hot lines"() {
     const document = await show("thermal_stencil.cu");
@@ -342,6 +343,19 @@ const tests = {
     await run("notifications.showList");
     await shot("profiled");
     await run("notifications.clearAll");
+  },
+  async "two profiles are compared, and each line says what it gained"() {
+    const document = await show("damp.cu", 1);
+    const profiles = readdirSync(uriOf("gpadvisor-profiles", 1).fsPath).map((name) => uriOf(`gpadvisor-profiles/${name}`, 1));
+    await run("gpadvisor.compareProfiles", uriOf("run.ncu-rep", 1), [uriOf("run.ncu-rep", 1), ...profiles]);
+    const shown = await until("the comparison", () =>
+      vscode.window.visibleTextEditors.find((editor) => editor.document.uri.scheme === "gpadvisor-comparison"),
+    );
+    assert.match(shown.document.getText(), /Predicted for the first run, achieved by the second/);
+    assert.ok(vscode.window.visibleTextEditors.some((editor) => editor.document === document), "beside the source");
+    await shot("compared");
+    await run("gpadvisor.clearComparison");
+    await run("workbench.action.closeActiveEditor");
   },
   async "a profile command runs on save where the user turns that on"() {
     const document = await show("damp.cu", 1);

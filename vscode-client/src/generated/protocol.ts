@@ -9,6 +9,7 @@ export const KERNELS = "gpadvisor/kernels";
 export const EXPLAIN = "gpadvisor/explain";
 export const OVERVIEW = "gpadvisor/overview";
 export const OVERVIEW_CHANGED = "gpadvisor/overviewChanged";
+export const COMPARE = "gpadvisor/compare";
 export const DEBUG_INFORMATION = "gpadvisor/debugInformation";
 export const ANALYZE_FILE = "gpadvisor.server.analyzeFile";
 export const MODEL_FILE = "gpadvisor.server.modelFile";
@@ -220,6 +221,25 @@ export interface OverviewEntry {
 /** Profiles newest first, then sources with what no profile tells of. */
 export interface OverviewResult {
   readonly entries: readonly OverviewEntry[];
+}
+
+/** Request to the server: two profiles, from before a change and from after it. */
+export interface CompareParams {
+  readonly before: string;
+  readonly after: string;
+}
+
+/** A line of today's text whose time is another one in the second profile. */
+export interface CompareLine {
+  readonly uri: string;
+  readonly line: number;
+  readonly changeNs: number;
+}
+
+/** Two profiles side by side. */
+export interface CompareResult {
+  readonly text: string;
+  readonly lines: readonly CompareLine[];
 }
 
 /** What a bug report needs: versions, settings, tools, profiles, workers. No source text. */

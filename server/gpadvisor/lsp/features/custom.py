@@ -5,16 +5,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from gpadvisor.lsp.comparing import compare_profiles
 from gpadvisor.lsp.debug_information import debug_information
 from gpadvisor.lsp.kernels import kernel_choices
 from gpadvisor.lsp.machine_code import machine_code
 from gpadvisor.lsp.overview import overview
 from gpadvisor.lsp.protocol import (
+    COMPARE,
     DEBUG_INFORMATION,
     EXPLAIN,
     KERNELS,
     OVERVIEW,
     SASS,
+    CompareParams,
     DebugInformationResult,
     ExplainParams,
     ExplainResult,
@@ -65,6 +68,12 @@ def register(server: Server) -> None:
         path = None if asked.uri is None else file_path(asked.uri)
         found = [] if asked.uri is not None and path is None else await overview(session, path)
         return to_wire(OverviewResult(entries=found))
+
+    @server.feature(COMPARE)
+    async def compare(params: Any) -> object:
+        with refusing():
+            asked = from_wire(params, CompareParams)
+        return to_wire(await answered(compare_profiles(session, asked)))
 
     @server.feature(DEBUG_INFORMATION)
     def information(_params: Any) -> object:
