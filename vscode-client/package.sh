@@ -23,4 +23,12 @@ cp sample/gpadvisor.toml "$made/"
 (cd "$made" && GPADVISOR_CACHE='' "$python" -m gpadvisor simulate thermal_stencil.cu -o thermal_stencil.gpadvisor >/dev/null)
 cp "$made"/* bundled/sample/
 
-npx --no-install vsce package --no-dependencies --allow-missing-repository -o dist/gpadvisor.vsix
+# Where it is published, REPOSITORY is the address that its page and the pictures of the README are to point to.
+address=(--allow-missing-repository --no-rewrite-relative-links)
+if [[ -n "${REPOSITORY:-}" ]]; then
+    cp package.json "$made/package.json"
+    trap 'cp "$made/package.json" package.json; rm -rf "$made"' EXIT
+    npm pkg set repository.type=git repository.url="$REPOSITORY" bugs.url="$REPOSITORY/issues" homepage="$REPOSITORY"
+    address=()
+fi
+npx --no-install vsce package --no-dependencies "${address[@]}" -o dist/gpadvisor.vsix

@@ -11,7 +11,7 @@ import { fileURLToPath } from "node:url";
 import { chromium } from "playwright-core";
 
 const HERE = path.dirname(fileURLToPath(import.meta.url));
-const SHOTS = path.join(HERE, "../shots");
+export const SHOTS = path.join(HERE, "../shots");
 const START_MILLISECONDS = 60_000;
 
 /** For what the page will show: generous, as the machine may be busy with other things. */
@@ -73,7 +73,7 @@ export async function pickFirst(page, words, text, before = () => undefined) {
 }
 
 /**
- * Runs `body` with a fresh VS Code: { page, workspace, open, remote, palette, shot, root }.
+ * Runs `body` with a fresh VS Code: { page, workspace, open, remote, palette, shot, root, set (user settings) }.
  * options: name (of the run), workspace (folder that is copied), file (a .code-workspace in it, opened in its place),
  * trust (ask for it), settings, machine (settings), path (PATH), hostTests, record (what the server is sent).
  */
@@ -163,13 +163,14 @@ export async function withCodeServer(options, body) {
     page = browser.pages()[0] ?? (await browser.newPage());
     const remote = (file) => `vscode-remote://127.0.0.1:${port}${file}`;
     const opened = options.file === undefined ? { folder: workspace } : { workspace: path.join(workspace, options.file) };
-    const open = (payload) =>
-      page.goto(`${origin}/?${new URLSearchParams({ ...opened, payload: JSON.stringify(payload) })}`);
+    const open = (payload, folder = undefined) =>
+      page.goto(`${origin}/?${new URLSearchParams({ ...opened, ...folder, payload: JSON.stringify(payload) })}`);
+    const set = (more) => writeFileSync(path.join(user, "User/settings.json"), JSON.stringify({ ...settings, ...more }));
     const palette = async (command) => {
       await page.keyboard.press("F1");
       await pickFirst(page, command, command);
     };
-    await body({ page, workspace, open, remote, palette, shot, root });
+    await body({ page, workspace, open, remote, palette, shot, root, set });
     assert.deepEqual([...outside], [], "only the loopback address may be asked");
   } catch (error) {
     await (page && shot(`failed-${options.name}`).catch(() => undefined));

@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // All end-to-end tests, one fresh VS Code each: node e2e/run.mjs [name ...]
+import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { need } from "./code-server.mjs";
+import { foreign } from "./foreign.mjs";
 import { hostTests } from "./host.mjs";
 import { person } from "./person.mjs";
 import { restricted } from "./restricted.mjs";
 import { sample } from "./sample.mjs";
 
 const ROOT = path.join(path.dirname(fileURLToPath(import.meta.url)), "../..");
-const RUNS = { host: hostTests, person, restricted, sample };
+const RUNS = { host: hostTests, person, restricted, sample, foreign };
 
 function makeWorkspace(folder) {
   const made = spawnSync(need("PYTHON"), [path.join(ROOT, "vscode-client/e2e/workspace.py"), folder], {
@@ -25,6 +27,20 @@ function makeWorkspace(folder) {
   }
 }
 
+/** What is installed by hand is in the package, and only that. */
+function checkPackage() {
+  const listed = spawnSync(need("PYTHON"), ["-m", "zipfile", "-l", need("VSIX")], { encoding: "utf8" });
+  assert.equal(listed.status, 0, listed.stderr);
+  const names = listed.stdout.split("\n").slice(1).map((line) => line.split(" ")[0] ?? "");
+  const parts = ["dist/extension.js", "bundled/requirements.txt", "bundled/sbom.json", "bundled/sample/thermal_stencil.cu"];
+  for (const part of [...parts, "readme.md", "changelog.md", "LICENSE.txt", "media/view.svg"]) {
+    assert.ok(names.includes(`extension/${part}`), `${part} is not in the package`);
+  }
+  assert.ok(names.some((name) => /^extension\/bundled\/gpadvisor-.*\.whl$/.test(name)));
+  assert.deepEqual(names.filter((name) => /node_modules|\.ts$|\/e2e\/|\/src\//.test(name)), []);
+}
+
+checkPackage();
 const wanted = process.argv.slice(2);
 const folder = mkdtempSync(path.join(tmpdir(), "gpadvisor-workspace-"));
 try {

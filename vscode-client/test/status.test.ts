@@ -81,6 +81,9 @@ describe("statusBar", () => {
     assert.notEqual(bar({ state: "idle" }, false), undefined);
     assert.equal(statusBar(running, undefined, false, 0), undefined);
   });
+  it("says of a CUDA source of which nothing was said yet that it will be", () => {
+    assert.equal(statusBar(running, undefined, true, 0)?.text, "GPA: starting");
+  });
   it("tells of profiles where no source is shown", () => {
     const shown = statusBar(running, undefined, false, 2);
     assert.equal(shown?.text, "GPA: 2 inputs read");

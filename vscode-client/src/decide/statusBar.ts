@@ -45,6 +45,9 @@ export function statusBar(
     return ofStage(stage);
   }
   if (said === undefined) {
+    if (isCuda) {
+      return { ...bar("GPA: starting", []), icon: ICONS.busy };
+    }
     return inputs === 0 ? undefined : bar(`GPA: ${count(inputs, "input")} read`, [FINDINGS, IMPORT]);
   }
   const nothing = said.state === "noProfile" || said.state === "noKernel";
