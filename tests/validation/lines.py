@@ -45,11 +45,12 @@ SECONDS: Final = 120.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Share:
-    """Of the samples with a line in the hidden table: how many got it back, and how many another one."""
+    """Of the samples with a line in the hidden table: how many got it back, or another one."""
 
     name: str
     right: float
-    wrong: float
+    near: float  # another line of the same statement: compilers differ in which one they name
+    wrong: float  # any other
     samples: int
     same: bool  # the code is the same, instruction by instruction
 
@@ -60,8 +61,17 @@ def hidden(program: Program) -> Program:
     return replace(program, functions=functions, has_line_info=False)
 
 
+def statements(source: Path) -> list[int]:
+    """The number of the statement that each line is of; one ends with a line that ends with a mark."""
+    found = [0]
+    for line in source.read_text(encoding="utf-8", errors="replace").split("\n"):
+        ends = line.split("//")[0].rstrip().endswith((";", "{", "}", ":"))
+        found.append(found[-1] + ends)
+    return found
+
+
 def share(
-    name: str, built: Program, program: Program, compiled: Program, profile: KernelProfile
+    name: str, built: Program, program: Program, compiled: Program, profile: KernelProfile, source: Path
 ) -> Share | None:
     """What recovery gives for one kernel; None where no sample has a line to compare.
 
@@ -71,9 +81,11 @@ def share(
         program: the same code with those that are right.
         compiled: whose lines are taken.
         profile: of the code.
+        source: of the kernel.
     """
     recovery = recover_lines(built, compiled)
-    known = right = wrong = 0
+    known = right = near = wrong = 0
+    statement = statements(source)
     columns = profile.samples
     for section, pc, count in zip(
         columns.section.tolist(), columns.pc.tolist(), columns.total.tolist(), strict=True
@@ -84,15 +96,23 @@ def share(
             continue
         known += count
         found = recovery.program.functions[at[0].id].lines[at[1]]
-        if found is not None:
-            hit = found.location.line == line.location.line and _name(found.location.file) == _name(
-                line.location.file
-            )
-            right, wrong = right + count * hit, wrong + count * (not hit)
+        if found is None:
+            continue
+        here, there = found.location, line.location
+        if _name(here.file) != _name(there.file):
+            wrong += count
+        elif here.line == there.line:
+            right += count
+        elif statement[min(here.line, len(statement)) - 1] == statement[min(there.line, len(statement)) - 1]:
+            near += count
+        else:
+            wrong += count
     if not known:
         return None
     same = profile.launch.kernel in recovery.same
-    return Share(name=name, right=right / known, wrong=wrong / known, samples=known, same=same)
+    return Share(
+        name=name, right=right / known, near=near / known, wrong=wrong / known, samples=known, same=same
+    )
 
 
 def _name(path: str) -> str:
@@ -113,7 +133,7 @@ def own_kernels(other: Nvrtc | None) -> Iterator[Share]:
         except (GpadvisorError, RuntimeError) as error:
             sys.stdout.write(f"skipped: {kernel.name}: {str(error)[:120]}\n")
             continue
-        found = share(kernel.name, built, known, compiled, profile)
+        found = share(kernel.name, built, known, compiled, profile, kernel.source())
         if found is not None:
             yield found
 
@@ -186,7 +206,7 @@ def _of_report(path: Path, profile: Profile, kernel: KernelProfile, folder: Path
         except GpadvisorError as error:
             sys.stdout.write(f"skipped: {label}: {str(error)[:120]}\n")
             return
-        result = share(label, hidden(program), program, compiled, kernel)
+        result = share(label, hidden(program), program, compiled, kernel, found[0])
         if result is not None:
             yield result
 
@@ -218,14 +238,16 @@ def show(title: str, shares: Iterator[Share]) -> None:
         found.append(one)
         if one.right < 1:
             sys.stdout.write(
-                f"  {one.name:<66} {one.right:6.1%} right {one.wrong:6.1%} wrong {one.samples:>9} samples\n"
+                f"  {one.name:<66} {one.right:6.1%} right {one.near:6.1%} near {one.wrong:6.1%} wrong "
+                f"{one.samples:>9} samples\n"
             )
             sys.stdout.flush()
     if found:
         sys.stdout.write(
             f"{title}: {len(found)} kernels, {sum(one.same for one in found)} of the same code; right "
             f"{statistics.mean(one.right for one in found):.1%} in the mean, "
-            f"{min(one.right for one in found):.1%} at least; wrong "
+            f"{min(one.right for one in found):.1%} at least; on the same statement "
+            f"{statistics.mean(one.near for one in found):.1%}; wrong "
             f"{statistics.mean(one.wrong for one in found):.1%}\n"
         )
 

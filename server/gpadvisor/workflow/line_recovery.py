@@ -221,7 +221,10 @@ class LineRecovery:
             self.known.alike.update(one.texts)
         how = "the same code as the report's"
         if not best.same:
-            how = f"other code than the report's, {percent(best.share, 0)} of the samples have a line"
+            how = (
+                "other code than the report's, of another compiler, options or state of the source; "
+                f"{percent(best.share, 0)} of the samples have a line"
+            )
         said = Problem(ProblemCode.LINES_RECOVERED, f"lines from {one.name}, {one.by}: {how}")
         others = tuple(one for one in program.problems if one.code is not ProblemCode.NO_LINE_INFO)
         return replace(best.recovery.program, problems=(*others, said))
