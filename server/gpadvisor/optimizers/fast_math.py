@@ -44,6 +44,9 @@ Table III the three kernels of this kind gained 0.35 to 1.6 times what was match
 
 from __future__ import annotations
 
+import math
+import re
+import struct
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -408,11 +411,35 @@ def _cure(
             "double precision has no fast forms: use single precision where the result bears it, or one "
             "reciprocal for all that is divided by the same value"
         )
-    if any(_POW in helper.name for helper in helpers):
+    powers = {helper.id for helper in helpers if _POW in helper.name}
+    if any(
+        call.callee in powers and not _has_broken_exponent(function, call.index)
+        for function in functions
+        for call in function.calls
+    ):
         cures.append("write pow() with a small whole exponent as a product")
     return "; ".join(cures)
 
 
+def _has_broken_exponent(function: Function, call: int) -> bool:
+    """Whether a double in front of a call of pow() is a number, and no whole one."""
+    words: dict[int, int] = {}
+    for one in function.instructions[max(call - _ARGUMENTS, 0) : call]:
+        found = _WORD.fullmatch(one.operands)
+        if found is not None:
+            words[int(found[1])] = int(found[2], 16) & 0xFFFFFFFF
+    doubles = [
+        struct.unpack("<d", struct.pack("<II", words[low], words[low + 1]))[0]
+        for low in words
+        if low % 2 == 0 and low + 1 in words
+    ]
+    return any(math.isfinite(value) and not value.is_integer() for value in doubles)
+
+
+_ARGUMENTS: Final = 12
+"""Instructions in which the arguments of a call are put in place."""
+_WORD: Final = re.compile(r"R(\d+), (?:RZ, RZ, )?(-?0x[0-9a-f]+)")
+"""A register that a number is moved to."""
 _QUOTIENTS: Final = frozenset({"float division", FLOAT_BY_CONSTANT})
 _NEAR: Final = 32
 """Instructions around a division in which what it divides and what comes of it are followed."""

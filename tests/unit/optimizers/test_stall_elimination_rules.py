@@ -562,3 +562,18 @@ def test_double_precision_that_queues_like_an_access_is_arithmetic(reason: str) 
     )
     assert "no sample waits for the load/store queue" in _reason(memory_transaction_reduction, context)
     assert "DFMA" in _match(strength_reduction, context).advice
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "said"),
+    [("0xe3cb2859", "0x3ff6678a", False), ("-0x1c34d7a7", "0x3ff6678a", False), ("0x0", "0x40080000", True)],
+)
+def test_a_broken_exponent_is_no_product(low: str, high: str, said: bool) -> None:
+    """After a Fortran model whose exponent is 1.4003."""
+    text = (
+        f"DADD R4, -RZ, |R18|\nIMAD.MOV.U32 R6, RZ, RZ, {low}\nMOV R7, {high}\n"
+        "call| CALL.REL.NOINC __internal_accurate_pow\nEXIT\n"
+        ".function __internal_accurate_pow math_helper\nDMUL R4, R4, R6\nRET.REL.NODEC R20"
+    )
+    rows = [Row("wait", "call", 100, 80), Row("selected", "call", 20)]
+    assert ("as a product" in _match(fast_math, context_of(listing(text), rows)).advice) == said
