@@ -28,14 +28,20 @@ NAMES = sorted(build_parser()._subparsers._group_actions[0].choices)  # type: ig
 
 
 def at_a_terminal(
-    *words: str, folder: Path, lines: int = 24, columns: int = 80, **environment: str
+    *words: str,
+    folder: Path,
+    lines: int = 24,
+    columns: int = 80,
+    command: list[str] = GPADVISOR,
+    written_over: bool = False,
+    **environment: str,
 ) -> tuple[int, str]:
-    """Exit code and what a terminal of that size got."""
+    """Exit code and what a terminal of that size shows, on request with what was written over."""
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
     known = {name: value for name, value in os.environ.items() if name not in {"COLUMNS", "LINES", "PAGER"}}
     process = subprocess.Popen(
-        [*GPADVISOR, *words],
+        [*command, *words],
         cwd=folder,
         stdin=slave,
         stdout=slave,
@@ -61,7 +67,9 @@ def at_a_terminal(
         process.kill()
         process.wait()
         os.close(master)
-    plain = re.sub(r"\x1b\[[0-9;]*[mK]", "", seen.decode())
+    plain = re.sub(r"\x1b\[[0-9;]*[mK]", "", seen.decode()).replace("\r\n", "\n")
+    if written_over:
+        return code, plain
     return code, "\n".join(
         _last([part for part in line.split("\r") if part.strip()]) for line in plain.split("\n")
     )
@@ -139,6 +147,30 @@ def test_help_fits_the_terminal(
 
 def test_every_command_is_listed_once(capsys: pytest.CaptureFixture[str]) -> None:
     assert len(NAMES) == len(COMMANDS)
+
+
+_SLOW = """
+import time
+from gpadvisor.cli.progress import TerminalProgress
+progress = TerminalProgress()
+progress("quick")
+progress("slow")
+time.sleep(5.5)
+progress.clear()
+time.sleep(1.5)
+print("done")
+"""
+
+
+def test_a_stage_that_takes_long_is_counted(tmp_path: Path) -> None:
+    """And nothing of it stays."""
+    script = tmp_path / "slow.py"
+    script.write_text(_SLOW, encoding="utf-8")
+    code, screen = at_a_terminal(folder=tmp_path, command=[sys.executable, str(script)], written_over=True)
+    assert code == 0
+    assert "quick" not in screen
+    assert re.search(r"\rgpadvisor: slow \.\.\. [345] s\r", screen)
+    assert screen.endswith("\rdone\n")
 
 
 class TestPager:

@@ -89,6 +89,10 @@ def test_the_wheel_works_in_a_clean_environment(tmp_path: Path) -> None:
     assert listed.returncode == 0, listed.stderr
     assert "GPA201" in listed.stdout
 
+    example = _run(command, "demo", cwd=tmp_path)
+    assert example.returncode == 0, example.stderr
+    assert "matmul.cu:15  const float left = a[row * k + i];" in example.stdout
+
     source = KERNELS["thermal_stencil"].source()
     advice = _run(command, "advise", source, cwd=tmp_path)
     assert advice.returncode == 0, advice.stderr

@@ -138,7 +138,7 @@ def run(arguments: argparse.Namespace) -> int:
         timeout_seconds=arguments.timeout,
         keep=arguments.keep_report,
     )
-    progress = TerminalProgress()
+    progress = TerminalProgress(ticking=False)  # the application writes there, too
 
     def say(sentence: str) -> None:
         with contextlib.suppress(OSError):  # a terminal that is gone must not cost what was measured

@@ -3,33 +3,66 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
+import threading
 import time
 from typing import Final
 
 QUIET_SECONDS: Final = 1.0
+_TICK_SECONDS: Final = 1.0
+_COUNTED_SECONDS: Final = 3
 
 
 class TerminalProgress:
-    """One line on a terminal that is rewritten, and removed at the end; silent for the first second."""
+    """One line on a terminal that is rewritten, and removed at the end; silent for the first second.
 
-    def __init__(self) -> None:
-        self._start = time.monotonic()
+    With ``ticking``, how long a stage takes is counted in it, so that it never stands still.
+    """
+
+    def __init__(self, *, ticking: bool = True) -> None:
+        self._start = self._since = time.monotonic()
         self._shown = 0
+        self._stage: str | None = None
         self._enabled = sys.stderr.isatty()
+        self._ticking = ticking
+        self._ticker: threading.Thread | None = None
+        self._lock = threading.Lock()
 
     def __call__(self, stage: str) -> None:
         """Show what is being done now."""
-        if not self._enabled or time.monotonic() - self._start < QUIET_SECONDS:
+        if not self._enabled:
             return
-        line = f"gpadvisor: {stage} ..."[:78]
-        sys.stderr.write("\r" + line.ljust(self._shown))
-        sys.stderr.flush()
-        self._shown = len(line)
+        with self._lock:
+            self._stage, self._since = stage, time.monotonic()
+            self._draw()
+            if self._ticking and self._ticker is None:
+                self._ticker = threading.Thread(target=self._tick, daemon=True)
+                self._ticker.start()
 
     def clear(self) -> None:
         """Remove the line."""
-        if self._shown:
-            sys.stderr.write("\r" + " " * self._shown + "\r")
-            sys.stderr.flush()
-            self._shown = 0
+        with self._lock:
+            self._stage = self._ticker = None
+            if self._shown:
+                sys.stderr.write("\r" + " " * self._shown + "\r")
+                sys.stderr.flush()
+                self._shown = 0
+
+    def _tick(self) -> None:
+        while True:
+            time.sleep(_TICK_SECONDS)
+            with self._lock, contextlib.suppress(OSError):  # a terminal that is gone
+                if self._ticker is not threading.current_thread():
+                    return
+                self._draw()
+
+    def _draw(self) -> None:
+        now = time.monotonic()
+        if self._stage is None or now - self._start < QUIET_SECONDS:
+            return
+        seconds = int(now - self._since)
+        line = f"gpadvisor: {self._stage} ..."[:68] + (f" {seconds} s" if seconds >= _COUNTED_SECONDS else "")
+        sys.stderr.write("\r" + line.ljust(self._shown))
+        sys.stderr.flush()
+        self._shown = len(line)
