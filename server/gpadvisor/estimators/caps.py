@@ -339,8 +339,8 @@ _STAGES: Final = (frozenset({DRAM}), frozenset({L2}), frozenset({L1, *_PARTS[L1]
 OVERLAP: Final = 3.0
 """How well the stages of a kernel overlap: 1 would add their times up, infinity takes the longest alone.
 
-Of 2, 3, 4 and 6 the one that fits 48 measured pairs of nine repositories best; with each repository left out
-in turn it is 3 seven times and 4 twice. ``python -m tests.validation.pairs`` prints that.
+Of 2, 3, 4 and 6 the one that fits 48 measured pairs of nine repositories best, whichever of them is left out;
+``python -m tests.validation.pairs`` prints that.
 """
 
 

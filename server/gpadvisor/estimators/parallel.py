@@ -97,7 +97,7 @@ def parallel(context: KernelContext, match: Match) -> Estimate:
         result.reasons.append("there are no samples: issue rate and loads are counters of the run")
     _share_between_configurations(result, context)
     _apply_caps(result, context, match, target)
-    result.low = min(result.low, result.expected ** SPREAD[0])
+    result.low = min(result.low, result.expected**SPREAD)
     allow_for_model(result, context)
     say_truncated(result, context)
     return result.ordered(paper, _text(target, terms))
