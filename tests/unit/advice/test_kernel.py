@@ -318,7 +318,7 @@ def test_the_verdict_names_the_wait_and_the_best_cure() -> None:
     found = advice(optimizer("GPA106", match(0)))
     assert found.verdict == (
         "Limited by latency: waiting for data from global, local or texture memory (44 % of the samples); "
-        "1.5x (1.4-1.7) is expected of GPA106 Name of GPA106"
+        "1.5x (1.3-1.8) is expected of GPA106 Name of GPA106"
     )
     nothing_left = advice(optimizer("GPA901", match(0), Category.NOTE))
     assert "no rule helps (0 rejected)" in nothing_left.verdict
