@@ -26,7 +26,7 @@ from gpadvisor.source.host_parts import HostParts
 from gpadvisor.toolchain.compile_job import Compiled, Job
 from gpadvisor.toolchain.compiler_messages import CompileError
 from gpadvisor.toolchain.discovery import package_roots
-from gpadvisor.toolchain.host_headers import HOST_HEADERS
+from gpadvisor.toolchain.host_headers import BROUGHT_BY_NVCC, HOST_HEADERS
 from gpadvisor.toolchain.project_headers import ProjectHeaders, included, project_folder, reached, read_text
 from gpadvisor.toolchain.stand_ins import begin_as
 
@@ -119,7 +119,8 @@ class _Reduction:
         if text != self._job.source:
             options.insert(0, f"--include-path={self._job.source.parent}")
         if self._by_nvrtc:
-            options = [f"--include-path={self._host_headers}", *options]
+            brought = [f"--pre-include={self._host_headers / name}" for name in BROUGHT_BY_NVCC]
+            options = [f"--include-path={self._host_headers}", *brought, *options]
         return replace(
             self._job,
             text=text,

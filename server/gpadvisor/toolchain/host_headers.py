@@ -39,6 +39,27 @@ vector
 """
 
 
+_CONSTANTS: Final = {
+    "INFINITY": "CUDART_INF_F",
+    "NAN": "CUDART_NAN_F",
+    "HUGE_VAL": "CUDART_INF",
+    "HUGE_VALF": "CUDART_INF_F",
+    "M_E": "2.7182818284590452354",
+    "M_LOG2E": "1.4426950408889634074",
+    "M_LOG10E": "0.43429448190325182765",
+    "M_LN2": "0.69314718055994530942",
+    "M_LN10": "2.30258509299404568402",
+    "M_PI": "3.14159265358979323846",
+    "M_PI_2": "1.57079632679489661923",
+    "M_PI_4": "0.78539816339744830962",
+    "M_1_PI": "0.31830988618379067154",
+    "M_2_PI": "0.63661977236758134308",
+    "M_2_SQRTPI": "1.12837916709551257390",
+    "M_SQRT2": "1.41421356237309504880",
+    "M_SQRT1_2": "0.70710678118654752440",
+}
+
+
 def _in_std(names: Sequence[str]) -> str:
     return "".join(f"namespace std {{ using ::{name}; }}\n" for name in names)
 
@@ -46,6 +67,9 @@ def _in_std(names: Sequence[str]) -> str:
 def _everything(header: str) -> str:
     return f"#include <cuda/std/{header}>\nnamespace std {{ using namespace cuda::std; }}\n"
 
+
+BROUGHT_BY_NVCC: Final = ("limits.h", "math.h", "stddef.h")
+"""What a source has without including it: through the headers that nvcc includes first of all."""
 
 HOST_HEADERS: Final[Mapping[str, str]] = {
     **dict.fromkeys(_FOR_THE_HOST.split(), ""),
@@ -57,7 +81,7 @@ HOST_HEADERS: Final[Mapping[str, str]] = {
     "complex": "#include <cuda/std/complex>\nnamespace std { using cuda::std::complex; }\n",
     **dict.fromkeys(("float.h", "cfloat"), "#include <cuda/std/cfloat>\n"),
     **dict.fromkeys(("limits.h", "climits"), "#include <cuda/std/climits>\n"),
-    "math.h": "#include <cuda/std/limits>\n#include <math_constants.h>\n",
+    "math.h": "#include <math_constants.h>\n" + "".join(f"#define {a} {b}\n" for a, b in _CONSTANTS.items()),
     "cmath": f"#include <math.h>\n{_in_std(_FUNCTIONS.split())}",
 }
 """The text of each by its name."""

@@ -145,3 +145,13 @@ def test_a_header_with_another_name_above_its_folder_is_not_written_elsewhere(tm
     with pytest.raises(CompileError, match=r"no\.h"):
         compile_source(path, arch="sm_80")
     assert not (tmp_path.parent / "gone").exists()
+
+
+@pytest.mark.usefixtures("compiler")
+def test_what_nvcc_includes_first_is_there_without_being_included(tmp_path: Path) -> None:
+    path = project(
+        tmp_path,
+        k="#include <cstdlib>\n__global__ void k(double *a) {\n"
+        "    *a = INFINITY * M_PI + INT_MAX + sqrt(*a);\n}\nint main() { return rand(); }\n",
+    )
+    assert len(said(path)[0]) == 1
