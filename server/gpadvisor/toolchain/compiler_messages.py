@@ -80,7 +80,7 @@ def _messages(
                 message=words,
                 file=file,
                 line=number,
-                column=caret if text is not None and _same(text, quoted) else None,
+                column=_column(text, quoted, caret),
                 missing_header=_missing(words),
             )
         elif (match := _PREPROCESSOR.fullmatch(line)) is not None:
@@ -112,9 +112,17 @@ def _continued(message: str, after: list[str]) -> tuple[str, str | None, int | N
     return message.strip(), None, None
 
 
-def _same(text: str, quoted: str | None) -> bool:
-    """Whether a line of the source is what is quoted: of nvcc, tabs come as blanks."""
-    return quoted is not None and text.expandtabs(1).rstrip() == quoted.expandtabs(1).rstrip()
+def _column(text: str | None, quoted: str | None, caret: int | None) -> int | None:
+    """The column in the source for one in a line that is quoted from it, perhaps with macros replaced."""
+    if text is None or quoted is None or caret is None:
+        return None
+    if text.expandtabs(1).rstrip() == quoted.expandtabs(1).rstrip():  # nvcc has blanks for tabs
+        return caret
+    word = re.match(r"\w+", quoted[caret - 1 :])
+    if word is None:
+        return None
+    places = [[match.start() for match in re.finditer(rf"\b{word[0]}\b", line)] for line in (quoted, text)]
+    return places[1][0] + 1 if [len(found) for found in places] == [1, 1] else None
 
 
 def _missing(message: str) -> str | None:

@@ -155,3 +155,23 @@ def test_what_nvcc_includes_first_is_there_without_being_included(tmp_path: Path
         "    *a = INFINITY * M_PI + INT_MAX + sqrt(*a);\n}\nint main() { return rand(); }\n",
     )
     assert len(said(path)[0]) == 1
+
+
+def test_the_machine_code_is_that_of_the_whole_source(tmp_path: Path, compiler: str) -> None:
+    if compiler == "nvrtc":
+        pytest.skip("NVRTC takes no whole source")
+    whole = (
+        f"{KERNEL}template <class T> __global__ void of(T *a) {{ for (int i = 0; i < 9; i++) a[i] /= 3; }}\n"
+        "struct Both { float f; Both(float g) : f(g) {} __device__ float twice() const { return 2 * f; } };\n"
+        "__global__ void with(Both b, float *a) { *a = b.twice(); }\n"
+        "int main() {\n    of<float><<<1, 1>>>(0);\n    with<<<1, 1>>>(Both(2), 0);\n    return 0;\n}\n"
+    )
+    path = project(tmp_path, k=whole)
+    code = {one.name: one.code for one in read_cubin(compile_source(path, arch="sm_80").cubin).sections}
+    path.write_text(
+        whole.replace("return 0", "missing(); return gone::value").replace("f(g) {}", "f(gone(g)) {}")
+    )
+    made = compile_source(path, arch="sm_80")
+    assert len(code) == 3
+    assert {one.name: one.code for one in read_cubin(made.cubin).sections} == code
+    assert "was compiled without" in made.problems[0].message
