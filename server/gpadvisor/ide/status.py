@@ -41,7 +41,8 @@ def status(
     """The status of what is shown, at a time."""
     placed = tuple(files)
     stale = stale_share(placed)
-    findings = sum(1 for file in analysis.files for one in file.findings if one.suppressed is None)
+    every = [one for file in analysis.files for one in file.findings]
+    findings = sum(1 for one in every if one.leads and one.suppressed is None)
     parts = ["GPA", *_devices(analysis)]
     taken = age(analysis.collected_at, now)
     if taken is not None:
