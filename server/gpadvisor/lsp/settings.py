@@ -115,7 +115,7 @@ SETTINGS: Final[tuple[Setting, ...]] = (
         kind="number",
         default=1.05,
         minimum=1,
-        doc="A finding that is measured and fresh is a warning from this low end of its estimate on.",
+        doc="A finding that is measured and fresh is a warning where the run gains this at the low end.",
     ),
     Setting(
         name="report.maxPerFile",

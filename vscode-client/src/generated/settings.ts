@@ -26,7 +26,7 @@ export interface Settings {
   readonly "gutter.minShare": number;
   /** What becomes of measured findings on lines that were edited since the profile. */
   readonly "stale": "remap" | "dim" | "hide";
-  /** A finding that is measured and fresh is a warning from this low end of its estimate on. */
+  /** A finding that is measured and fresh is a warning where the run gains this at the low end. */
   readonly "report.minSpeedup": number;
   /** Findings shown in one file, those with most to gain first. */
   readonly "report.maxPerFile": number;
