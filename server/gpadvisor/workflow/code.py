@@ -72,7 +72,7 @@ def open_code(path: Path, request: Request, progress: Progress, cache: Cache) ->
         raise type(error)(f"{path}: {error}") from error
     names = kernel_sections(source.cubin)
     if unit != path:
-        inside = sections_from(path, source.cubin, names.values())
+        inside = sections_from(path, source.lines) & set(names.values())
         names = {name: section for name, section in names.items() if section in inside}
     wanted = {name: section for name, section in names.items() if request.wants(demangle(name), name)}
     if not wanted:

@@ -3,12 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from gpadvisor.cubin import Cubin, section_lines
+from gpadvisor.cubin import Lines
 from gpadvisor.model.problem import Problem, ProblemCode
 from gpadvisor.toolchain import Compiled, CompileError, compile_source
 from gpadvisor.toolchain.project_headers import project_folder
@@ -57,8 +56,8 @@ def _compile(path: Path, request: Request) -> Compiled:
     return compile_source(path, arch=request.settings.arch, settings=compile_settings(request.settings))
 
 
-def sections_from(path: Path, cubin: Cubin, sections: Collection[str]) -> set[str]:
-    """Those sections that have code of a file, by their line tables."""
+def sections_from(path: Path, lines: Lines) -> set[str]:
+    """The sections that have code of a file."""
     wanted, known = path.resolve(), dict[str, bool]()
 
     def is_it(file: str) -> bool:
@@ -67,12 +66,11 @@ def sections_from(path: Path, cubin: Cubin, sections: Collection[str]) -> set[st
         return known[file]
 
     return {
-        section.name
-        for section in cubin.sections
-        if section.name in sections
-        and any(
+        name
+        for name, entries in lines.sections.items()
+        if any(
             is_it(place.file)
-            for entry in dict.fromkeys(section_lines(cubin, section))
+            for entry in dict.fromkeys(entries)
             if entry is not None
             for place in (entry.location, *(frame.call_site for frame in entry.inline))
         )
