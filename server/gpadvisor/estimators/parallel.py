@@ -28,7 +28,6 @@ from gpadvisor.estimators.launches import held_warps, outside_share
 from gpadvisor.estimators.matched import waiting_for_others, waiting_in_turn
 from gpadvisor.estimators.ranges import (
     NOTABLE,
-    SPREAD,
     Range,
     allow_for_model,
     cut_by,
@@ -97,7 +96,6 @@ def parallel(context: KernelContext, match: Match) -> Estimate:
         result.reasons.append("there are no samples: issue rate and loads are counters of the run")
     _share_between_configurations(result, context)
     _apply_caps(result, context, match, target)
-    result.low = min(result.low, result.expected**SPREAD)
     allow_for_model(result, context)
     say_truncated(result, context)
     return result.ordered(paper, _text(target, terms))
