@@ -30,6 +30,15 @@ _CONSTANT: Final = re.compile(
 )
 _JUMPS: Final = frozenset({OpcodeClass.BRANCH, OpcodeClass.CALL, OpcodeClass.WARP_SYNC})
 _ANONYMOUS: Final = re.compile(r"\(anonymous namespace\)|<unnamed>")
+_DONE: Final = frozenset(
+    {
+        *(OpcodeClass.LOAD, OpcodeClass.STORE, OpcodeClass.ATOMIC, OpcodeClass.REDUCTION),
+        *(OpcodeClass.ASYNC_COPY, OpcodeClass.BARRIER, OpcodeClass.SHUFFLE, OpcodeClass.VOTE),
+        *(OpcodeClass.FLOAT16, OpcodeClass.FLOAT32, OpcodeClass.FLOAT64, OpcodeClass.TENSOR),
+        *(OpcodeClass.TRANSCENDENTAL, OpcodeClass.CONVERSION),
+    }
+)
+"""What a source asks for, and no compiler leaves out; addresses and moves are up to the compiler."""
 _SUPPORT: Final = 2
 """A block is paired with those that have at least one in so many of the votes of the best one."""
 
@@ -40,12 +49,12 @@ class Recovery:
 
     program: Program
     same: frozenset[str]  # names of functions whose code is the other's, instruction by instruction
-    differing: frozenset[str]  # of functions aligned in part
+    differing: Mapping[str, float]  # of functions aligned in part, with the likeness of what both codes do
 
     @property
     def names(self) -> frozenset[str]:
         """Every function that has lines now."""
-        return self.same | self.differing
+        return self.same | self.differing.keys()
 
 
 def recover_lines(program: Program, compiled: Program) -> Recovery:
@@ -56,7 +65,7 @@ def recover_lines(program: Program, compiled: Program) -> Recovery:
     counterparts = _Counterparts(compiled)
     functions = list(program.functions)
     same: set[str] = set()
-    differing: set[str] = set()
+    differing: dict[str, float] = {}
     for at, function in enumerate(functions):
         other = None if any(function.lines) else counterparts.of(function)
         if other is None:
@@ -64,11 +73,14 @@ def recover_lines(program: Program, compiled: Program) -> Recovery:
         lines, exact = _recovered(function, other)
         if any(lines):
             functions[at] = with_lines(function, lines)
-            (same if exact else differing).add(function.name)
+            if exact:
+                same.add(function.name)
+            else:
+                differing[function.name] = _likeness(function, other)
     found = replace(
-        program, functions=tuple(functions), has_line_info=program.has_line_info or bool(same | differing)
+        program, functions=tuple(functions), has_line_info=program.has_line_info or bool(same or differing)
     )
-    return Recovery(program=found, same=frozenset(same), differing=frozenset(differing))
+    return Recovery(program=found, same=frozenset(same), differing=differing)
 
 
 class _Counterparts:
@@ -102,6 +114,16 @@ def _plain(demangled: str) -> str:
 
 def _overlap(one: Counter[str], other: Counter[str]) -> float:
     return (one & other).total() / max(one.total(), other.total(), 1)
+
+
+def _likeness(function: Function, other: Function) -> float:
+    """The share of accesses, barriers and floating-point operations that two codes have in common."""
+    here, there = (
+        Counter((one.opcode, one.modifiers) for one in code.instructions if one.info.opclass in _DONE)
+        for code in (function, other)
+    )
+    most = max(here.total(), there.total())
+    return (here & there).total() / most if most else 1.0
 
 
 def _recovered(function: Function, other: Function) -> tuple[tuple[LineEntry | None, ...], bool]:

@@ -38,7 +38,10 @@ from gpadvisor.workflow.request import Progress, Request
 _MAX_TRIED: Final = 6
 """Sources that define one kernel's name and are compiled for it."""
 _LEAST: Final = 0.5
-"""Share of a kernel's samples that must get a line: with less, the source is likely another version."""
+"""Share of a kernel's samples that must get a line."""
+_ALIKE: Final = 0.6
+"""Of what two codes do; with less, the source is another version. Of one source, compilers two versions apart
+keep 0.73 and more (docs/validation.md)."""
 _MAX_TEXTS: Final = 64
 _MAX_CUBIN_BYTES: Final = 1 << 30
 
@@ -68,12 +71,18 @@ class _Found:
     compiled: _Compiled
     recovery: Recovery
     same: bool
+    likeness: float  # of what the two codes do
     share: float  # of the samples, else of the instructions, that have a line
 
     @property
-    def worth(self) -> tuple[bool, float]:
+    def worth(self) -> tuple[float, float]:
         """The larger, the better."""
-        return self.same, self.share
+        return self.likeness + self.same, self.share
+
+    @property
+    def is_enough(self) -> bool:
+        """Whether the source is likely that of the profile."""
+        return self.likeness >= _ALIKE and self.share >= _LEAST
 
 
 @dataclass(slots=True)
@@ -119,11 +128,13 @@ class LineRecovery:
                 best = found if best is None or found.worth >= best.worth else best
                 if best is found and best.same:
                     break
-        if best is not None and (best.share >= _LEAST or self._request.lines_from):
+        if best is not None and (best.is_enough or self._request.lines_from):
             self._keep(best.compiled, profile)
             return self._told(best, program)
         if best is not None:
-            failed.append(f"{best.compiled.name} compiles to other code")
+            failed.append(
+                f"{best.compiled.name} compiles to code of another kernel, or of another state of it"
+            )
         return self._without(program, kernel, failed)
 
     def _look_for(self, name: str, profile: KernelProfile) -> None:
@@ -253,6 +264,7 @@ def _found(compiled: _Compiled, program: Program, profile: KernelProfile) -> _Fo
         compiled=compiled,
         recovery=recovery,
         same=kernel in recovery.same,
+        likeness=1.0 if kernel in recovery.same else recovery.differing.get(kernel, 0.0),
         share=_share(recovery.program, profile) if kernel in recovery.names else 0.0,
     )
 

@@ -155,6 +155,18 @@ def test_a_longer_unrolled_loop_has_the_lines_of_its_body() -> None:
     assert lines[1] == 2
 
 
+def test_how_alike_codes_are_goes_by_what_they_do() -> None:
+    def likeness(other: str) -> float:
+        compiled = program_of(function_of(other, lines=at(*range(1, other.count("\n") + 2))))
+        (found,) = recover_lines(program_of(function_of(LOADS.strip())), compiled).differing.values()
+        return found
+
+    one = "LDG.E R2, [R4.64] | W0\nFADD R6, R2, R3 | ?0\nSTG.E [R8.64], R6"
+    assert likeness(f"{one}\nLDG.E R3, [R4.64+0x10] | W1\nIADD3 R9, R9, 0x1, RZ\nMOV R1, R9\nEXIT") == 1
+    assert likeness(f"{one}\nEXIT") == 0.75
+    assert likeness(f"{one}\n{one}\n{one}\nEXIT") == pytest.approx(4 / 9)
+
+
 def test_a_function_that_has_lines_keeps_them() -> None:
     one = function_of(LOADS, lines=at(9, 9, 9, 9, 9))
     found = recover_lines(program_of(one), program_of(function_of(LOADS, lines=at(1, 2, 3, 4, 5))))
