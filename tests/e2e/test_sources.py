@@ -158,3 +158,14 @@ def test_what_was_left_out_is_said_first(capsys: pytest.CaptureFixture[str]) -> 
     write("k.cu", f"#include <gone.h>\n{KERNEL}int main() {{ return gone(); }}\n")
     out = advise(capsys, "k.cu", "--arch", "sm_80")[1]
     assert "! K.cu was compiled without gone.h, not found here" in " ".join(out.split())
+
+
+def test_a_file_of_the_same_name_elsewhere_is_none_of_it(capsys: pytest.CaptureFixture[str]) -> None:
+    for folder, kind in (("a", "float"), ("b", "double")):
+        write(f"{folder}/part.cu", KERNEL.replace("NAME", folder).replace("float", "real"))
+        write(f"{folder}/whole.cu", f'using real = {kind};\n#include "part.cu"\n')
+    out = advise(capsys, "b/part.cu", "--format", "json")[1]
+    assert kernels(out) == ["b"]
+    write("a/more.cu", '#include "part.cu"\n')
+    Path("b/whole.cu").unlink()
+    assert "real" in advise(capsys, "b/part.cu")[2]

@@ -224,8 +224,10 @@ def _by_nvcc(tool: Tool, job: Job, problems: list[Problem]) -> tuple[Compiled | 
     output = job.folder / "nvcc.cubin"
     language = () if job.source.suffix == ".cu" else ("-x", "cu")
     lines = () if "--device-debug" in job.options else ("-lineinfo",)
+    # Of what it prints the beginning is kept: warnings must not push the errors out.
+    quiet = () if "--disable-warnings" in job.options else ("--disable-warnings",)
     command = (
-        *(str(tool.path), "-cubin", *lines, f"-arch={job.arch}", *job.options, *language),
+        *(str(tool.path), "-cubin", *lines, *quiet, f"-arch={job.arch}", *job.options, *language),
         *("-o", str(output), str(job.text)),
     )
     result = run_tool(

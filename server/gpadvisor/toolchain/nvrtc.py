@@ -154,6 +154,8 @@ def _nvrtc_options(arch: str, options: Sequence[str], source: Path, copy: Nvrtc)
     yield f"--gpu-architecture={arch}"
     if "--device-debug" not in options:
         yield "-lineinfo"
+    if "--disable-warnings" not in options:  # of what it prints the beginning is kept
+        yield "--disable-warnings"
     for option in options:
         name, _, value = option.partition("=")
         if name == "--system-include":

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -54,27 +55,37 @@ def _including(path: Path, root: Path) -> Iterator[Path]:
         names = _included(place)
         if names:
             includes[place] = names
-    wanted, seen = {path.name}, {path}
+    wanted, seen = {path}, {path}
     for _ in range(_MAX_DEPTH):
-        reached = [place for place, names in includes.items() if place not in seen and names & wanted]
+        reached = [
+            place for place, names in includes.items() if place not in seen and _reaches(place, names, wanted)
+        ]
         if not reached:
             return
         seen.update(reached)
-        wanted = {place.name for place in reached}
+        wanted = set(reached)
         yield from (place for place in reached if place.suffix in _UNITS)
 
 
+def _reaches(place: Path, names: set[str], wanted: set[Path]) -> bool:
+    """Whether a source includes one of the files: the one beside it of a name, else any that is called so."""
+    known = {one.name for one in wanted}
+    for name in names:
+        if name.rpartition("/")[2] in known:
+            beside = Path(os.path.normpath(place.parent / name))
+            if beside in wanted or not beside.is_file():
+                return True
+    return False
+
+
 def _included(place: Path) -> set[str]:
-    """Names of the files that one includes, without their folders."""
+    """Names of the files that one includes."""
     try:
         with open_file(place) as stream:
             data = stream.read(_MAX_READ_BYTES)
     except OSError:
         return set()
-    return {
-        match[1].decode("utf-8", "replace").replace("\\", "/").rpartition("/")[2]
-        for match in _INCLUDE.finditer(data)
-    }
+    return {match[1].decode("utf-8", "replace").replace("\\", "/") for match in _INCLUDE.finditer(data)}
 
 
 def _distance(one: Path, other: Path) -> int:

@@ -60,16 +60,24 @@ class TestCompilers:
 
     def test_a_header_that_is_missing(self, tmp_path: Path) -> None:
         path = tmp_path / "k.cu"
-        (one,) = errors(path, '\n#include "part/no.h"\n__global__ void k() {}\n')
+        one, _ = errors(path, '\n#include "part/no.h"\n__global__ void k() { gone(); }\n')
         assert (one.missing_header, one.file, one.line) == ("part/no.h", str(path), 2)
 
     def test_a_header_that_a_header_wants(self, tmp_path: Path, compiler: str) -> None:
         path = tmp_path / "k.cu"
         (tmp_path / "part.cuh").write_text("\n\n#include <no.h>\n")
-        (one,) = errors(path, '#include "part.cuh"\n')
+        one, _ = errors(path, '#include "part.cuh"\n__global__ void k() { gone(); }\n')
         assert (one.missing_header, one.file, one.line) == ("no.h", str(tmp_path / "part.cuh"), 3)
         if compiler == "nvcc":
             assert one.included_at == (str(path), 1)
+
+    def test_warnings_push_no_error_out(self, tmp_path: Path) -> None:
+        text = "".join(
+            f"__device__ int unsigned_{i}(unsigned a) {{ int unused_{i}; return a < 0; }}\n"
+            for i in range(999)
+        )
+        found = errors(tmp_path / "k.cu", text + "__global__ void k(int *a) { *a = one; }\n")
+        assert [(one.line, one.message) for one in found] == [(1000, 'identifier "one" is undefined')]
 
     def test_too_much_shared_memory(self, tmp_path: Path) -> None:
         text = "__global__ void k(int *a) { __shared__ int s[99999]; s[*a] = 1; *a = s[a[1]]; }\n"
