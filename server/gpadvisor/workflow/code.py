@@ -67,7 +67,8 @@ def open_code(path: Path, request: Request, progress: Progress, cache: Cache) ->
         reduced = [one.message for one in problems if one.code is ProblemCode.REDUCED_SOURCE]
         if reduced and b"__global__" in read_file(path, max_bytes=_MAX_SOURCE_BYTES):
             raise SourceError(f"{reduced[0]}, which is what makes its kernels out of templates") from error
-        raise NoDeviceCodeError(f"{path}: {error}") from error
+        said = f"no kernel is left: {reduced[0]}" if reduced else str(error)
+        raise NoDeviceCodeError(f"{path}: {said}") from error
     except CubinError as error:
         raise type(error)(f"{path}: {error}") from error
     names = kernel_sections(source.cubin)
