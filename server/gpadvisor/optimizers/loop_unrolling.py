@@ -304,7 +304,23 @@ def _remainder(function: Function, loop: Loop) -> bool:
     same = set(loops_of_same_loads(function, loop.id))
     if loop.location is not None:
         same.update(one.id for one in function.loops if one.location == loop.location)
+    else:
+        same.update(one.id for one in function.loops if _is_multiple(function, one.id, loop.id))
     return any(loop_facts(function, other).copies > 1 for other in same - {loop.id})
+
+
+def _is_multiple(function: Function, larger: LoopId, loop: LoopId) -> bool:
+    """Whether a loop has each kind of load of another several times: all there is without lines."""
+    several, once = (
+        Counter(
+            (function.instructions[index].opcode, function.instructions[index].modifiers)
+            for index in loop_facts(function, one).indices
+            if _is_global_load(function, index)
+        )
+        for one in (larger, loop)
+    )
+    times = {several[kind] / count for kind, count in once.items()}
+    return several.keys() == once.keys() and len(times) == 1 and min(times) > 1
 
 
 _Counts = Mapping[FunctionId, tuple[Values | None, Values | None]]

@@ -148,6 +148,32 @@ def test_little_may_come_of_it_names_the_largest_obstacle() -> None:
     assert "Little may come of it: 1 barrier in each pass" in found.advice
 
 
+@pytest.mark.parametrize(
+    ("copies", "rest", "silent"), [(4, "LDG.E", True), (4, "LDG.E.64", False), (1, "LDG.E", False)]
+)
+def test_the_rest_of_an_unrolled_loop_is_told_without_lines(copies: int, rest: str, silent: bool) -> None:
+    loads = "\n".join(f"LDG.E R{20 + i}, [R6.64+{4 * i:#x}]" for i in range(copies))
+    sums = "\n".join(f"FADD R8, R{20 + i}, R8" for i in range(copies))
+    text = f"""
+        again:
+        {loads}
+        {sums}
+        IADD3 R4, R4, {copies:#x}, RZ
+        ISETP.NE.AND P0, PT, R4, R12, PT
+        @P0 BRA again
+        rest:
+        {rest} R30, [R10.64]
+        FADD R8, R30, R8
+        IADD3 R5, R5, 0x1, RZ
+        ISETP.NE.AND P0, PT, R5, R13, PT
+        @P0 BRA rest
+        EXIT
+    """
+    context = context_of(listing(text))
+    found = loop_unrolling.OPTIMIZER.match(context)
+    assert isinstance(found, Rejection) is silent
+
+
 def test_short_blocks_come_before_an_order_of_loads() -> None:
     assert not _match(
         loop_unrolling, context_of(listing(_loop(STREAM)), ROWS, registers=20, block=9)
