@@ -43,7 +43,13 @@ _ASKED_FOR: Final = {
     "required runtime APIs are not declared": "--pre-include=cuda_device_runtime_api.h",
 }
 # Headers of libraries that host code calls, and what device code gets through them.
-_LIBRARY: Final = re.compile(r"(?:cublas|cusparse|cufft|cusolver|cudnn|cutensor)\w*\.h")
+_LIBRARY: Final = re.compile(r"(cublas|cusparse|cufft|cusolver|cudnn|cutensor)\w*\.h")
+# Types of cuBLAS that classes have members of, whose templates launch kernels.
+_TYPES: Final = {
+    "cublas": "typedef struct cublasContext *cublasHandle_t;\n"
+    "typedef struct cublasLtContext *cublasLtHandle_t;\n"
+    "typedef int cublasStatus_t, cublasMath_t, cublasOperation_t, cublasComputeType_t, cublasGemmAlgo_t;\n"
+}
 _THROUGH_LIBRARIES: Final = "".join(
     f"#include <{name}>\n" for name in ("cuComplex.h", "cuda_bf16.h", "cuda_fp16.h", "library_types.h")
 )
@@ -194,8 +200,12 @@ class _Reduction:
             return False
         self._absent[name] = message
         target.parent.mkdir(parents=True, exist_ok=True)
-        body = _THROUGH_LIBRARIES if _LIBRARY.fullmatch(target.name) else ""
-        target.write_text(f"#pragma once\n{body}", encoding="utf-8")
+        if (library := _LIBRARY.fullmatch(target.name)) is not None:
+            again = f"GPADVISOR_STANDS_IN_FOR_{library[1]}"  # of several headers of a library
+            types = f"#ifndef {again}\n#define {again}\n{_TYPES.get(library[1], '')}#endif\n"
+            target.write_text(f"#pragma once\n{_THROUGH_LIBRARIES}{types}", encoding="utf-8")
+        else:
+            target.write_text("#pragma once\n", encoding="utf-8")
         if (option := f"--system-include={base}") not in self._options:
             self._options.append(option)
         return True

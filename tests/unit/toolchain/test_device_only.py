@@ -175,3 +175,17 @@ def test_the_machine_code_is_that_of_the_whole_source(tmp_path: Path, compiler: 
     assert len(code) == 3
     assert {one.name: one.code for one in read_cubin(made.cubin).sections} == code
     assert "was compiled without" in made.problems[0].message
+
+
+def test_templates_of_classes_with_a_library_handle_keep_their_kernels(tmp_path: Path, compiler: str) -> None:
+    if compiler == "nvrtc":
+        pytest.skip("NVRTC gets no host functions")
+    path = project(
+        tmp_path,
+        k="#include <cublas_v2.h>\n#include <cublasLt.h>\n"
+        "template <class T> __global__ void k(T *a) { *a = 1; }\n"
+        "struct Context { cublasHandle_t handle; cublasLtHandle_t lt; float *a; };\n"
+        "template <class T> void run(Context &c) { cublasSgemm(c.handle); k<T><<<1, 1>>>((T *)c.a); }\n"
+        "template void run<float>(Context &);\n",
+    )
+    assert said(path)[0].keys() == {"_Z1kIfEvPT_"}
