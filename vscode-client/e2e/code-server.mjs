@@ -164,7 +164,7 @@ export async function withCodeServer(options, body) {
     const remote = (file) => `vscode-remote://127.0.0.1:${port}${file}`;
     const opened = options.file === undefined ? { folder: workspace } : { workspace: path.join(workspace, options.file) };
     const open = (payload, folder = undefined) =>
-      page.goto(`${origin}/?${new URLSearchParams({ ...opened, ...folder, payload: JSON.stringify(payload) })}`);
+      page.goto(`${origin}/?${new URLSearchParams({ ...opened, ...folder, payload: JSON.stringify(payload) })}`, WAIT);
     const set = (more) => writeFileSync(path.join(user, "User/settings.json"), JSON.stringify({ ...settings, ...more }));
     const palette = async (command) => {
       await page.keyboard.press("F1");

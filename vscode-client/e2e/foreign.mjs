@@ -78,7 +78,7 @@ async function firstContact({ page, open, remote, set, shot }, { name, folder, r
   await page.waitForTimeout(Math.max(0, TEN_SECONDS - (performance.now() - opened)));
   const early = await said(page, bar);
   // On a slow machine what is being read is given its time; how long it took is said.
-  await bar.filter({ hasNotText: /analysing|starting|looking/ }).waitFor(WAIT);
+  await bar.filter({ hasText: /GPA: (?!analysing|starting)/ }).waitFor({ timeout: 3 * WAIT.timeout });
   await page.waitForTimeout(1000);
   const late = await said(page, bar);
   const seconds = ((performance.now() - start) / 1000).toFixed(0);
