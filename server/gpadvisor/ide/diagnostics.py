@@ -28,6 +28,8 @@ from gpadvisor.source.line_map import split_lines
 
 SOURCE: Final = "gpadvisor"
 _ADVICE: Final = 240
+_RELATED: Final = 2
+"""Places beside a diagnostic: an editor shows them above the hover, whose table has all."""
 _LOUDNESS: Final = {Severity.WARNING: 0, Severity.INFORMATION: 1, Severity.HINT: 2, Severity.OFF: 3}
 
 
@@ -164,7 +166,7 @@ def _shown(
         start=placed.start,
         end=placed.end,
         message=mentions_now(message(finding, placed.freshness, kernel), own, known),
-        related=related_now(finding.related, known, Place(file=file.path, line=finding.line)),
+        related=related_now(finding.related[:_RELATED], known, Place(file=file.path, line=finding.line)),
         faded=edited and options.stale is Stale.DIM,
     )
 

@@ -67,7 +67,10 @@ def status_of(session: Session, path: str, view: View | None) -> StatusParams:
     known = [one for one in kernels if one.kernel in shown]
     kernel = next((one for one in known if one.kernel in here), known[0] if known else None)
     is_profile = layer is not None and layer.entry.is_profile
-    state = _state(session, path, stale=stale, has_layer=layer is not None, error=error)
+    failed = (
+        bool(error) and not is_profile
+    )  # what a profile says holds for a source that does not compile, too
+    state = _state(session, path, stale=stale, has_layer=layer is not None, failed=failed)
     return StatusParams(
         state=state,
         uri=workspace.uri_of(path),
@@ -93,14 +96,14 @@ def _nowhere(session: Session, path: str) -> list[str]:
     return [said for one in entries if (said := nowhere_words(one.analysis)) is not None]
 
 
-def _state(session: Session, path: str, *, stale: float, has_layer: bool, error: list[str]) -> State:
+def _state(session: Session, path: str, *, stale: float, has_layer: bool, failed: bool) -> State:
     if not session.workspace.folder_of(path).settings.enable:
         return "disabled"
     if not session.workspace.may_read(path):
         return "untrusted"
     if session.busy:
         return "busy"
-    if error:
+    if failed:
         return "error"
     if has_layer:
         return "stale" if stale else "idle"
