@@ -70,7 +70,7 @@ class Publisher:
             document = workspace.documents.get(path)
             key = path, revision  # one begun before the newest analysis does not have that in it
             making = self._making.get(key)
-            if making is None:
+            if making is None or making.done():  # done, and not taken out yet: that does not happen in a wait
                 uri, version = workspace.uri_of(path), None if document is None else document.version
                 work = asyncio.to_thread(make_view, path, uri, version, layers, texts)
                 making = self._making[key] = asyncio.ensure_future(work)
@@ -84,8 +84,9 @@ class Publisher:
             if session.closing:
                 return None
 
-    def _made(self, key: tuple[str, int], _task: asyncio.Task[View | None]) -> None:
-        self._making.pop(key, None)
+    def _made(self, key: tuple[str, int], task: asyncio.Task[View | None]) -> None:
+        if self._making.get(key) is task:
+            del self._making[key]
 
     def converter(self) -> Converter:
         """For the client and the texts of this moment."""

@@ -49,3 +49,24 @@ async def test_a_view_begun_before_a_new_analysis_does_not_take_its_place(
     for view in await asyncio.gather(first, second):
         assert view is not None
         assert [layer.entry.age for layer in view.layers] == [2.0]
+
+
+@pytest.mark.timeout(60)
+async def test_a_view_of_an_older_text_that_was_just_made_does_not_stop_the_server(tmp_path: Path) -> None:
+    path = tmp_path / "gather.cu"
+    path.write_text(SOURCE)
+    session = Server().session
+    workspace, publisher = session.workspace, Publisher(session)
+    workspace.open(path.as_uri(), SOURCE, 1)
+    here = file_analysis(local=str(path))
+    workspace.put(Entry(key="profile", analysis=analysis(kernel(), files=(here,)), is_profile=True, age=1.0))
+    older = await publisher.view(str(path))
+    done = asyncio.ensure_future(asyncio.sleep(0, older))
+    await done
+    workspace.open(path.as_uri(), f"{SOURCE}// edited\n", 2)
+    # As it is between the end of the work and the call that takes it out of the list.
+    publisher._making[str(path), workspace.revision] = done
+    newer = await publisher.view(str(path))
+    assert older is not None
+    assert newer is not None
+    assert newer.text is not older.text
