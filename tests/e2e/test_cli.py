@@ -399,7 +399,7 @@ def test_missing_file_and_folder(capsys: pytest.CaptureFixture[str], tmp_path: P
     code, _, err = run(capsys, "advise", tmp_path / "absent.ncu-rep")
     assert (code, "absent.ncu-rep does not exist" in err) == (3, True)
     code, _, err = run(capsys, "advise", tmp_path)
-    assert (code, "is a folder" in err) == (3, True)
+    assert (code, "is a folder" in err) == (2, True)
 
 
 def test_truncated_report_leaves_no_output(

@@ -257,7 +257,7 @@ def test_a_fix_that_does_not_compile_is_bad(source: Callable[[str], Path]) -> No
     assert "nonsense" in str(check.error)
     assert "does not compile" in check.message
     with pytest.raises(SourceError, match="does not compile"):
-        checked(path, "nonsense", replace(fix, edits=()))
+        checked(path, SCALE.replace("{", "{ nonsense ", 1), replace(fix, edits=()))
 
 
 def test_a_fix_without_effect_changes_no_machine_code(source: Callable[[str], Path]) -> None:

@@ -139,7 +139,9 @@ def pair_of(name: str, arch: str, setting: Setting, seeds: int = SEEDS) -> Pair:
     }
     found = next((one for one in advice.suggestions if one.code == kernel.plants), None)
     if found is None or found.speedup is None:
-        reason = next((one.reason for one in advice.rejected if one.code == kernel.plants), "")
+        told = [one.reason for one in advice.rejected if one.code == kernel.plants]
+        told += [f"a note: {one.advice}" for one in advice.notes if one.code == kernel.plants]
+        reason = next(iter(told), "")
         return Pair(**row, advised=False, low=1.0, expected=1.0, high=1.0, paper=1.0, reason=reason)
     estimate = found.speedup
     return Pair(
