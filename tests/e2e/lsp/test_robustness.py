@@ -10,6 +10,8 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -195,10 +197,8 @@ def test_killed_with_all_its_processes_the_next_server_cleans_up(tmp_path: Path)
                 time.sleep(0.01)
             if killed:
                 everyone = [server.pid, *descendants(server.pid)]
-                for pid in everyone:
-                    os.kill(pid, signal.SIGSTOP)
-                for pid in everyone:
-                    os.kill(pid, signal.SIGKILL)
+                _signal(everyone, signal.SIGSTOP)
+                _signal(everyone, signal.SIGKILL)
                 server.wait()
                 left = set(place.iterdir())
                 assert left, "the kill came too late to leave anything"
@@ -300,8 +300,7 @@ async def test_killed_workers_are_replaced(tmp_path: Path) -> None:
         await one.shown(NAME, lambda found: any("[measured" in each.message for each in found))
         await one.status("idle")
         server = one.client._server
-        for pid in descendants(server.pid):
-            os.kill(pid, signal.SIGKILL)
+        _signal(descendants(server.pid), signal.SIGKILL)
         assert "Strength Reduction" in str(await one.hover(NAME, KERNELS[KERNEL].planted_line("def") - 1))
         seen = len(one.own["gpadvisor/status"])
         one.edit(NAME, one.texts[NAME] + "// more\n")
@@ -376,3 +375,10 @@ def _name(pid: int) -> str:
         return Path(f"/proc/{pid}/comm").read_text(encoding="utf-8").strip()
     except OSError:
         return ""
+
+
+def _signal(pids: Iterable[int], sent: signal.Signals) -> None:
+    """To each that is still there: a child may end by itself after it was listed."""
+    for pid in pids:
+        with suppress(ProcessLookupError):
+            os.kill(pid, sent)
