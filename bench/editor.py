@@ -22,7 +22,7 @@ from tests.sampled import sampled_launch
 
 from bench.inputs import FOLDER, make_input
 from bench.sources import Size, cuda_source
-from gpadvisor.lsp.processes import descendants
+from gpadvisor.sandbox.processes import descendants
 
 NAME: Final = "kernel.cu"
 LARGE: Final = Size(instructions=100_000, kernels=5)

@@ -92,7 +92,7 @@ def main(what: str, path: str) -> None:
         put_on_the_clock(clock)
         job(Path(path))
     else:
-        for lazy in ("gpadvisor.workflow.advising", "gpadvisor.report", "gpadvisor.toolchain"):
+        for lazy in ("gpadvisor.pipeline.advise", "gpadvisor.report", "gpadvisor.toolchain"):
             importlib.import_module(lazy)
         command_line = importlib.import_module("gpadvisor.cli").main
         relax_collector()

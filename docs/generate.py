@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 
 from gpadvisor.estimators.context import Optimizer
-from gpadvisor.workflow.rule_pages import all_rules, rule_page
+from gpadvisor.pipeline.rule_pages import all_rules, rule_page
 
 FOLDER = Path(__file__).resolve().parent
 README = FOLDER.parent / "README.md"

@@ -6,8 +6,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from gpadvisor.ide.placing import PlacedFile, place
-from gpadvisor.ide.values import (
+from gpadvisor.editor.place.placing import PlacedFile, place
+from gpadvisor.model.advice import Estimate
+from gpadvisor.model.finding import (
     BaselineKind,
     EditorAnalysis,
     FileAnalysis,
@@ -21,7 +22,6 @@ from gpadvisor.ide.values import (
     StallShare,
     SuggestionView,
 )
-from gpadvisor.model.advice import Estimate
 from gpadvisor.model.profile import Evidence
 
 FILE = "/build/gather.cu"

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gpadvisor.ide.values import Finding, Place
+from gpadvisor.model.finding import Finding, Place
 from gpadvisor.model.profile import Evidence
 
 

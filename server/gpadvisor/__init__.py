@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from gpadvisor.workflow.in_process import ProfiledBlock, Shell
+    from gpadvisor.api import ProfiledBlock, Shell
 
 __version__ = "0.1.0"
 
@@ -29,13 +29,13 @@ def profile(
         cupti_library: the libcupti to load; None for the one that fits the driver.
     """
     # Imported here, so that looking at the version costs nothing.
-    from gpadvisor.workflow.in_process import profile as block  # noqa: PLC0415 start-up cost
+    from gpadvisor.api import profile as block  # noqa: PLC0415 start-up cost
 
     return block(mode=mode, period=period, call_stacks=call_stacks, cupti_library=cupti_library)
 
 
 def load_ipython_extension(shell: Shell) -> None:
     """``%load_ext gpadvisor`` gives a notebook ``%gpadvisor`` and ``%%gpadvisor``."""
-    from gpadvisor.workflow.in_process import register_magic  # noqa: PLC0415 start-up cost
+    from gpadvisor.api import register_magic  # noqa: PLC0415 start-up cost
 
     register_magic(shell)

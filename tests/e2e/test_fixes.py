@@ -15,13 +15,13 @@ from tests.fix_values import finding
 from tests.kernels import FOLDER, KERNELS
 
 from gpadvisor.errors import CancelledError, SourceError
-from gpadvisor.ide.fixes import Change, Fix, FixCheck, LaunchFacts, PatternState, TextEdit, apply_edits
-from gpadvisor.ide.values import Finding
-from gpadvisor.workflow.advising import advise_file
-from gpadvisor.workflow.cache import Cache
-from gpadvisor.workflow.fixing import check_fix, find_fixes
-from gpadvisor.workflow.request import Request
-from gpadvisor.workflow.settings import Settings
+from gpadvisor.model.finding import Finding
+from gpadvisor.model.fix import Change, Fix, FixCheck, LaunchFacts, PatternState, TextEdit, apply_edits
+from gpadvisor.pipeline.advise import advise_file
+from gpadvisor.pipeline.cache import Cache
+from gpadvisor.pipeline.fixes.find import check_fix, find_fixes
+from gpadvisor.pipeline.request import Request
+from gpadvisor.pipeline.settings import Settings
 
 pytestmark = [pytest.mark.toolkit, pytest.mark.nvdisasm]
 

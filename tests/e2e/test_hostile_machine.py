@@ -17,7 +17,7 @@ from tests.ncu_writer import LaunchSpec, write_report
 from tests.tiny_cubin import tiny_cubin
 
 from gpadvisor.errors import ProfileFormatError
-from gpadvisor.lsp.processes import descendants
+from gpadvisor.sandbox.processes import descendants
 from gpadvisor.store import load_bytes
 from gpadvisor.store.parts import put_together, take_apart
 
@@ -208,7 +208,7 @@ def test_sums_that_would_overflow_are_refused() -> None:
 
 
 def test_large_files_have_more_time(tmp_path: Path) -> None:
-    from gpadvisor.workflow.opening import READ_SECONDS, read_seconds
+    from gpadvisor.pipeline.opening import READ_SECONDS, read_seconds
 
     with (tmp_path / "large").open("wb") as stream:
         stream.truncate(2_100_000_000)

@@ -19,9 +19,9 @@ from tests.python_kernels import python_cubin
 from tests.sampled import sampled
 
 from gpadvisor.cubin import demangle, read_cubin
-from gpadvisor.workflow.answer import AnswerOptions, answer
-from gpadvisor.workflow.request import Request
-from gpadvisor.workflow.settings import Settings
+from gpadvisor.pipeline.render import AnswerOptions, answer
+from gpadvisor.pipeline.request import Request
+from gpadvisor.pipeline.settings import Settings
 
 pytestmark = [pytest.mark.toolkit, pytest.mark.nvdisasm]
 KERNELS = ("gather", "blend")

@@ -21,7 +21,7 @@ from gpadvisor.errors import GpadvisorError
 from gpadvisor.files import scratch_folder
 from gpadvisor.store.parts import Parts, digest_of
 from gpadvisor.store.snapshot import MANIFEST, _blobs
-from gpadvisor.store.tables import SCHEMAS, decode_tables
+from gpadvisor.store.snapshot.tables import SCHEMAS, decode_tables
 
 Members = dict[str, bytes]
 _UNREADABLE = (

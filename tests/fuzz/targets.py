@@ -35,8 +35,8 @@ from tests.tiny_cubin import tiny_cubin
 from gpadvisor.cubin import line_table_damage, read_cubin, section_lines
 from gpadvisor.errors import GpadvisorError
 from gpadvisor.store import load_bytes
-from gpadvisor.store.redaction import redacted
 from gpadvisor.store.snapshot import snapshot_bytes
+from gpadvisor.store.snapshot.redaction import redacted
 
 CORPUS = Path(__file__).with_name("corpus")
 _MEMORY_BYTES = 1 << 30

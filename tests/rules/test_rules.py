@@ -10,7 +10,7 @@ from tests.optimizer_values import load_case
 
 from gpadvisor.estimators.context import Optimizer
 from gpadvisor.model.advice import Category, Match, Rejection
-from gpadvisor.optimizers import OPTIMIZERS
+from gpadvisor.rules import OPTIMIZERS
 
 FOLDER = Path(__file__).resolve().parents[2] / "fixtures" / "rules"
 

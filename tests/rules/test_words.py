@@ -15,7 +15,7 @@ from gpadvisor.advice.language import Language, in_language, language_of
 from gpadvisor.estimators.context import KernelContext, Optimizer
 from gpadvisor.model.advice import Match
 from gpadvisor.model.ids import SourceLocation
-from gpadvisor.optimizers import OPTIMIZERS
+from gpadvisor.rules import OPTIMIZERS
 
 FOLDER = Path(__file__).resolve().parents[2] / "fixtures" / "rules"
 CPP = re.compile(r"\b__\w+|#pragma|float4|template|cuda::|--use_fast_math|-dlto|-maxrregcount|suffix f")

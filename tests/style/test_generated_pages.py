@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from docs.generate import FOLDER, README, TRANSCRIPT_REPORT, pages, readme_with, transcript
 
-from gpadvisor.workflow.settings import Settings
+from gpadvisor.pipeline.settings import Settings
 
 
 def test_generated_pages_are_current() -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from tests.kernels import ROOT
 
-from gpadvisor import optimizers
+from gpadvisor import rules as optimizers
 from gpadvisor.estimators.context import Optimizer
 from gpadvisor.model.advice import Category
 
@@ -45,7 +45,7 @@ FIRST_DIGIT = {
 
 def _modules() -> dict[str, Optimizer]:
     names = [module.name for module in pkgutil.iter_modules(optimizers.__path__)]
-    return {name: importlib.import_module(f"gpadvisor.optimizers.{name}").OPTIMIZER for name in names}
+    return {name: importlib.import_module(f"gpadvisor.rules.{name}").OPTIMIZER for name in names}
 
 
 def test_every_module_is_in_the_tuple_once() -> None:

@@ -33,7 +33,7 @@ from gpadvisor.blamer import blame
 from gpadvisor.estimators.context import KernelContext
 from gpadvisor.model.advice import KernelAdvice
 from gpadvisor.model.profile import Evidence
-from gpadvisor.optimizers import OPTIMIZERS
+from gpadvisor.rules import OPTIMIZERS
 from gpadvisor.simulator import Simulation, simulate
 
 SEEDS: Final = 3

@@ -12,7 +12,7 @@ from typing import Any
 
 from tests.kernels import FOLDER, ROOT
 
-from gpadvisor.workflow.cache import Cache, file_digest, installation_digest
+from gpadvisor.pipeline.cache import Cache, file_digest, installation_digest
 
 
 def finished(kind: str, parts: object, kernel: str, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:

@@ -30,14 +30,14 @@ from gpadvisor.cubin import demangle, read_cubin
 from gpadvisor.errors import GpadvisorError
 from gpadvisor.model.profile import KernelProfile, Profile
 from gpadvisor.model.program import Program
+from gpadvisor.pipeline.cache import Cache
+from gpadvisor.pipeline.programs import kernel_program, kernel_sections, open_cubin
+from gpadvisor.pipeline.sources.kernels import KernelSources
 from gpadvisor.report.names import base_name
 from gpadvisor.simulator import simulate
 from gpadvisor.store import load_profile
 from gpadvisor.toolchain import compile_source
 from gpadvisor.toolchain.nvrtc import Nvrtc, compile_by_nvrtc, find_nvrtc
-from gpadvisor.workflow.cache import Cache
-from gpadvisor.workflow.kernel_sources import KernelSources
-from gpadvisor.workflow.programs import kernel_program, kernel_sections, open_cubin
 
 ARCH: Final = "sm_80"
 SECONDS: Final = 120.0

@@ -20,7 +20,7 @@ from tests.kernels import KERNELS
 from tests.lsp_client import editor, plain
 from tests.lsp_projects import make_project, report_of
 
-from gpadvisor.lsp.processes import descendants
+from gpadvisor.sandbox.processes import descendants
 
 KERNEL = "thermal_stencil"
 PATIENCE_SECONDS = 3600.0

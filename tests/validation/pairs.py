@@ -29,10 +29,10 @@ from unittest.mock import patch
 
 from gpadvisor.estimators import caps
 from gpadvisor.model.advice import KernelAdvice, Suggestion
-from gpadvisor.workflow.advising import advise_file
-from gpadvisor.workflow.cache import Cache
-from gpadvisor.workflow.request import Request
-from gpadvisor.workflow.settings import Settings
+from gpadvisor.pipeline.advise import advise_file
+from gpadvisor.pipeline.cache import Cache
+from gpadvisor.pipeline.request import Request
+from gpadvisor.pipeline.settings import Settings
 
 PAIRS = Path(__file__).resolve().parents[3] / "shared" / "profiles" / "pairs.json"
 TOP = 3

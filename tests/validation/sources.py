@@ -23,12 +23,12 @@ from pathlib import Path
 
 from gpadvisor.cubin import read_cubin
 from gpadvisor.errors import GpadvisorError, NoDeviceCodeError, ToolTimeoutError
+from gpadvisor.pipeline.programs import kernel_sections
+from gpadvisor.pipeline.request import Request
+from gpadvisor.pipeline.settings import Settings
+from gpadvisor.pipeline.units import compile_file
 from gpadvisor.toolchain import CompileError
 from gpadvisor.toolchain import compile as compiling
-from gpadvisor.workflow.programs import kernel_sections
-from gpadvisor.workflow.request import Request
-from gpadvisor.workflow.settings import Settings
-from gpadvisor.workflow.units import compile_file
 
 BLOB_BYTES = 1 << 20
 TIME_LIMIT = 600.0

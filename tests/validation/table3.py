@@ -29,17 +29,17 @@ from gpadvisor.cli import options
 from gpadvisor.errors import GpadvisorError
 from gpadvisor.model.advice import Category, KernelAdvice
 from gpadvisor.model.program import Program
+from gpadvisor.pipeline.advise import advise_file
+from gpadvisor.pipeline.cache import Cache, file_digest, installation_digest
+from gpadvisor.pipeline.code import open_code
+from gpadvisor.pipeline.launches import StatedLaunch
+from gpadvisor.pipeline.machines import machine_model
+from gpadvisor.pipeline.modelled import configuration, model_kernel
+from gpadvisor.pipeline.programs import kernel_program
+from gpadvisor.pipeline.request import Request
+from gpadvisor.pipeline.settings import Settings
+from gpadvisor.pipeline.what_if import same_work
 from gpadvisor.simulator import Simulation
-from gpadvisor.workflow.advising import advise_file
-from gpadvisor.workflow.cache import Cache, file_digest, installation_digest
-from gpadvisor.workflow.code import open_code
-from gpadvisor.workflow.launches import StatedLaunch
-from gpadvisor.workflow.machines import machine_model
-from gpadvisor.workflow.modelling import configuration, model_kernel
-from gpadvisor.workflow.programs import kernel_program
-from gpadvisor.workflow.request import Request
-from gpadvisor.workflow.settings import Settings
-from gpadvisor.workflow.what_if import same_work
 
 ARCH: Final = "sm_80"
 SMS: Final = 80

@@ -19,9 +19,9 @@ from tests.unit.blamer.test_reports import kernels
 
 from gpadvisor import machine
 from gpadvisor.blamer import blame
-from gpadvisor.blamer.measured import metric
-from gpadvisor.blamer.queries import causes
 from gpadvisor.errors import GpadvisorError
+from gpadvisor.evidence.measured import metric
+from gpadvisor.evidence.queries import causes
 from gpadvisor.model.blame import NO_INDEX, Blame, Role
 from gpadvisor.model.profile import KernelProfile
 from gpadvisor.model.program import Program

@@ -22,12 +22,12 @@ from gpadvisor.advice.shown import (
     standing,
 )
 from gpadvisor.advice.verdict import beside_idle_sms, limiting, limiting_words, unit_words, verdict
-from gpadvisor.blamer.measured import registers_per_thread, shared_bytes
-from gpadvisor.blamer.queries import function_scope, kernel_function, kernel_scope
-from gpadvisor.blamer.traffic import kernel_traffic
 from gpadvisor.estimators.caps import BUSY_PERCENT, active_loads, busiest_after, utilisations
 from gpadvisor.estimators.context import KernelContext, Optimizer
 from gpadvisor.estimators.half_rate import at_half_rate
+from gpadvisor.evidence.measured import registers_per_thread, shared_bytes
+from gpadvisor.evidence.queries import function_scope, kernel_function, kernel_scope
+from gpadvisor.evidence.traffic import kernel_traffic
 from gpadvisor.model.advice import KernelAdvice, Rejection, Scope, Suggestion
 from gpadvisor.model.blame import Coverage
 from gpadvisor.model.problem import Problem

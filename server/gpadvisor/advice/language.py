@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Final
 
 from gpadvisor.analyzer.places import is_library
-from gpadvisor.blamer.queries import kernel_function
+from gpadvisor.evidence.queries import kernel_function
 from gpadvisor.model.advice import Match
 from gpadvisor.model.program import Program
 

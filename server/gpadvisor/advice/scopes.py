@@ -14,9 +14,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from gpadvisor.blamer.measured import executed_warps
-from gpadvisor.blamer.queries import causes, function_scope, kernel_scope, loop_scope
 from gpadvisor.estimators.context import KernelContext
+from gpadvisor.evidence.measured import executed_warps
+from gpadvisor.evidence.queries import causes, function_scope, kernel_scope, loop_scope
 from gpadvisor.model.advice import Scope, ScopeKind, ScopeSummary
 from gpadvisor.model.blame import NO_INDEX, Blame, Role
 from gpadvisor.model.ids import SourceLocation

@@ -9,9 +9,9 @@ from typing import Final
 
 from gpadvisor.advice.evaluate import Finding
 from gpadvisor.analyzer.places import is_prebuilt
-from gpadvisor.blamer.patterns import is_memory
 from gpadvisor.estimators.caps import MEMORY_RESOURCES, active_loads, busiest_after
 from gpadvisor.estimators.context import KernelContext
+from gpadvisor.evidence.patterns import is_memory
 from gpadvisor.model.advice import Category
 
 MIN_IMPORTANCE: Final = 0.01

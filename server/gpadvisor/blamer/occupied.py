@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from gpadvisor.blamer.measured import Values, executed_threads, metric
+from gpadvisor.evidence.measured import Values, executed_threads, metric
 from gpadvisor.model.instruction import Instruction, MemorySpace, OpcodeClass, Pipe
 from gpadvisor.model.profile import KernelProfile
 from gpadvisor.model.program import Function

@@ -32,7 +32,7 @@ from gpadvisor.cli import (
     simulate,
     why,
 )
-from gpadvisor.cli.saying import Parser, say
+from gpadvisor.cli.messages import Parser, say
 from gpadvisor.errors import GpadvisorError
 
 COMMANDS: Final = (
@@ -118,7 +118,7 @@ def _orderly_end() -> Iterator[None]:
         with _lost_ends():
             yield
     except (_Ended, KeyboardInterrupt):
-        from gpadvisor.lsp.processes import kill_children
+        from gpadvisor.sandbox.processes import kill_children
 
         # The signal may have come while a tool was being started, before anybody was there to end it.
         kill_children()

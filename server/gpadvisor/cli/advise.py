@@ -11,13 +11,13 @@ from typing import Literal
 
 from gpadvisor.cli import options
 from gpadvisor.cli.demo import beside
+from gpadvisor.cli.messages import say
 from gpadvisor.cli.progress import TerminalProgress
-from gpadvisor.cli.saying import say
 from gpadvisor.errors import GpadvisorError, NoDeviceCodeError, ToolFailedError, UsageError
-from gpadvisor.workflow.answer import Answer, AnswerOptions, Gate, answer, joined
-from gpadvisor.workflow.inputs import collection_files, sources_below
-from gpadvisor.workflow.launches import StatedLaunch
-from gpadvisor.workflow.request import Request
+from gpadvisor.pipeline.inputs import collection_files, sources_below
+from gpadvisor.pipeline.launches import StatedLaunch
+from gpadvisor.pipeline.render import Answer, AnswerOptions, Gate, answer, joined
+from gpadvisor.pipeline.request import Request
 
 _DESCRIPTION = """\
 Print on one screen what takes the time, what limits it, and the changes worth their while: each with
@@ -206,7 +206,7 @@ def split_flags(words: Sequence[str]) -> tuple[list[str], list[str]]:
 def _refuse_unknown_rules(codes: list[str]) -> None:
     """A gate on a rule that does not exist would never close."""
     if codes:
-        from gpadvisor.workflow.rule_pages import find_rule  # imports every optimizer
+        from gpadvisor.pipeline.rule_pages import find_rule  # imports every optimizer
 
         for code in codes:
             find_rule(code)
@@ -216,8 +216,8 @@ def make_request(arguments: argparse.Namespace) -> Request:
     """The request that the options and the nearest settings file make."""
     from dataclasses import replace
 
-    from gpadvisor.workflow.opening import command_line_flags
-    from gpadvisor.workflow.settings import find_settings
+    from gpadvisor.pipeline.opening import command_line_flags
+    from gpadvisor.pipeline.settings import find_settings
 
     loaded = find_settings(Path.cwd())
     settings = loaded.settings

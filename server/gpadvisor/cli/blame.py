@@ -48,7 +48,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 def run(arguments: argparse.Namespace) -> int:
     """Print the table of each kernel."""
     from gpadvisor.cli.advise import make_request
-    from gpadvisor.workflow.blaming import blame_file
+    from gpadvisor.pipeline.blame import blame_file
 
     arguments.top, rows = None, arguments.top or None
     request = make_request(arguments)

@@ -51,7 +51,7 @@ def run(arguments: argparse.Namespace) -> int:
     from dataclasses import replace
 
     from gpadvisor.cli.advise import make_request
-    from gpadvisor.workflow.comparing import compare_files
+    from gpadvisor.pipeline.compare import compare_files
 
     arguments.top, rows = None, arguments.top or None
     before = make_request(arguments)

@@ -34,7 +34,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Print the diagnosis."""
     from gpadvisor.cli.options import use_color, write_output
     from gpadvisor.profiler.doctor import render_json, render_text
-    from gpadvisor.workflow.doctoring import examine_machine
+    from gpadvisor.profiler.doctor.examine import examine_machine
 
     diagnosis = examine_machine(arguments.application)
     if arguments.format == "json":

@@ -29,7 +29,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 def run(arguments: argparse.Namespace) -> int:
     """Print the page."""
     from gpadvisor.cli.options import write_output
-    from gpadvisor.workflow.rule_pages import rule_page
+    from gpadvisor.pipeline.rule_pages import rule_page
 
     write_output(rule_page(arguments.rule), paged=not arguments.no_pager)
     return 0

@@ -32,7 +32,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 def run(arguments: argparse.Namespace) -> int:
     """Unpack and list what was written."""
-    from gpadvisor.workflow.snapshots import export_profile
+    from gpadvisor.pipeline.snapshots import export_profile
 
     for path in export_profile(arguments.input, arguments.directory):
         sys.stdout.write(f"{path}\n")

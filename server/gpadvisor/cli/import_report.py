@@ -7,8 +7,8 @@ import argparse
 import sys
 from pathlib import Path
 
+from gpadvisor.cli.messages import say
 from gpadvisor.cli.progress import TerminalProgress
-from gpadvisor.cli.saying import say
 
 _DESCRIPTION = """\
 Convert an Nsight Compute report, or the directory that the cupti collector left, into a snapshot:
@@ -39,8 +39,8 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 def run(arguments: argparse.Namespace) -> int:
     """Write the snapshot and say how large it is."""
-    from gpadvisor.workflow.settings import find_settings
-    from gpadvisor.workflow.snapshots import import_profile
+    from gpadvisor.pipeline.settings import find_settings
+    from gpadvisor.pipeline.snapshots import import_profile
 
     target = arguments.output or Path(arguments.input.name).with_suffix(".gpadvisor")
     progress = TerminalProgress()

@@ -13,8 +13,8 @@ from typing import Final
 
 from gpadvisor.cli.pager import page
 from gpadvisor.errors import SettingsError
-from gpadvisor.workflow.files import write_atomically
-from gpadvisor.workflow.launches import ARGUMENT_KINDS, StatedArgument, stated_argument
+from gpadvisor.files import write_atomically
+from gpadvisor.pipeline.launches import ARGUMENT_KINDS, StatedArgument, stated_argument
 
 FORMATS: Final = ("text", "json", "sarif", "markdown")
 

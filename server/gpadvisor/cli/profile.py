@@ -11,7 +11,8 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
-from gpadvisor.cli import options, saying
+from gpadvisor.cli import messages as saying
+from gpadvisor.cli import options
 from gpadvisor.cli.progress import TerminalProgress
 
 _DESCRIPTION = """\
@@ -119,9 +120,9 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 def run(arguments: argparse.Namespace) -> int:
     """Collect, write the snapshot, print the advice."""
-    from gpadvisor.workflow.collecting import Collector, ProfileRequest
-    from gpadvisor.workflow.profiling import profile_application
-    from gpadvisor.workflow.settings import find_settings
+    from gpadvisor.pipeline.settings import find_settings
+    from gpadvisor.profiler.collect.choose import profile_application
+    from gpadvisor.profiler.collect.run import Collector, ProfileRequest
 
     request = ProfileRequest(
         application=tuple(arguments.application),
@@ -160,7 +161,7 @@ def run(arguments: argparse.Namespace) -> int:
                 f"by {result.collector}"
             )
         else:
-            from gpadvisor.workflow.remote_profiling import profile_on_host
+            from gpadvisor.profiler.collect.remote import profile_on_host
 
             remote = profile_on_host(
                 arguments.host,
@@ -220,9 +221,9 @@ class _End:
 
 
 def _advise(snapshot: Path) -> int:
-    from gpadvisor.workflow.answer import AnswerOptions, answer
-    from gpadvisor.workflow.request import Request
-    from gpadvisor.workflow.settings import find_settings
+    from gpadvisor.pipeline.render import AnswerOptions, answer
+    from gpadvisor.pipeline.request import Request
+    from gpadvisor.pipeline.settings import find_settings
 
     settings = find_settings(Path.cwd()).settings
     shown = AnswerOptions(

@@ -20,7 +20,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 def run(arguments: argparse.Namespace) -> int:
     """Print the list."""
     from gpadvisor.cli.options import write_output
-    from gpadvisor.workflow.rule_pages import all_rules
+    from gpadvisor.pipeline.rule_pages import all_rules
 
     lines = [
         f"{rule.code}  {rule.slug:<30}  {rule.category.value.replace('_', ' '):<17}  {rule.name}\n"

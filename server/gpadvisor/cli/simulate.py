@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 
 from gpadvisor.cli import options
+from gpadvisor.cli.messages import say
 from gpadvisor.cli.progress import TerminalProgress
-from gpadvisor.cli.saying import say
 
 _DESCRIPTION = """\
 Run the machine code of a kernel on a model of one SM and write the samples it would give as a
@@ -49,9 +49,9 @@ def run(arguments: argparse.Namespace) -> int:
     """Write the snapshot and say what was simulated."""
     from gpadvisor.cli.advise import make_request
     from gpadvisor.cubin import demangle
+    from gpadvisor.pipeline.cache import Cache, cache_folder
+    from gpadvisor.pipeline.modelled import simulate_file
     from gpadvisor.report.words import clean
-    from gpadvisor.workflow.cache import Cache, cache_folder
-    from gpadvisor.workflow.modelling import simulate_file
 
     target = arguments.output or Path(arguments.input.name).with_suffix(".gpadvisor")
     cache = Cache(None if arguments.no_cache else cache_folder())

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from gpadvisor.blamer.measured import executed_warps
+from gpadvisor.evidence.measured import executed_warps
 from gpadvisor.model.advice import Utilisation
 from gpadvisor.model.instruction import Instruction, OpcodeClass
 from gpadvisor.model.profile import KernelProfile

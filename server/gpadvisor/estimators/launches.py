@@ -6,9 +6,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gpadvisor.analyzer.occupancy import occupancy
-from gpadvisor.blamer.measured import registers_per_thread, shared_bytes
 from gpadvisor.estimators.context import KernelContext
 from gpadvisor.estimators.elapsed import active_share, elapsed_cycles
+from gpadvisor.evidence.measured import registers_per_thread, shared_bytes
 from gpadvisor.model.advice import Occupancy
 from gpadvisor.model.profile import KernelProfile
 

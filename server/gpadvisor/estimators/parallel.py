@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from gpadvisor.blamer.queries import percent
 from gpadvisor.estimators.caps import (
     DRAM,
     ISSUE,
@@ -36,6 +35,7 @@ from gpadvisor.estimators.ranges import (
     say_truncated,
     speedup,
 )
+from gpadvisor.evidence.queries import percent
 from gpadvisor.model.advice import Estimate, Match, ParallelTarget, Relief, Utilisation
 from gpadvisor.model.profile import CONFIGURATION_SHARE, CONFIGURATIONS, KernelProfile
 from gpadvisor.model.stalls import StallClass

@@ -17,21 +17,21 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from lsprotocol import types as lsp
 
 from gpadvisor import __version__
+from gpadvisor.editor.show.ledger import ledger
+from gpadvisor.editor.show.status import nowhere_words
 from gpadvisor.errors import GpadvisorError, NoDeviceCodeError
-from gpadvisor.ide.fixes import LaunchFacts
-from gpadvisor.ide.ledger import ledger
-from gpadvisor.ide.status import nowhere_words
-from gpadvisor.ide.values import EditorAnalysis, LedgerEntry
-from gpadvisor.lsp.codec import from_json, to_json
 from gpadvisor.lsp.complaints import Complaint, complaint
-from gpadvisor.lsp.finding import ProfileFile, SourceState, find_profiles, look_at, source_state
 from gpadvisor.lsp.layers import Entry
 from gpadvisor.lsp.progress import with_progress
 from gpadvisor.lsp.rereading import answers_otherwise
+from gpadvisor.lsp.search import ProfileFile, SourceState, find_profiles, look_at, source_state
 from gpadvisor.lsp.settings import EditorSettings
 from gpadvisor.lsp.workers import JobError, WorkerError
 from gpadvisor.lsp.workspace import Folder, resolved
-from gpadvisor.workflow.cache import Cache, cache_folder
+from gpadvisor.model.finding import EditorAnalysis, LedgerEntry
+from gpadvisor.model.fix import LaunchFacts
+from gpadvisor.pipeline.cache import Cache, cache_folder
+from gpadvisor.sandbox.codec import from_json, to_json
 
 if TYPE_CHECKING:
     from gpadvisor.lsp.session import Session

@@ -6,13 +6,13 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
+from gpadvisor.editor.place.placing import line_map
 from gpadvisor.errors import UsageError
-from gpadvisor.ide.placing import line_map
-from gpadvisor.ide.values import ComparedLines, EditorAnalysis, Freshness
-from gpadvisor.lsp.codec import from_json
 from gpadvisor.lsp.progress import with_progress
 from gpadvisor.lsp.protocol import CompareLine, CompareParams, CompareResult
 from gpadvisor.lsp.workspace import file_path, read_text, resolved
+from gpadvisor.model.finding import ComparedLines, EditorAnalysis, Freshness
+from gpadvisor.sandbox.codec import from_json
 
 if TYPE_CHECKING:
     from gpadvisor.lsp.session import Session

@@ -9,14 +9,14 @@ from typing import Final
 
 from lsprotocol import types as lsp
 
-from gpadvisor.ide.diagnostics import SOURCE
-from gpadvisor.ide.placing import extent, line_map
-from gpadvisor.ide.values import BaselineKind, FileAnalysis
-from gpadvisor.ide.words import clean, shorten
+from gpadvisor.editor.place.placing import extent, line_map
+from gpadvisor.editor.show.diagnostics import SOURCE
+from gpadvisor.editor.show.words import clean, shorten
 from gpadvisor.lsp.convert import Converter
 from gpadvisor.lsp.texts import Text
 from gpadvisor.lsp.workspace import read_text, resolved
 from gpadvisor.model.compiler_message import CompilerMessage
+from gpadvisor.model.finding import BaselineKind, FileAnalysis
 
 NOT_ANALYSED: Final = "GPA908"
 MISSING_HEADER: Final = "missingHeader"

@@ -10,13 +10,13 @@ from typing import Final
 
 from lsprotocol import types as lsp
 
-from gpadvisor.ide.diagnostics import SOURCE, Shown
-from gpadvisor.ide.hints import Hint, HintPart
-from gpadvisor.ide.options import Severity
-from gpadvisor.ide.values import Place
+from gpadvisor.editor.show.diagnostics import SOURCE, Shown
+from gpadvisor.editor.show.hints import Hint, HintPart
+from gpadvisor.editor.show.options import Severity
 from gpadvisor.lsp.capabilities import ClientFeatures
 from gpadvisor.lsp.layers import PlacedLayer
 from gpadvisor.lsp.texts import Encoding, Text
+from gpadvisor.model.finding import Place
 
 _SEVERITIES: Final = {
     Severity.WARNING: lsp.DiagnosticSeverity.Warning,

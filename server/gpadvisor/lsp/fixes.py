@@ -16,20 +16,20 @@ from typing import TYPE_CHECKING, Any, Final
 from lsprotocol import types as lsp
 from pygls.exceptions import JsonRpcException
 
+from gpadvisor.editor.place.placing import PlacedFinding, place_now
+from gpadvisor.editor.show.diagnostics import rank
 from gpadvisor.errors import GpadvisorError, UsageError
-from gpadvisor.ide.diagnostics import rank
-from gpadvisor.ide.fixes import Fix, FixCheck, PatternState, TextEdit, apply_edits, fix_all
-from gpadvisor.ide.placing import PlacedFinding, place_now
-from gpadvisor.ide.values import Finding, Freshness
 from gpadvisor.lsp import protocol
 from gpadvisor.lsp.analyses import SOURCES
-from gpadvisor.lsp.codec import from_json, to_json
 from gpadvisor.lsp.layers import PlacedLayer
 from gpadvisor.lsp.progress import with_progress
 from gpadvisor.lsp.protocol import FIX_CHECKED, FixCheckedParams
 from gpadvisor.lsp.texts import Text
 from gpadvisor.lsp.wire import to_wire
 from gpadvisor.lsp.workspace import View, read_text, resolved
+from gpadvisor.model.finding import Finding, Freshness
+from gpadvisor.model.fix import Fix, FixCheck, PatternState, TextEdit, apply_edits, fix_all
+from gpadvisor.sandbox.codec import from_json, to_json
 
 if TYPE_CHECKING:
     from gpadvisor.lsp.session import Session

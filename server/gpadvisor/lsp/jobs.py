@@ -8,22 +8,22 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
+from gpadvisor.editor.contents.analysis import analyse_for_editor, sass_for_editor
 from gpadvisor.errors import ToolError, UsageError
 from gpadvisor.files import open_file
-from gpadvisor.ide.fixes import Fix, LaunchFacts
-from gpadvisor.ide.values import Finding
-from gpadvisor.lsp.codec import from_json, to_json
 from gpadvisor.lsp.worker import Job
+from gpadvisor.model.finding import Finding
+from gpadvisor.model.fix import Fix, LaunchFacts
+from gpadvisor.pipeline.analyse import Analysis
+from gpadvisor.pipeline.cache import Cache, cache_folder
+from gpadvisor.pipeline.fixes.find import check_fix, find_disable, find_fixes
+from gpadvisor.pipeline.fixes.flags import write_flag
+from gpadvisor.pipeline.fixes.launches import launch_facts
+from gpadvisor.pipeline.request import Request
+from gpadvisor.pipeline.settings import Settings, find_settings
+from gpadvisor.sandbox.codec import from_json, to_json
 from gpadvisor.toolchain.discovery import find_tools
 from gpadvisor.toolchain.nvrtc import find_nvrtc
-from gpadvisor.workflow.analysis import Analysis
-from gpadvisor.workflow.cache import Cache, cache_folder
-from gpadvisor.workflow.editor import analyse_for_editor, sass_for_editor
-from gpadvisor.workflow.fixing import check_fix, find_disable, find_fixes
-from gpadvisor.workflow.fixing_flags import write_flag
-from gpadvisor.workflow.fixing_launches import launch_facts
-from gpadvisor.workflow.request import Request
-from gpadvisor.workflow.settings import Settings, find_settings
 
 Said = Callable[[str], None]
 _MAX_LOOKED_AT: Final = 32 << 20
@@ -100,7 +100,7 @@ def _sass(arguments: dict[str, Any], said: Said) -> object:
 
 
 def _compare(arguments: dict[str, Any], said: Said) -> object:
-    from gpadvisor.workflow.comparing import compare_for_editor  # noqa: PLC0415  # seldom asked for
+    from gpadvisor.pipeline.compare import compare_for_editor  # noqa: PLC0415  # seldom asked for
 
     before, after = Path(arguments["before"]), Path(arguments["after"])
     requests = _request(arguments, before), _request(arguments, after)
@@ -109,7 +109,7 @@ def _compare(arguments: dict[str, Any], said: Said) -> object:
 
 def _doctor(_arguments: dict[str, Any], _said: Said) -> object:
     from gpadvisor.profiler.doctor import render_text  # noqa: PLC0415  # seldom asked for
-    from gpadvisor.workflow.doctoring import examine_machine  # noqa: PLC0415  # the same
+    from gpadvisor.profiler.doctor.examine import examine_machine  # noqa: PLC0415  # the same
 
     return render_text(examine_machine(), width=100, color=False)
 

@@ -6,13 +6,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
+from gpadvisor.editor.show.choice import chosen_kernels, launches_of
+from gpadvisor.editor.show.words import EVIDENCE_WORDS, file_name, percent
 from gpadvisor.errors import UsageError
-from gpadvisor.ide.choice import chosen_kernels, launches_of
-from gpadvisor.ide.values import KernelView, LaunchView
-from gpadvisor.ide.words import EVIDENCE_WORDS, file_name, percent
 from gpadvisor.lsp.layers import PlacedLayer
 from gpadvisor.lsp.protocol import KernelChoice
 from gpadvisor.lsp.workspace import View, file_path
+from gpadvisor.model.finding import KernelView, LaunchView
 
 if TYPE_CHECKING:
     from gpadvisor.lsp.session import Session

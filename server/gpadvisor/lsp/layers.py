@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from gpadvisor.ide.fixes import LaunchFacts
-from gpadvisor.ide.placing import PlacedFile
-from gpadvisor.ide.quieted import is_useful
-from gpadvisor.ide.values import EditorAnalysis, FileAnalysis, Freshness, LedgerEntry
+from gpadvisor.editor.place.placing import PlacedFile
+from gpadvisor.editor.place.quieted import is_useful
+from gpadvisor.model.finding import EditorAnalysis, FileAnalysis, Freshness, LedgerEntry
+from gpadvisor.model.fix import LaunchFacts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

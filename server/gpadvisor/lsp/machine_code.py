@@ -7,19 +7,19 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gpadvisor.editor.place.placing import PlacedFile
+from gpadvisor.editor.show.choice import chosen_kernels
+from gpadvisor.editor.show.sass import control_words
+from gpadvisor.editor.show.words import EVIDENCE_WORDS
 from gpadvisor.errors import UsageError
-from gpadvisor.ide.choice import chosen_kernels
-from gpadvisor.ide.placing import PlacedFile
-from gpadvisor.ide.sass import control_words
-from gpadvisor.ide.values import KernelView, SassView
-from gpadvisor.ide.values import SassRow as Row
-from gpadvisor.ide.words import EVIDENCE_WORDS
-from gpadvisor.lsp.codec import from_json
 from gpadvisor.lsp.layers import PlacedLayer
 from gpadvisor.lsp.progress import with_progress
 from gpadvisor.lsp.protocol import SassFunction, SassParams, SassResult, SassRow
 from gpadvisor.lsp.publishing import local_paths
 from gpadvisor.lsp.workspace import View, file_path
+from gpadvisor.model.finding import KernelView, SassView
+from gpadvisor.model.finding import SassRow as Row
+from gpadvisor.sandbox.codec import from_json
 
 if TYPE_CHECKING:
     from gpadvisor.lsp.session import Session

@@ -8,14 +8,14 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from gpadvisor.ide.placing import LineMap, line_map
-from gpadvisor.ide.values import Finding, Freshness, KernelView, Place, SuggestionView
-from gpadvisor.ide.words import EVIDENCE_WORDS, clean, file_name
+from gpadvisor.editor.place.placing import LineMap, line_map
+from gpadvisor.editor.show.words import EVIDENCE_WORDS, clean, file_name
 from gpadvisor.lsp.layers import Entry
 from gpadvisor.lsp.protocol import OverviewEntry, OverviewFinding, OverviewKernel, OverviewPlace
 from gpadvisor.lsp.texts import Text
 from gpadvisor.lsp.workspace import Workspace, read_text, resolved
 from gpadvisor.model.figures import expected, gain
+from gpadvisor.model.finding import Finding, Freshness, KernelView, Place, SuggestionView
 
 if TYPE_CHECKING:
     from gpadvisor.lsp.session import Session

@@ -6,9 +6,9 @@ from __future__ import annotations
 import contextlib
 
 from gpadvisor import __version__
-from gpadvisor.workflow.cache import cache_folder
-from gpadvisor.workflow.files import write_atomically
-from gpadvisor.workflow.rule_pages import all_rules, rule_page
+from gpadvisor.files import write_atomically
+from gpadvisor.pipeline.cache import cache_folder
+from gpadvisor.pipeline.rule_pages import all_rules, rule_page
 
 
 def write_rule_pages() -> str | None:

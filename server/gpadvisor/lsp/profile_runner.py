@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Final
 from lsprotocol import types as lsp
 from pygls.exceptions import JsonRpcException
 
+from gpadvisor.editor.show.ledger import entry_words, followed
 from gpadvisor.errors import GpadvisorError, ToolError, UsageError
-from gpadvisor.ide.ledger import entry_words, followed
-from gpadvisor.lsp.finding import find_profiles
-from gpadvisor.lsp.processes import kill_tree
 from gpadvisor.lsp.progress import with_progress
+from gpadvisor.lsp.search import find_profiles
+from gpadvisor.sandbox.processes import kill_tree
 
 if TYPE_CHECKING:
     from gpadvisor.lsp.session import Session

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Final
 
 from lsprotocol import types as lsp
 
-from gpadvisor.ide.diagnostics import diagnostics
-from gpadvisor.ide.heat import heat
+from gpadvisor.editor.show.diagnostics import diagnostics
+from gpadvisor.editor.show.heat import heat
 from gpadvisor.lsp.complaints import diagnostics_of
 from gpadvisor.lsp.convert import Converter
 from gpadvisor.lsp.layers import PlacedLayer

@@ -6,9 +6,9 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from gpadvisor.ide.remarks import remarks
-from gpadvisor.ide.values import EditorAnalysis, FileAnalysis
+from gpadvisor.editor.place.remarks import remarks
 from gpadvisor.lsp.workspace import read_text, resolved
+from gpadvisor.model.finding import EditorAnalysis, FileAnalysis
 
 
 def answers_otherwise(analysis: EditorAnalysis, path: str) -> bool:

@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 from lsprotocol import types as lsp
 
-from gpadvisor.ide.values import SassView
 from gpadvisor.lsp.analyses import COMPILED, HEADERS, SOURCES, Analyses
 from gpadvisor.lsp.capabilities import ClientFeatures, client_features
-from gpadvisor.lsp.finding import is_profile
 from gpadvisor.lsp.pages import write_rule_pages
 from gpadvisor.lsp.publishing import TYPING_SECONDS, Publisher
+from gpadvisor.lsp.search import is_profile
 from gpadvisor.lsp.settings import SECTION, EditorSettings, read_settings
 from gpadvisor.lsp.texts import Change, Encoding
 from gpadvisor.lsp.workers import Limits, Workers
 from gpadvisor.lsp.workspace import Folder, Workspace, file_path
+from gpadvisor.model.finding import SassView
 
 if TYPE_CHECKING:
     from gpadvisor.lsp.server import Server

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
-from gpadvisor.ide.choice import chosen_kernels
-from gpadvisor.ide.status import bar_words, nowhere_words, open_findings, stale_share, status
-from gpadvisor.ide.words import EVIDENCE_WORDS
+from gpadvisor.editor.show.choice import chosen_kernels
+from gpadvisor.editor.show.status import bar_words, nowhere_words, open_findings, stale_share, status
+from gpadvisor.editor.show.words import EVIDENCE_WORDS
 from gpadvisor.lsp import protocol
 from gpadvisor.lsp.protocol import NextStep, State, StatusParams
 from gpadvisor.lsp.workspace import View

@@ -22,8 +22,8 @@ from types import FrameType
 from typing import IO, Any, Final, TypeAlias
 
 from gpadvisor.errors import GpadvisorError
-from gpadvisor.lsp import frames
-from gpadvisor.lsp.processes import adopt_orphans, kill_children, kill_tree
+from gpadvisor.sandbox import frames
+from gpadvisor.sandbox.processes import adopt_orphans, kill_children, kill_tree
 
 Job: TypeAlias = Callable[[dict[str, Any], Callable[[str], None]], object]
 

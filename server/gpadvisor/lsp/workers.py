@@ -19,10 +19,10 @@ from typing import Any, Final, TypeAlias
 import gpadvisor
 from gpadvisor.errors import CancelledError, GpadvisorError, NoDeviceCodeError, ToolError
 from gpadvisor.files import scratch_folder
-from gpadvisor.lsp import frames
-from gpadvisor.lsp.codec import from_json
-from gpadvisor.lsp.processes import kill_tree
 from gpadvisor.model.compiler_message import CompilerMessage
+from gpadvisor.sandbox import frames
+from gpadvisor.sandbox.codec import from_json
+from gpadvisor.sandbox.processes import kill_tree
 
 log: Final = logging.getLogger("gpadvisor.lsp.workers")
 

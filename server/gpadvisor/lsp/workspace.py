@@ -12,14 +12,14 @@ from typing import Final
 
 from pygls.uris import from_fs_path, to_fs_path
 
+from gpadvisor.editor.place.placing import PlacedFile, place
+from gpadvisor.editor.place.quieted import quieted
+from gpadvisor.editor.show.options import Annotations, Options, Severity, Stale
 from gpadvisor.files import read_file
-from gpadvisor.ide.options import Annotations, Options, Severity, Stale
-from gpadvisor.ide.placing import PlacedFile, place
-from gpadvisor.ide.quieted import quieted
-from gpadvisor.ide.values import FileAnalysis
 from gpadvisor.lsp.layers import Entry, Layer, PlacedLayer, layers_of, settled
 from gpadvisor.lsp.settings import EditorSettings
 from gpadvisor.lsp.texts import Change, Encoding, Text
+from gpadvisor.model.finding import FileAnalysis
 
 MAX_TEXT_BYTES: Final = 8 << 20
 """Of a file that no editor has open and that findings are placed in."""

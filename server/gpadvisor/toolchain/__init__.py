@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
+from gpadvisor.sandbox.tools import ToolOutput, run_tool
 from gpadvisor.toolchain.compile import compile_source
 from gpadvisor.toolchain.compile_job import Compiled, CompileSettings
 from gpadvisor.toolchain.compiler_messages import CompileError
 from gpadvisor.toolchain.disassembly import Disassembly, disassemble
 from gpadvisor.toolchain.discovery import Tool, find_tools
-from gpadvisor.toolchain.process import ToolOutput, run_tool
 
 __all__ = [
     "CompileError",

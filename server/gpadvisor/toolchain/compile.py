@@ -14,14 +14,14 @@ from gpadvisor.errors import SourceError, ToolFailedError, ToolNotFoundError, To
 from gpadvisor.files import read_file, scratch_folder
 from gpadvisor.model.compiler_message import CompilerMessage
 from gpadvisor.model.problem import Problem, ProblemCode
-from gpadvisor.toolchain.compile_database import find_command
+from gpadvisor.sandbox.tools import run_tool
 from gpadvisor.toolchain.compile_job import SOURCE_BYTES_MAX, Compiled, CompileSettings, Job
 from gpadvisor.toolchain.compile_options import TAKEN_ONCE, CompileCommand, is_shell_safe, reduce_command
 from gpadvisor.toolchain.compiler_messages import CompileError, read_messages
+from gpadvisor.toolchain.databases.database import find_command
 from gpadvisor.toolchain.device_only import compile_reduced
 from gpadvisor.toolchain.discovery import Tool, find_tools, machine_arch
 from gpadvisor.toolchain.nvrtc import Nvrtc, NvrtcResult, compile_by_nvrtc, find_nvrtc
-from gpadvisor.toolchain.process import run_tool
 from gpadvisor.toolchain.stand_ins import PATH_OPTIONS, Overlay, write_stand_in
 
 DEFAULT_ARCH: Final = "sm_80"

@@ -12,7 +12,7 @@ from typing import Final
 
 from gpadvisor.files import read_file
 from gpadvisor.model.problem import Problem
-from gpadvisor.toolchain.process import DEFAULT_MEMORY_BYTES
+from gpadvisor.sandbox.tools import DEFAULT_MEMORY_BYTES
 from gpadvisor.toolchain.stand_ins import Overlay
 
 SOURCE_BYTES_MAX: Final = 64 << 20

@@ -16,9 +16,9 @@ from gpadvisor.errors import CubinError, SassError, ToolError, ToolFailedError, 
 from gpadvisor.files import scratch_folder
 from gpadvisor.model.ids import INSTRUCTION_BYTES
 from gpadvisor.model.problem import Problem, ProblemCode
+from gpadvisor.sandbox.tools import run_tool
 from gpadvisor.sass.listing import BLANK, Listing, SassLine, parse_cuobjdump, parse_hex_text, parse_json
 from gpadvisor.toolchain.discovery import READ_AS, Tool, disassemblers, find_tools
-from gpadvisor.toolchain.process import run_tool
 
 # Start-up of nvdisasm costs as much as about 15,000 instructions, so asking for a part pays above that only.
 _PART_PAYS_INSTRUCTIONS: Final = 20_000

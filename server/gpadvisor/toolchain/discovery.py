@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from gpadvisor.errors import ToolError, ToolNotFoundError
-from gpadvisor.toolchain.process import run_tool
+from gpadvisor.sandbox.tools import run_tool
 
 _log = logging.getLogger(__name__)
 

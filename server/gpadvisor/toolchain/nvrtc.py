@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from gpadvisor.errors import ToolFailedError
+from gpadvisor.sandbox.tools import run_tool
 from gpadvisor.toolchain.discovery import package_roots, toolkit_folders
-from gpadvisor.toolchain.process import run_tool
 
 _LIBRARY: Final = re.compile(r"libnvrtc\.so\.(\d+)")
 # Options of nvcc that NVRTC takes too.

@@ -20,7 +20,7 @@ from tests.kernels import KERNELS
 from tests.lsp_client import PATIENCE_SECONDS, editor, plain
 from tests.lsp_projects import make_project, report_of
 
-from gpadvisor.lsp.processes import descendants
+from gpadvisor.sandbox.processes import descendants
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks at processes through /proc")
 

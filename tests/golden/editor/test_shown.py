@@ -11,17 +11,17 @@ from syrupy.assertion import SnapshotAssertion
 from tests.ncu_writer import write_report
 from tests.sampled import sampled_launch
 
-from gpadvisor.ide.diagnostics import diagnostics
-from gpadvisor.ide.hints import hints
-from gpadvisor.ide.hover import hover
-from gpadvisor.ide.lenses import lenses
-from gpadvisor.ide.options import Options
-from gpadvisor.ide.placing import place
-from gpadvisor.ide.status import status
-from gpadvisor.workflow.cache import Cache
-from gpadvisor.workflow.editor import analyse_for_editor
-from gpadvisor.workflow.request import Request
-from gpadvisor.workflow.settings import Settings
+from gpadvisor.editor.contents.analysis import analyse_for_editor
+from gpadvisor.editor.place.placing import place
+from gpadvisor.editor.show.diagnostics import diagnostics
+from gpadvisor.editor.show.hints import hints
+from gpadvisor.editor.show.hover import hover
+from gpadvisor.editor.show.lenses import lenses
+from gpadvisor.editor.show.options import Options
+from gpadvisor.editor.show.status import status
+from gpadvisor.pipeline.cache import Cache
+from gpadvisor.pipeline.request import Request
+from gpadvisor.pipeline.settings import Settings
 
 
 @pytest.mark.toolkit

@@ -11,7 +11,7 @@ from gpadvisor.advice import advise_kernel
 from gpadvisor.estimators.context import KernelContext
 from gpadvisor.model.blame import NO_INDEX, DependencyClass, Role
 from gpadvisor.model.profile import MetricValue
-from gpadvisor.optimizers import OPTIMIZERS
+from gpadvisor.rules import OPTIMIZERS
 
 REASONS = (
     "long_scoreboard",

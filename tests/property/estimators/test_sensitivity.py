@@ -20,7 +20,7 @@ from gpadvisor.model.advice import KernelAdvice
 from gpadvisor.model.machine import MachineModel
 from gpadvisor.model.profile import Evidence, KernelProfile
 from gpadvisor.model.program import Program
-from gpadvisor.optimizers import OPTIMIZERS
+from gpadvisor.rules import OPTIMIZERS
 from gpadvisor.store import load_profile
 from gpadvisor.toolchain import disassemble
 

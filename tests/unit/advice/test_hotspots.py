@@ -7,7 +7,7 @@ from tests.optimizer_values import Row, context_of, listing
 
 from gpadvisor.advice.hotspots import hotspots
 from gpadvisor.model.advice import Match
-from gpadvisor.optimizers import fast_math
+from gpadvisor.rules import fast_math
 
 
 def test_a_line_of_the_source_is_among_them_where_samples_gather_in_a_routine() -> None:

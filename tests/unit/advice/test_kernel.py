@@ -31,7 +31,7 @@ from gpadvisor.model.ids import FunctionId, SourceLocation
 from gpadvisor.model.problem import Problem, ProblemCode
 from gpadvisor.model.profile import Evidence, KernelProfile, RuleResult
 from gpadvisor.model.program import KernelFacts
-from gpadvisor.optimizers import OPTIMIZERS
+from gpadvisor.rules import OPTIMIZERS
 
 PCT = ".avg.pct_of_peak_sustained_elapsed"
 

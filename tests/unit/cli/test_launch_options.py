@@ -8,7 +8,7 @@ import argparse
 import pytest
 
 from gpadvisor.cli.options import hit_rates, kernel_arguments
-from gpadvisor.workflow.launches import StatedArgument
+from gpadvisor.pipeline.launches import StatedArgument
 
 
 def test_arguments_are_kinds_with_or_without_a_value() -> None:

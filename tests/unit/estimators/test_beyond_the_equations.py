@@ -13,12 +13,7 @@ from gpadvisor.model.advice import Estimate, Match
 from gpadvisor.model.blame import DependencyClass
 from gpadvisor.model.profile import Evidence
 from gpadvisor.model.program import KernelFacts
-from gpadvisor.optimizers import (
-    memory_transaction_reduction,
-    register_reuse,
-    strength_reduction,
-    thread_increase,
-)
+from gpadvisor.rules import memory_transaction_reduction, register_reuse, strength_reduction, thread_increase
 
 EXCURSION = (
     "wide| F2F.F64.F32 R4, R2 // 3\nmul| DMUL R4, R4, 2 // 3\nnarrow| F2F.F32.F64 R6, R4 // 3\n"

@@ -11,7 +11,7 @@ from gpadvisor.estimators.reliefs import fewer_warps, freed
 from gpadvisor.model.advice import Match, Relief
 from gpadvisor.model.blame import DependencyClass
 from gpadvisor.model.ids import FunctionId
-from gpadvisor.optimizers import loop_unrolling, strength_reduction, thread_increase
+from gpadvisor.rules import loop_unrolling, strength_reduction, thread_increase
 
 KERNEL = FunctionId(0)
 EXCURSION = (

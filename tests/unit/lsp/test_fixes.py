@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from gpadvisor.ide.fixes import Fix, FixKind, TextEdit
 from gpadvisor.lsp.fixes import Offer, _each_once
 from gpadvisor.lsp.server import Server
 from gpadvisor.lsp.texts import Text
+from gpadvisor.model.fix import Fix, FixKind, TextEdit
 
 TEXT = "__global__ void k(float *p) {\n  *p = *p * 2.1;\n}\n"
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from tests.editor_values import FOUR, ONE, SOURCE, analysis, file_analysis, kernel
 
-from gpadvisor.ide.values import LaunchView
 from gpadvisor.lsp.kernels import kernel_choices
 from gpadvisor.lsp.layers import Entry
 from gpadvisor.lsp.server import Server
+from gpadvisor.model.finding import LaunchView
 
 pytestmark = pytest.mark.asyncio
 

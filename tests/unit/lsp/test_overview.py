@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from tests.editor_values import FILE, FOUR, SOURCE, analysis, file_analysis, finding, kernel
 
-from gpadvisor.ide.values import EditorAnalysis
 from gpadvisor.lsp.layers import Entry
 from gpadvisor.lsp.overview import overview
 from gpadvisor.lsp.server import Server
 from gpadvisor.lsp.session import Session
+from gpadvisor.model.finding import EditorAnalysis
 
 pytestmark = pytest.mark.asyncio
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.editor_values import analysis, file_analysis
 
-from gpadvisor.ide.remarks import remarks
+from gpadvisor.editor.place.remarks import remarks
 from gpadvisor.lsp.analyses import Analyses
 from gpadvisor.lsp.layers import Entry
 from gpadvisor.lsp.rereading import answers_otherwise

@@ -12,9 +12,9 @@ from lsprotocol import types as lsp
 from tests.editor_values import SOURCE, analysis, file_analysis, kernel
 
 from gpadvisor.lsp.analyses import Analyses
-from gpadvisor.lsp.codec import to_json
 from gpadvisor.lsp.server import Server
 from gpadvisor.lsp.workers import Workers
+from gpadvisor.sandbox.codec import to_json
 
 
 @pytest.mark.asyncio

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from gpadvisor.errors import UsageError
-from gpadvisor.ide.values import EditorAnalysis, FindingPart, Place, Related
-from gpadvisor.lsp.codec import from_json, to_json
 from gpadvisor.lsp.protocol import KernelChoice, KernelsParams, KernelsResult, SassParams
 from gpadvisor.lsp.wire import from_wire, to_wire
 from gpadvisor.model.advice import Estimate
+from gpadvisor.model.finding import EditorAnalysis, FindingPart, Place, Related
 from gpadvisor.model.profile import Evidence
+from gpadvisor.sandbox.codec import from_json, to_json
 
 
 def test_fields_travel_in_camel_case() -> None:

@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 from gpadvisor.lsp import workers
-from gpadvisor.lsp.processes import descendants
 from gpadvisor.lsp.workers import JobError, Limits, WorkerError, Workers
+from gpadvisor.sandbox.processes import descendants
 
 pytestmark = [
     pytest.mark.asyncio,

@@ -20,7 +20,7 @@ from gpadvisor.model.instruction import MemorySpace, OpcodeClass
 from gpadvisor.model.problem import ProblemCode
 from gpadvisor.model.profile import Evidence
 from gpadvisor.model.program import Program
-from gpadvisor.optimizers import OPTIMIZERS
+from gpadvisor.rules import OPTIMIZERS
 from gpadvisor.sass.opcodes import UNKNOWN_OPCODE
 from gpadvisor.simulator import Simulation, SimulationConfig, simulate
 from gpadvisor.store import load_profile, write_snapshot

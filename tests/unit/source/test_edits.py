@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.fix_sources import GATHER, SCALE
 
 from gpadvisor.source.edits import EditFacts, EditSite, Replacement, SiteKind
-from gpadvisor.source.edits_reading import edit_facts
+from gpadvisor.source.edits.reading import edit_facts
 
 
 def sites(text: str, kind: SiteKind) -> list[EditSite]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gpadvisor.store.tables import SCHEMAS
+from gpadvisor.store.snapshot.tables import SCHEMAS
 
 DOCUMENT = Path(__file__).resolve().parents[3] / "docs" / "profile-format.md"
 

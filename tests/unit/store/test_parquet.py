@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpadvisor.store import parquet
+from gpadvisor.store.snapshot import parquet
 
 
 class _Interrupted:

@@ -20,9 +20,9 @@ from gpadvisor.errors import ProfileError
 from gpadvisor.model.problem import Problem, ProblemCode
 from gpadvisor.model.profile import Profile
 from gpadvisor.store import load_bytes, load_profile, write_snapshot
-from gpadvisor.store.line_paths import Placeholders
-from gpadvisor.store.redaction import redacted
 from gpadvisor.store.snapshot import snapshot_bytes
+from gpadvisor.store.snapshot.line_paths import Placeholders
+from gpadvisor.store.snapshot.redaction import redacted
 
 SECRETS = (b"secretuser", b"secrethost", b"secretproject", b"--secretflag", b"secret text")
 SPEC = LaunchSpec(

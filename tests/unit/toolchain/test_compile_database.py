@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from gpadvisor.toolchain.compile_clang import as_nvcc, is_clang, is_hip
-from gpadvisor.toolchain.compile_database import find_command
-from gpadvisor.toolchain.compile_folders import databases, preset_folders
 from gpadvisor.toolchain.compile_options import CompileCommand, reduce_command
+from gpadvisor.toolchain.databases.clang import as_nvcc, is_clang, is_hip
+from gpadvisor.toolchain.databases.database import find_command
+from gpadvisor.toolchain.databases.folders import databases, preset_folders
 
 
 @pytest.fixture

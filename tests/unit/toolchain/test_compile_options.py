@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from gpadvisor.toolchain.compile_database import find_command
 from gpadvisor.toolchain.compile_options import reduce_command
+from gpadvisor.toolchain.databases.database import find_command
 
 HERE = Path("/somewhere")
 

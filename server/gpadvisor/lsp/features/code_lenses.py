@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from lsprotocol import types as lsp
 
-from gpadvisor.ide.diagnostics import diagnostics
-from gpadvisor.ide.lenses import Lens, LensAction, lenses
+from gpadvisor.editor.show.diagnostics import diagnostics
+from gpadvisor.editor.show.lenses import Lens, LensAction, lenses
 from gpadvisor.lsp import protocol
 from gpadvisor.lsp.layers import PlacedLayer
 from gpadvisor.lsp.workspace import View, file_path

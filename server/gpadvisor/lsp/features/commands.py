@@ -11,11 +11,11 @@ from lsprotocol import types as lsp
 from gpadvisor.errors import UsageError
 from gpadvisor.lsp import protocol
 from gpadvisor.lsp.analyses import COMPILED
+from gpadvisor.lsp.errors import answered, refusing
 from gpadvisor.lsp.kernels import choose_kernel, kernel_choices
-from gpadvisor.lsp.refusals import answered, refusing
 from gpadvisor.lsp.session import Session
 from gpadvisor.lsp.workspace import file_path
-from gpadvisor.workflow.rule_pages import rule_page
+from gpadvisor.pipeline.rule_pages import rule_page
 
 if TYPE_CHECKING:
     from gpadvisor.lsp.server import Server
@@ -137,7 +137,7 @@ async def _show_page(server: Server, code: str) -> None:
     session = server.session
     if session.client.own or not session.client.show_document or session.workspace.rule_page is None:
         return
-    from gpadvisor.workflow.rule_pages import all_rules  # noqa: PLC0415  # imports every rule
+    from gpadvisor.pipeline.rule_pages import all_rules  # noqa: PLC0415  # imports every rule
 
     rule = next((one for one in all_rules() if code.upper() == one.code or code.lower() == one.slug), None)
     if rule is not None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpadvisor.lsp.comparing import compare_profiles
 from gpadvisor.lsp.debug_information import debug_information
+from gpadvisor.lsp.errors import answered, refusing
 from gpadvisor.lsp.kernels import kernel_choices
 from gpadvisor.lsp.machine_code import machine_code
 from gpadvisor.lsp.overview import overview
@@ -27,10 +28,9 @@ from gpadvisor.lsp.protocol import (
     OverviewResult,
     SassParams,
 )
-from gpadvisor.lsp.refusals import answered, refusing
 from gpadvisor.lsp.wire import from_wire, to_wire
 from gpadvisor.lsp.workspace import file_path
-from gpadvisor.workflow.rule_pages import rule_page
+from gpadvisor.pipeline.rule_pages import rule_page
 
 if TYPE_CHECKING:
     from gpadvisor.lsp.server import Server

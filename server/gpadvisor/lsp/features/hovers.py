@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from lsprotocol import types as lsp
 
-from gpadvisor.ide.hover import hover
+from gpadvisor.editor.show.hover import hover
 from gpadvisor.lsp.workspace import View, file_path
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from lsprotocol import types as lsp
 
-from gpadvisor.ide.hints import hints
+from gpadvisor.editor.show.hints import hints
 from gpadvisor.lsp.publishing import local_paths
 from gpadvisor.lsp.workspace import file_path
 

@@ -19,7 +19,7 @@ from typing import Final
 from gpadvisor.errors import ToolFailedError, ToolNotFoundError
 from gpadvisor.files import home, is_ours
 from gpadvisor.profiler.cupti.discovery import Cupti
-from gpadvisor.toolchain.process import describe_failure, run_tool
+from gpadvisor.sandbox.tools import describe_failure, run_tool
 
 _BUILD_SECONDS: Final = 120.0
 _COMPILERS: Final = ("cc", "gcc", "clang")

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Final
 
 from gpadvisor.errors import CancelledError, ToolError
+from gpadvisor.sandbox.tools import run_tool
 from gpadvisor.store.collection import HOST_LINES, HostLine
-from gpadvisor.toolchain.process import run_tool
 
 _PER_CALL: Final = 500
 _ALL_SECONDS: Final = 10.0  # a library with debug information can take its time; the rest stays unnamed

@@ -18,8 +18,8 @@ from typing import Final
 from gpadvisor.errors import ToolError
 from gpadvisor.profiler.cupti.discovery import find_cupti
 from gpadvisor.profiler.doctor.situation import Container, FoundTool, Gpu, Situation
+from gpadvisor.sandbox.tools import run_tool
 from gpadvisor.toolchain.discovery import package_roots
-from gpadvisor.toolchain.process import run_tool
 
 _MAX_FILE_BYTES: Final = 1 << 16
 _MAX_PROCESSES: Final = 20_000

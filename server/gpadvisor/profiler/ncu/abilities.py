@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Final
 
 from gpadvisor.errors import ToolError, ToolFailedError, ToolNotFoundError
+from gpadvisor.sandbox.tools import run_tool
 from gpadvisor.toolchain.discovery import toolkit_folders
-from gpadvisor.toolchain.process import run_tool
 
 _QUESTION_SECONDS: Final = 30.0
 _MEMORY_BYTES: Final = 16 << 30

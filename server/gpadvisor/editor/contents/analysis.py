@@ -1,0 +1,274 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From a file to what an editor shows of it; runs in a worker process."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from gpadvisor.editor.contents.findings import FindingSources, Found, KernelInput, findings
+from gpadvisor.editor.contents.kernels import (
+    UNUSED_SUPPRESSION,
+    display_name,
+    kernel_view,
+    launch_views,
+    tool_notes,
+)
+from gpadvisor.editor.contents.lines import KernelLines, blame_rows, kernel_lines
+from gpadvisor.editor.contents.machine_code import sass_view
+from gpadvisor.editor.contents.places import (
+    Places,
+    Text,
+    baselines,
+    kernel_file,
+    kernel_place,
+    make_places,
+)
+from gpadvisor.editor.place.placing import line_map
+from gpadvisor.editor.place.remarks import remarks
+from gpadvisor.errors import ProfileMismatchError, UsageError
+from gpadvisor.model.finding import (
+    BaselineKind,
+    EditorAnalysis,
+    FileAnalysis,
+    LineData,
+    Place,
+    SassView,
+    ToolNote,
+)
+from gpadvisor.pipeline.advise import AdvisedFile, AdvisedKernel, advise_file
+from gpadvisor.pipeline.analyse import AnalysedKernel, Analysis, analyse_file
+from gpadvisor.pipeline.cache import Cache
+from gpadvisor.pipeline.inputs import InputKind, input_kind
+from gpadvisor.pipeline.request import Progress, Request
+from gpadvisor.pipeline.sources.facts import begin_reading
+from gpadvisor.pipeline.sources.found import FoundSources, find_sources
+from gpadvisor.pipeline.sources.kernels import Definition
+from gpadvisor.pipeline.sources.seen import SeenSources
+from gpadvisor.report.names import base_name
+from gpadvisor.source.facts import SourceFacts
+
+
+def analyse_for_editor(
+    path: Path,
+    request: Request,
+    progress: Progress,
+    cache: Cache,
+    also: Callable[[Analysis], None] | None = None,
+) -> EditorAnalysis:
+    """Everything that an editor shows of a report, a snapshot, a cubin or a source.
+
+    All kernels are in the answer; the request's launch chooses among the launches of its kernel. ``also``
+    gets the analysis that the answer was made from.
+
+    Raises:
+        GpadvisorError: the input, a tool or a setting is at fault.
+    """
+    request = replace(request, kernel=None, prefer_launch=True)
+    if input_kind(path) is InputKind.SOURCE:
+        begin_reading(path)
+    texts: dict[str, Text] = {}
+    seen = SeenSources(cache, request.root)
+
+    def first_seen(sources: FoundSources, analysis: Analysis) -> FoundSources:
+        if analysis.profile is not None:
+            seen.remember(analysis.sha256, make_places(sources, request.root).local, sources.local)
+        texts.update(
+            baselines(
+                [match.report_path for match in sources.matches],
+                make_places(sources, request.root),
+                sources,
+                analysis.profile,
+                cache,
+                sha256=analysis.sha256,
+                compiled=input_kind(path) is InputKind.SOURCE,
+                unproved=analysis.source_lines.alike,
+            )
+        )
+        known = {file: one.text for file, one in texts.items() if one.text is not None}
+        return replace(sources, profiled={**known, **sources.profiled})
+
+    advised = advise_file(
+        path, request, progress, cache, also_parsed=_kernel_files, also_known=first_seen, seen=seen
+    )
+    if also is not None:
+        also(advised.analysis)
+    progress("putting findings on their lines")
+    places = make_places(advised.sources, request.root)
+    for analysed in advised.analysis.kernels:
+        places.know(analysed.context.program)
+    facts = {places.name(file): known for file, known in advised.facts.items()}
+    texts_then = {places.name(file): text for file, text in advised.texts.items()}
+    definitions = advised.analysis.source_lines.definitions
+    kernels = [
+        one
+        if one.place is not None or one.kernel not in definitions
+        else replace(one, place=_defined(definitions[one.kernel], places))
+        for one in _kernels(advised, facts, texts_then, places)
+    ]
+    lines = [kernel_lines(one.advised.analysed.context, list(one.rows), places) for one in kernels]
+    profile = advised.analysis.profile
+    deepest = _deepest(advised.analysis.kernels, places)
+    comments = {places.name(file): found for file, found in advised.comments.items()}
+    sources = FindingSources(places=places, texts=texts, facts=facts, comments=comments)
+    found = findings(kernels, sources)
+    files = _files(found, lines, kernels, texts, places, advised.sources.now)
+    notes = tool_notes(advised.advice, kernels, texts, deepest)
+    return EditorAnalysis(
+        origin=str(path),
+        sha256=advised.analysis.sha256,
+        collector=None if profile is None else profile.collector,
+        collected_at=None if profile is None else profile.created,
+        kernels=tuple(
+            kernel_view(kernel, own, found, advised.analysis.launches)
+            for kernel, own in zip(kernels, lines, strict=True)
+        ),
+        launches=launch_views(advised.analysis.launches),
+        files=files,
+        problems=tuple(_as_baseline(note, files, advised.sources.now) for note in notes),
+    )
+
+
+def sass_for_editor(
+    path: Path, request: Request, progress: Progress, cache: Cache, *, kernel: str
+) -> SassView:
+    """The machine code of one kernel, by its mangled name.
+
+    Raises:
+        GpadvisorError: the input, a tool or a setting is at fault, or there is no such kernel.
+    """
+    analysis = _one_kernel(path, request, progress, cache, kernel)
+    one = analysis.kernels[0]
+    compiled = path if input_kind(path) is InputKind.SOURCE else None
+    named = {
+        place.file
+        for function in one.context.program.functions
+        for line in dict.fromkeys(function.lines)
+        if line is not None
+        for place in (line.location, *(frame.call_site for frame in line.inline))
+    }
+    sources = find_sources(named, analysis.profile, compiled, request)
+    places = make_places(sources, request.root)
+    places.know(one.context.program)
+    return sass_view(one, display_name(one.demangled), places)
+
+
+def _one_kernel(path: Path, request: Request, progress: Progress, cache: Cache, kernel: str) -> Analysis:
+    exactly = re.compile(rf"\A{re.escape(kernel)}\Z")
+    request = replace(request, kernel=exactly, prefer_launch=True)
+    try:
+        return analyse_file(path, request, progress, cache)
+    except ProfileMismatchError as error:
+        raise ProfileMismatchError(f"{path} has no kernel {kernel}; analyse it again") from error
+    except UsageError:
+        if not request.model:
+            raise
+        # The launch of another kernel is stated, of this one it is not.
+        return analyse_file(path, replace(request, model=False), progress, cache)
+
+
+def _kernel_files(analysis: Analysis) -> Collection[str]:
+    """Files that kernels are defined in, under all their names in the line tables."""
+    return {
+        place.file
+        for kernel in analysis.kernels
+        for function in kernel.context.program.functions
+        if function.name == kernel.context.kernel
+        for line in dict.fromkeys(function.lines)
+        if line is not None
+        for place in (line.inline[-1].call_site if line.inline else line.location,)
+    }
+
+
+def _kernels(
+    advised: AdvisedFile, facts: Mapping[str, SourceFacts], texts: Mapping[str, str], places: Places
+) -> list[KernelInput]:
+    """By share of GPU time, as the advice has them."""
+    order = {id(advice): position for position, advice in enumerate(advised.advice.kernels)}
+    kernels = sorted(advised.kernels, key=lambda one: order.get(id(one.advice), len(order)))
+    return [_kernel(one, facts, texts, places) for one in kernels]
+
+
+def _defined(definition: Definition, places: Places) -> Place:
+    return Place(file=places.name(str(definition.path)), line=definition.line)
+
+
+def _kernel(
+    one: AdvisedKernel, facts: Mapping[str, SourceFacts], texts: Mapping[str, str], places: Places
+) -> KernelInput:
+    context = one.analysed.context
+    first = kernel_file(places, context.program, context.kernel)
+    return KernelInput(
+        kernel=context.kernel,
+        name=display_name(one.advice.name),
+        advised=one,
+        rows=[] if context.blame is None else blame_rows(context.program, context.blame),
+        place=kernel_place(first, base_name(one.advice.name), facts, texts),
+        total=one.advice.samples.total if context.blame is not None else 0,
+    )
+
+
+def _deepest(kernels: Sequence[AnalysedKernel], places: Places) -> dict[str, int]:
+    """The largest line of each file that the line tables name."""
+    found: dict[str, int] = {}
+    entries = {
+        line
+        for kernel in kernels
+        for function in kernel.context.program.functions
+        for line in function.lines
+        if line is not None
+    }
+    for entry in entries:
+        for place in places.chain(entry):
+            found[place.file] = max(found.get(place.file, 0), place.line)
+    return found
+
+
+def _files(
+    found: Found,
+    lines: Sequence[KernelLines],
+    kernels: Sequence[KernelInput],
+    texts: Mapping[str, Text],
+    places: Places,
+    now: Mapping[str, str],
+) -> tuple[FileAnalysis, ...]:
+    """Every file with a finding, samples, or a kernel's definition."""
+    data: dict[str, list[LineData]] = {}
+    for one in lines:
+        for place, line in one.lines.items():
+            data.setdefault(place.file, []).append(line)
+    names = {*data, *found.by_file, *(one.place.file for one in kernels if one.place is not None)}
+    unknown = Text(text=None, kind=BaselineKind.UNKNOWN)
+    return tuple(
+        FileAnalysis(
+            path=file,
+            local=places.local.get(file),
+            baseline=texts.get(file, unknown).text,
+            baseline_kind=texts.get(file, unknown).kind,
+            findings=tuple(found.by_file.get(file, ())),
+            lines=tuple(sorted(data.get(file, ()), key=lambda line: (line.line, -line.samples, line.kernel))),
+            remarks=remarks(now.get(file, "")),
+        )
+        for file in sorted(names)
+    )
+
+
+def _as_baseline(note: ToolNote, files: Sequence[FileAnalysis], now: Mapping[str, str]) -> ToolNote:
+    """A note on a comment of today's text, on the line of the baseline that it stands on or above.
+
+    A note on a file that shows nothing else has no line.
+    """
+    at = note.place
+    if at is None:
+        return note
+    file = next((one for one in files if one.path == at.file), None)
+    if file is None:
+        return replace(note, place=None)
+    if note.code != UNUSED_SUPPRESSION or file.baseline is None or file.path not in now:
+        return note
+    found = line_map(file, now[file.path])
+    below = sorted((new, old) for old, new in (*found.kept.items(), *found.moved.items()) if new >= at.line)
+    line = next((old for _, old in below), None)
+    return replace(note, place=None if line is None else Place(file=at.file, line=line))

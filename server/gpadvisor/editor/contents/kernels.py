@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Kernels, launches and tool notes as the editor shows them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from gpadvisor.editor.contents.findings import Found, KernelInput
+from gpadvisor.editor.contents.lines import KernelLines
+from gpadvisor.editor.contents.places import Text
+from gpadvisor.editor.show.words import clean, count, file_name, plural
+from gpadvisor.model.advice import Advice, KernelAdvice, LaunchSummary, StallSummary, Suggestion
+from gpadvisor.model.finding import KernelView, LaunchView, Place, StallShare, SuggestionView, ToolNote
+from gpadvisor.model.problem import Problem, ProblemCode
+from gpadvisor.model.profile import Device, Evidence, Launch
+from gpadvisor.report.caveats import CAVEATS
+from gpadvisor.report.names import base_name, core_name, short_name
+from gpadvisor.report.words import duration
+
+NAME_WIDTH: Final = 60
+UNUSED_SUPPRESSION: Final = "GPA905"
+_NOTE_CODES: Final = {
+    ProblemCode.NO_LINE_INFO: "GPA901",
+    ProblemCode.LINES_RECOVERED: "GPA901",
+    ProblemCode.FEW_SAMPLES: "GPA903",
+    ProblemCode.LOWER_EVIDENCE: "GPA904",
+    ProblemCode.UNCOVERED_TIME: "GPA907",
+    ProblemCode.UNUSED_SUPPRESSION: UNUSED_SUPPRESSION,
+}
+OTHER_NOTE: Final = "GPA900"
+"""What has no code of its own."""
+_LOUD: Final = CAVEATS - {ProblemCode.SOURCE_UNMATCHED}
+"""What the numbers hang on; a header that is not here takes nothing from the lines that are."""
+_NAMED: Final = 2
+
+
+def display_name(demangled: str) -> str:
+    """A kernel's name with its template arguments, in at most `NAME_WIDTH` letters."""
+    return clean(short_name(core_name(demangled), NAME_WIDTH))
+
+
+def kernel_view(
+    kernel: KernelInput, lines: KernelLines, found: Found, summaries: Sequence[LaunchSummary]
+) -> KernelView:
+    """One kernel."""
+    advice = kernel.advised.advice
+    open_ones = [one for one in advice.suggestions if one.suppressed is None]
+    best = next((one for one in open_ones if one.speedup is not None), None)
+    groups = [group for group in advice.groups if len(group.suggestions) > 1]
+    together = max(groups, key=lambda group: group.speedup.expected, default=None)
+    assumed = [one for one in advice.problems if one.code is ProblemCode.COMPILE_ASSUMPTION]
+    others = [one for one in advice.problems if one.code is not ProblemCode.COMPILE_ASSUMPTION]
+    modelled = advice.evidence is Evidence.MODELLED
+    return KernelView(
+        kernel=kernel.kernel,
+        name=kernel.name,
+        base_name=clean(base_name(advice.name)),
+        place=kernel.place,
+        evidence=advice.evidence,
+        evidence_reason=advice.evidence_reason,
+        device=device_name(advice.device),
+        arch=advice.device.arch,
+        launch=_launch_words(advice, summaries),
+        launch_index=None if advice.launch is None or modelled else advice.launch.index,
+        duration_ns=advice.duration_ns,
+        time_share=advice.time_share,
+        samples=advice.samples.total,
+        latency=advice.samples.latency,
+        unplaced=lines.unplaced if kernel.total else advice.samples.total,
+        suggestions=tuple(_suggestion(one) for one in advice.suggestions),
+        best=None if best is None else found.leading.get((kernel.kernel, best.code)),
+        best_code=None if best is None else best.code,
+        best_speedup=None if best is None else best.speedup,
+        together=None if together is None else together.speedup,
+        together_codes=() if together is None else together.suggestions,
+        verdict=advice.verdict,
+        stalls=lines.stalls or tuple(_stall(one) for one in advice.stalls),
+        hidden=advice.hidden,
+        rejected=tuple((one.code, one.reason) for one in advice.rejected),
+        assumptions=tuple(one.message for one in assumed) if modelled else (),
+        problems=tuple(one.message for one in (others if modelled else (*others, *assumed))),
+    )
+
+
+def _suggestion(suggestion: Suggestion) -> SuggestionView:
+    sampled = suggestion.matched_samples > 0
+    return SuggestionView(
+        code=suggestion.code,
+        slug=suggestion.slug,
+        name=suggestion.name,
+        title=suggestion.title,
+        advice=suggestion.advice,
+        importance=suggestion.importance if sampled else None,
+        speedup=suggestion.speedup,
+        suppressed=None if suggestion.suppressed is None else suggestion.suppressed.reason,
+    )
+
+
+def _stall(stall: StallSummary) -> StallShare:
+    """A stall of a kernel whose code is not at hand: nothing can be blamed."""
+    return StallShare(
+        reason=stall.reason, plain=stall.plain, samples=stall.samples, latency=stall.latency, cause=None
+    )
+
+
+def device_name(device: Device) -> str:
+    """The GPU as people call it."""
+    if device.name is None:
+        return device.arch
+    name = device.name
+    for maker in ("modelled ", "NVIDIA ", "GeForce "):
+        name = name.removeprefix(maker)
+    return clean(name)
+
+
+def _size(launch: Launch) -> str:
+    return f"{count(launch.blocks)} x {count(launch.threads_per_block)} threads"
+
+
+def _launch_words(advice: KernelAdvice, summaries: Sequence[LaunchSummary]) -> str | None:
+    launch = advice.launch
+    if launch is None:
+        return None
+    if advice.evidence is Evidence.MODELLED:
+        return f"modelled launch: {_size(launch)}"
+    if advice.merged_launches > 1:
+        return f"{advice.merged_launches} launches added up: {_size(launch)}"
+    own = [one.launch.index for one in summaries if one.launch.kernel == launch.kernel]
+    number = own.index(launch.index) + 1 if launch.index in own else 1
+    return f"launch {number} of {max(len(own), 1)}: {_size(launch)}"
+
+
+def launch_views(summaries: Sequence[LaunchSummary]) -> tuple[LaunchView, ...]:
+    """All launches of the profile, in their order."""
+    return tuple(
+        LaunchView(
+            index=one.launch.index,
+            kernel=one.launch.kernel,
+            name=display_name(one.launch.demangled or one.launch.kernel),
+            label=f"{_size(one.launch)}, {duration(one.launch.duration_ns)}",
+            duration_ns=one.launch.duration_ns,
+            analysed=one.analysed,
+        )
+        for one in summaries
+    )
+
+
+def tool_notes(
+    advice: Advice,
+    kernels: Sequence[KernelInput],
+    texts: Mapping[str, Text],
+    deepest: Mapping[str, int],
+) -> tuple[ToolNote, ...]:
+    """What the numbers lack, each once: of the input as a whole, then of its kernels. Nothing is left out.
+
+    What concerns all of an input stands on the kernel that takes most of the time; what takes nothing from
+    the numbers has no line but its own.
+
+    Args:
+        advice: With its problems.
+        kernels: For where each is defined.
+        texts: Baselines by file.
+        deepest: The largest line number that the line tables have, by file.
+    """
+    first = next((kernel.place for kernel in kernels if kernel.place is not None), None)
+    of_kernels: dict[tuple[Problem, Place | None], list[str]] = {}
+    for kernel in kernels:
+        for problem in kernel.advised.advice.problems:
+            if not _of_a_model(problem, kernel):
+                of_kernels.setdefault((problem, kernel.place), []).append(kernel.name)
+    notes = [_note(problem, first) for problem in advice.problems]
+    notes += [_note(problem, place, names) for (problem, place), names in of_kernels.items()]
+    for file, line in sorted(deepest.items()):
+        text = texts[file].text if file in texts else None
+        if text is not None and line > text.count("\n") + 1:
+            has = plural(text.count("\n") + 1, "line")
+            said = (
+                f"The line table names line {line} of {file_name(file)}, which has {has}: it is not the "
+                "source that was compiled, and its lines may be wrong."
+            )
+            notes.append(ToolNote(code="GPA906", message=said, place=Place(file=file, line=1)))
+    return tuple(dict.fromkeys(notes))
+
+
+def _of_a_model(problem: Problem, kernel: KernelInput) -> bool:
+    """Whether a note is on samples that nobody can take more of."""
+    modelled = kernel.advised.advice.evidence is Evidence.MODELLED
+    return modelled and problem.code is ProblemCode.FEW_SAMPLES
+
+
+def _note(problem: Problem, place: Place | None, kernels: Sequence[str] = ()) -> ToolNote:
+    """A problem of some kernels, or of the input as a whole."""
+    code = _NOTE_CODES.get(problem.code, OTHER_NOTE)
+    text = problem.message.rstrip(".")
+    if problem.location is not None:
+        place = Place(file=problem.location.file, line=problem.location.line)
+    elif kernels:
+        text = f"{_named(kernels)}: {text}"
+    elif text.partition(" ")[0].isalpha():  # no name of a file
+        text = text[:1].upper() + text[1:]
+    quiet = problem.code not in _LOUD and code == OTHER_NOTE
+    at = None if quiet and problem.location is None else place
+    return ToolNote(code=code, message=f"{text}.", place=at, quiet=quiet)
+
+
+def _named(kernels: Sequence[str]) -> str:
+    more = len(kernels) - _NAMED
+    return ", ".join(kernels[:_NAMED]) + (f" and {plural(more, 'more kernel')}" if more > 0 else "")

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The machine code of a kernel with samples and blame per instruction."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from gpadvisor.editor.contents.lines import BlameRow, blame_rows
+from gpadvisor.editor.contents.places import Places
+from gpadvisor.editor.show.words import clean
+from gpadvisor.evidence.queries import kernel_function
+from gpadvisor.model.blame import Role
+from gpadvisor.model.finding import SassRow, SassView
+from gpadvisor.model.program import Function, Program
+from gpadvisor.pipeline.analyse import AnalysedKernel
+
+MAX_ROWS: Final = 150_000
+"""More instructions than a person scrolls through; samples of the rest are left out and counted."""
+
+
+@dataclass(slots=True)
+class _Sums:
+    samples: int = 0
+    latency: int = 0
+    caused: int = 0
+    reasons: Counter[int] = field(default_factory=Counter)
+    causes: Counter[int] = field(default_factory=Counter)  # index in the same function
+
+
+def sass_view(kernel: AnalysedKernel, name: str, places: Places) -> SassView:
+    """The rows of the kernel and of the functions it calls, the kernel's own first."""
+    context = kernel.context
+    program, blame = context.program, context.blame
+    rows = [] if blame is None else blame_rows(program, blame)
+    sums = _sums(rows)
+    names = () if blame is None else tuple(reason.name for reason in blame.reasons)
+    total = 0 if blame is None else blame.total_samples
+    functions: list[tuple[str, int]] = []
+    shown: list[SassRow] = []
+    for function in _ordered(program, context.kernel):
+        if len(shown) >= MAX_ROWS:
+            break
+        functions.append((clean(function.demangled), len(shown)))
+        shown += _rows(function, sums, names, total, len(shown), places)
+    code = sum(len(function.instructions) for function in program.functions)
+    return SassView(
+        kernel=context.kernel,
+        name=name,
+        arch=program.arch,
+        evidence=context.evidence,
+        samples=total,
+        functions=tuple(functions),
+        rows=tuple(shown),
+        truncated=code - len(shown),
+    )
+
+
+def _ordered(program: Program, kernel: str) -> Sequence[Function]:
+    own = kernel_function(program, kernel)
+    return sorted(program.functions, key=lambda function: (function is not own, function.id))
+
+
+def _sums(rows: Sequence[BlameRow]) -> Mapping[tuple[int, int], _Sums]:
+    found: dict[tuple[int, int], _Sums] = {}
+    for row in rows:
+        if row.function is None or row.use is None:
+            continue
+        own = found.setdefault((row.function.id, row.use), _Sums())
+        own.samples += row.samples
+        own.latency += row.latency
+        own.reasons[row.reason] += row.samples
+        if row.role is Role.BLAMED and row.cause is not None:
+            own.causes[row.cause] += row.samples
+            found.setdefault((row.function.id, row.cause), _Sums()).caused += row.samples
+    return found
+
+
+def _rows(
+    function: Function,
+    sums: Mapping[tuple[int, int], _Sums],
+    reasons: Sequence[str],
+    total: int,
+    first: int,
+    places: Places,
+) -> list[SassRow]:
+    nothing = _Sums()
+    found = []
+    for index, instruction in enumerate(function.instructions[: MAX_ROWS - first]):
+        own = sums.get((function.id, index), nothing)
+        cause = max(own.causes, key=lambda at: (own.causes[at], -at), default=None)
+        reason = max(own.reasons, key=lambda at: (own.reasons[at], -at), default=None)
+        control = instruction.control
+        found.append(
+            SassRow(
+                pc=instruction.pc,
+                text=clean(instruction.text),
+                stall_cycles=control.stall_cycles,
+                yields=not control.yield_flag,
+                write_barrier=control.write_barrier,
+                read_barrier=control.read_barrier,
+                waits=control.waits,
+                samples=own.samples,
+                latency=own.latency,
+                caused=own.caused,
+                share=own.samples / total if total else None,
+                reason=None if reason is None else reasons[reason],
+                waits_for=None if cause is None or first + cause >= MAX_ROWS else first + cause,
+                place=places.of(function, index),
+                inline=places.call_sites(function, index),
+            )
+        )
+    return found

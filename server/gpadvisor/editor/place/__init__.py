@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Findings and samples in today's text."""

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Comments that were just written set findings aside at once, and are of use where any evidence says so."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Final
+
+from gpadvisor.editor.place.placing import PlacedFile, PlacedFinding
+from gpadvisor.model.finding import ToolNote
+from gpadvisor.source.facts import MARKER
+
+UNUSED: Final = "GPA905"
+_IGNORES: Final = re.compile(r"\bignores (GPA\d{3})\b")
+
+
+def quieted(file: PlacedFile, text: str) -> PlacedFile:
+    """The file with what today's comments set aside, saved or not: those behind a line and those above it."""
+    if MARKER not in text or not file.findings:
+        return file
+    from gpadvisor.source.comments import suppression_comments  # noqa: PLC0415  # the parser, seldom needed
+
+    comments = suppression_comments(file.path, text.encode("utf-8", "replace"), None)
+    reasons = {(code, one.first_line): one.reason for one in comments for code in one.codes}
+
+    def heard(one: PlacedFinding) -> PlacedFinding:
+        reason = reasons.get((one.finding.code, one.line))
+        if reason is None or one.finding.suppressed is not None:
+            return one
+        return replace(one, finding=replace(one.finding, suppressed=reason))
+
+    return replace(file, findings=tuple(map(heard, file.findings)))
+
+
+def is_useful(note: ToolNote, file: PlacedFile, others: Iterable[PlacedFile]) -> bool:
+    """Whether a comment that one analysis finds useless sets something of another one aside."""
+    match = _IGNORES.search(note.message)
+    if note.code != UNUSED or note.place is None or match is None:
+        return False
+    line = file.map.now(note.place.line)[0]
+    return any(
+        one.finding.code == match[1] and (one.finding.suppressed is not None or one.line == line)
+        for other in others
+        for one in other.findings
+    )

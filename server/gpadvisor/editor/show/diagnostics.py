@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Findings and tool notes as diagnostics: which are shown, with what words, where."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from gpadvisor.editor.place.placing import PlacedFile, PlacedFinding, extent, related_now
+from gpadvisor.editor.show.headline import headline, run_gain
+from gpadvisor.editor.show.mentions import mentions_now
+from gpadvisor.editor.show.options import Options, Severity, Stale
+from gpadvisor.editor.show.severity import note_severity, severity
+from gpadvisor.editor.show.status import STALE, stale_note
+from gpadvisor.editor.show.words import EVIDENCE_WORDS, FRESHNESS_WORDS, clean, file_name, plural, shorten
+from gpadvisor.model.finding import (
+    EditorAnalysis,
+    Finding,
+    Freshness,
+    KernelView,
+    Place,
+    Related,
+    ToolNote,
+)
+from gpadvisor.model.profile import Evidence
+from gpadvisor.source.line_map import split_lines
+
+SOURCE: Final = "gpadvisor"
+_ADVICE: Final = 240
+_RELATED: Final = 2
+"""Places beside a diagnostic: an editor shows them above the hover, whose table has all."""
+_LOUDNESS: Final = {Severity.WARNING: 0, Severity.INFORMATION: 1, Severity.HINT: 2, Severity.OFF: 3}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shown:
+    """One diagnostic; places are those of today's text."""
+
+    id: str  # of the finding, "" for a tool note
+    code: str
+    page: str | None
+    severity: Severity  # never OFF
+    line: int
+    start: int  # column from 0, in code points
+    end: int
+    message: str
+    related: tuple[Related, ...]
+    faded: bool  # the line was edited since the profile
+
+
+def diagnostics(
+    analysis: EditorAnalysis,
+    file: PlacedFile,
+    files: Mapping[str, PlacedFile],
+    options: Options,
+    text: str | None = None,
+) -> tuple[Shown, ...]:
+    """The diagnostics of a file: the loudest and best ones where there are more than the settings allow.
+
+    Args:
+        analysis: What is shown.
+        file: The file in today's text.
+        files: All placed files by path, for related places.
+        options: What the user wants to see.
+        text: Today's text, for the columns of tool notes.
+    """
+    if not options.diagnostics:
+        return ()
+    kernels = {kernel.kernel: kernel for kernel in analysis.kernels}
+    wanted = [(severity(one, options), one) for one in (*file.findings, *_gone(file, options))]
+    wanted = [
+        (loudness, one)
+        for loudness, one in wanted
+        if loudness is not Severity.OFF
+        and not (options.stale is Stale.HIDE and one.freshness is Freshness.EDITED)
+    ]
+    ranked = sorted(wanted, key=lambda pair: (_LOUDNESS[pair[0]], *rank(pair[1].finding)))
+    shown = [
+        _shown(loudness, one, kernels.get(one.finding.kernel), file, files, options)
+        for loudness, one in ranked[: options.max_per_file]
+    ]
+    left = ranked[options.max_per_file :]
+    if left and shown:
+        shown[-1] = _and_more(shown[-1], len(left))
+    stale = stale_note(analysis, [file])
+    notes = analysis.problems if stale is None else (*analysis.problems, stale)
+    shown += _notes(notes, file, options, text)
+    return _loudest_first(shown)
+
+
+def _loudest_first(shown: Sequence[Shown]) -> tuple[Shown, ...]:
+    """By line, as ranked. Editors list by column what they hover over: nothing begins before the loudest."""
+    first: dict[int, int] = {}
+    found = []
+    for one in sorted(shown, key=lambda one: (one.line, _LOUDNESS[one.severity])):
+        start = max(one.start, first.setdefault(one.line, one.start))
+        found.append(one if one.faded or start >= one.end else replace(one, start=start))
+    return tuple(found)
+
+
+def tags(finding: Finding, freshness: Freshness, kernel: KernelView | None) -> tuple[str, ...]:
+    """What a reader must know before believing the numbers."""
+    found = [EVIDENCE_WORDS[finding.evidence]]
+    profiled = finding.evidence in {Evidence.MEASURED, Evidence.COUNTED}
+    if profiled or freshness is Freshness.UNVERIFIED:
+        found.append(FRESHNESS_WORDS[freshness])
+    elif freshness is Freshness.EDITED:
+        found.append("edited since it was compiled")
+    if kernel is not None and kernel.device:
+        found.append(kernel.device)
+    return (*found, finding.kernel_name)
+
+
+def message(finding: Finding, freshness: Freshness, kernel: KernelView | None) -> str:
+    """The diagnostic's one line: gain, cure, cause, the change, and what that rests on.
+
+    Lists cut it at a hundred letters: by then all but the change has been said.
+    """
+    rests_on = ", ".join(tags(finding, freshness, kernel))
+    if finding.lead is not None and not finding.leads:
+        at = f"{file_name(finding.lead.file)}:{finding.lead.line}"
+        return clean(f"Part of {headline(finding)}: {finding.title}. The change is at {at}. [{rests_on}]")
+    change = shorten(finding.cure or finding.advice, _ADVICE).rstrip(".")
+    return clean(f"{headline(finding)}: {finding.title}. {change}. [{rests_on}]")
+
+
+def _gone(file: PlacedFile, options: Options) -> Sequence[PlacedFinding]:
+    """Findings whose lines were deleted: they stay where the lines stood, unless edited ones are hidden."""
+    return () if options.stale is Stale.HIDE else file.deleted_findings
+
+
+def rank(finding: Finding) -> tuple[bool, bool, float, float, int, bool, str, str]:
+    """What gives the run most first, lines that lead their suggestion before all others."""
+    gain = 0.0 if finding.speedup is None else finding.speedup.expected
+    return (
+        finding.suppressed is not None,
+        not finding.leads,
+        -run_gain(finding),
+        -gain,
+        -finding.samples,
+        finding.token is None,
+        finding.code,
+        finding.id,
+    )
+
+
+def _shown(
+    loudness: Severity,
+    placed: PlacedFinding,
+    kernel: KernelView | None,
+    file: PlacedFile,
+    files: Mapping[str, PlacedFile],
+    options: Options,
+) -> Shown:
+    finding = placed.finding
+    edited = placed.freshness is Freshness.EDITED
+    known = {**files, file.path: file}
+    own = file.path if finding.scope is None else finding.scope.file
+    return Shown(
+        id=finding.id,
+        code=finding.code,
+        page=options.page(finding.code, finding.slug),
+        severity=loudness,
+        line=placed.line,
+        start=placed.start,
+        end=placed.end,
+        message=mentions_now(message(finding, placed.freshness, kernel), own, known),
+        related=related_now(finding.related[:_RELATED], known, Place(file=file.path, line=finding.line)),
+        faded=edited and options.stale is Stale.DIM,
+    )
+
+
+def _and_more(last: Shown, more: int) -> Shown:
+    said = f"{last.message} ({plural(more, 'finding')} of less weight in this file not shown)"
+    return replace(last, message=said)
+
+
+def _notes(
+    notes: Sequence[ToolNote], file: PlacedFile, options: Options, text: str | None
+) -> Sequence[Shown]:
+    found = []
+    lines = [] if text is None else split_lines(text)
+    for note in notes:
+        if note.place is None or note.place.file != file.path:
+            continue
+        loudness = note_severity(note, options)
+        if loudness is Severity.OFF:
+            continue
+        line, freshness = file.map.now(note.place.line)
+        edited = freshness is Freshness.EDITED and note.code != STALE
+        start, end = extent(lines[line - 1] if line <= len(lines) else "", None)
+        found.append(
+            Shown(
+                id="",
+                code=note.code,
+                page=None,
+                severity=loudness,
+                line=line,
+                start=start,
+                end=end,
+                message=clean(note.message),
+                related=(),
+                faded=edited and options.stale is Stale.DIM,
+            )
+        )
+    return found

@@ -1,0 +1,313 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The hover of a line in at most 25 lines: the gain, where the samples went, what to change, the rest.
+
+Editors show it below the diagnostic, which has the cause: nothing is said twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from gpadvisor.editor.place.placing import PlacedFile, PlacedFinding, PlacedLine, place_now
+from gpadvisor.editor.show.choice import chosen_kernels
+from gpadvisor.editor.show.diagnostics import rank
+from gpadvisor.editor.show.ledger import entry_words, followed, summary
+from gpadvisor.editor.show.mentions import mentions_now
+from gpadvisor.editor.show.options import Options, Stale
+from gpadvisor.editor.show.words import (
+    EVIDENCE_WORDS,
+    code,
+    count,
+    escape,
+    file_name,
+    percent,
+    reason_words,
+    shorten,
+)
+from gpadvisor.model.figures import gain, won
+from gpadvisor.model.finding import (
+    BaselineKind,
+    EditorAnalysis,
+    Finding,
+    Freshness,
+    KernelView,
+    LedgerEntry,
+    Place,
+    StallShare,
+)
+from gpadvisor.model.profile import Evidence
+
+MAX_LINES: Final = 25
+_FINDINGS: Final = 3
+_STALLS: Final = 5
+_REJECTED: Final = 3
+_ADVICE: Final = 400
+_REASON: Final = 260
+_PAST: Final = 2
+_ALL: Final = 0.9995
+"""A share of the time that is printed as 100 %: then the kernel is the run."""
+
+
+def hover(
+    analysis: EditorAnalysis,
+    file: PlacedFile,
+    line: int,
+    files: Mapping[str, PlacedFile],
+    options: Options,
+    history: Sequence[LedgerEntry] = (),
+) -> str | None:
+    """Markdown for a line of today's text; None where there is nothing to say.
+
+    Args:
+        analysis: What is shown.
+        file: The file in today's text.
+        line: From 1.
+        files: All placed files by path, for places.
+        options: What the user wants to see.
+        history: What earlier predictions came to.
+    """
+    if not options.hover:
+        return None
+    kernels = {kernel.kernel: kernel for kernel in analysis.kernels}
+    shown = chosen_kernels(analysis, options)
+    found = [one for one in (*file.findings, *file.deleted_findings) if one.line == line]
+    data = [
+        one
+        for one in file.lines
+        if one.line == line and one.data.kernel in shown and (one.data.samples or one.data.caused)
+    ]
+    if options.stale is Stale.HIDE:
+        found = [one for one in found if one.freshness is not Freshness.EDITED]
+        data = [one for one in data if one.freshness is not Freshness.EDITED]
+    if not found and not data:
+        return None
+    found.sort(key=lambda one: rank(one.finding))
+    now = _Now(file=file, files=files, kernels=kernels, shown=shown, options=options)
+    leader = _leader(found, data, kernels)
+    return _fitted(
+        head=[_head(found[0], now)] if found else [],
+        table=_table(data, kernels, now),
+        change=_change(found[0], now) if found else [],
+        reasons=_reasons(found[0], history, now) if found else _came(leader, history),
+        others=[_other(one, now) for one in found[1:_FINDINGS]],
+        closing=_closing(found, data, leader, analysis, now),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Now:
+    """Where things stand today, and what is wanted."""
+
+    file: PlacedFile
+    files: Mapping[str, PlacedFile]
+    kernels: Mapping[str, KernelView]
+    shown: frozenset[str]  # mangled names of the chosen kernels
+    options: Options
+
+    def place(self, then: Place) -> Place:
+        return place_now(then, {**self.files, self.file.path: self.file})
+
+    def text(self, sentence: str, letters: int, own: Place | None = None) -> str:
+        path = self.file.path if own is None else own.file
+        known = {**self.files, self.file.path: self.file}
+        return escape(shorten(mentions_now(sentence, path, known), letters))
+
+
+def _leader(
+    found: Sequence[PlacedFinding], data: Sequence[PlacedLine], kernels: Mapping[str, KernelView]
+) -> KernelView | None:
+    if found:
+        return kernels.get(found[0].finding.kernel)
+    return kernels.get(max(data, key=lambda one: one.data.samples).data.kernel)
+
+
+def _head(placed: PlacedFinding, now: _Now) -> str:
+    """Gain, cure, of what, and why as a link: ``**4.5x (3.8-4.9): Fast Math** for `k` ([why](...))``."""
+    finding = placed.finding
+    page = now.options.page(finding.code, finding.slug)
+    why = finding.code if page is None else f"[why]({page})"
+    gained, of = _gain(finding, now)
+    return f"**{gained}: {escape(finding.name)}** {of} ({why})"
+
+
+def _other(placed: PlacedFinding, now: _Now) -> str:
+    """Another finding on the line, in one line."""
+    finding = placed.finding
+    text = (
+        finding.cure or finding.advice if finding.suppressed is None else f"suppressed: {finding.suppressed}"
+    )
+    return f"{_head(placed, now)}. {now.text(text, _ADVICE // 2, finding.scope)}"
+
+
+def _change(placed: PlacedFinding, now: _Now) -> list[str]:
+    """What to change in full, and what of it is here."""
+    finding = placed.finding
+    if finding.suppressed is not None:
+        return [f"Suppressed in the source: {escape(shorten(finding.suppressed, _REASON))}"]
+    return [
+        f"Change: {now.text(finding.advice, _ADVICE, finding.scope)}",
+        f"Here: {now.text(finding.message, _ADVICE, finding.scope)}",
+    ]
+
+
+def _reasons(placed: PlacedFinding, history: Sequence[LedgerEntry], now: _Now) -> list[str]:
+    """Why the range is what it is, and what earlier predictions came to."""
+    finding = placed.finding
+    if finding.suppressed is not None:
+        return []
+    lines = []
+    if finding.speedup is not None:
+        lines.append(f"Range: {now.text(finding.speedup.reason, _REASON, finding.scope)}")
+    said = summary(history, finding.code)
+    came = [
+        escape(entry_words(entry))
+        for entry in history
+        if entry.kernel == finding.kernel
+        and (said is None if entry.code == finding.code else followed(entry))
+    ]
+    past = [*([] if said is None else [said]), *came[:_PAST]]
+    if past:
+        lines.append(f"History: {'. '.join(past)}.")
+    return lines
+
+
+def _came(kernel: KernelView | None, history: Sequence[LedgerEntry]) -> list[str]:
+    """What predictions that were followed came to, where nothing is left to say of a line."""
+    came = [
+        escape(entry_words(entry))
+        for entry in history
+        if kernel is not None and entry.kernel == kernel.kernel and followed(entry)
+    ]
+    return [f"History: {'. '.join(came[:_PAST])}."] if came else []
+
+
+def _gain(finding: Finding, now: _Now) -> tuple[str, str]:
+    """The estimate for the kernel that is shown, where it has a part in this, else for the leading one."""
+    parts = sorted(finding.parts, key=lambda one: one.kernel not in now.shown)[:1]
+    part = parts[0] if parts else None
+    if part is None or part.speedup is None:
+        return won(
+            None, finding.evidence
+        ), f"for {code(finding.kernel_name if part is None else part.kernel_name)}"
+    text = f"for {code(part.kernel_name)}"
+    kernel, whole = now.kernels.get(part.kernel), part.program_speedup
+    if (
+        kernel is not None
+        and kernel.time_share is not None
+        and whole is not None
+        and kernel.time_share < _ALL
+    ):
+        text += f", {percent(kernel.time_share)} of GPU time: {gain(whole)} of the run"
+    return gain(part.speedup), text
+
+
+def _table(data: Sequence[PlacedLine], kernels: Mapping[str, KernelView], now: _Now) -> list[str]:
+    """The stalls of the line, of the kernel with the most samples here."""
+    if not data:
+        return []
+    top = max(data, key=lambda one: one.data.samples)
+    kernel, line = kernels[top.data.kernel], top.data
+    whole = f"the {count(kernel.samples)} samples of {code(kernel.name)}"
+    said = f"{percent(line.share)} of {whole} are on this line"
+    if line.caused and kernel.samples:
+        said += f"; it causes {percent(line.caused / kernel.samples)}"
+    if not line.stalls:
+        return [f"{said}."]
+    lines = [f"{said}.", "", "| stall | samples | waits for |", "|--|--:|--|"]
+    for stall in line.stalls[:_STALLS]:
+        share = stall.samples / kernel.samples if kernel.samples else 0.0
+        number = f"{count(stall.samples)} ({percent(share)})"
+        lines.append(f"| {escape(reason_words(stall.reason))} | {number} | {_cause(stall, top, now)} |")
+    return lines
+
+
+def _cause(stall: StallShare, entry: PlacedLine, now: _Now) -> str:
+    if stall.cause is None:
+        return escape(stall.plain)
+    then, at = stall.cause.place, now.place(stall.cause.place)
+    if then.file != now.file.path:
+        where = f"{file_name(at.file)}:{at.line}"
+    else:
+        where = "this line" if then.line == entry.data.line else f"line {at.line}"
+    return f"{escape(where)}: {escape(shorten(stall.cause.message, 110))}"
+
+
+def _closing(
+    found: Sequence[PlacedFinding],
+    data: Sequence[PlacedLine],
+    kernel: KernelView | None,
+    analysis: EditorAnalysis,
+    now: _Now,
+) -> list[str]:
+    if kernel is None:
+        return []
+    lines = [] if found else [f"{now.text(kernel.verdict, _REASON, kernel.place)}."]
+    if found and kernel.together is not None and len(kernel.together_codes) > 1:
+        codes = " + ".join(kernel.together_codes)
+        lines.append(f"Together {gain(kernel.together)}: {codes} share samples")
+    if found and kernel.rejected:
+        lines.append(f"Not suggested: {_rejections(kernel)}")
+    if kernel.assumptions:
+        lines.append(f"Assumed: {now.text('; '.join(kernel.assumptions), _REASON, kernel.place)}")
+    known = {*(one.freshness for one in found), *(one.freshness for one in data)}
+    edited = Freshness.EDITED in known
+    lines.append(f"Evidence: {_evidence(kernel, analysis, now.file, edited=edited)}.")
+    return lines
+
+
+def _rejections(kernel: KernelView) -> str:
+    shown = [f"{rule} ({escape(shorten(reason, 90))})" for rule, reason in kernel.rejected[:_REJECTED]]
+    more = len(kernel.rejected) - len(shown)
+    return "; ".join(shown) + (f"; and {more} more" if more else "") + "."
+
+
+_BASELINE_WORDS: Final = {
+    BaselineKind.EMBEDDED: "the profile carries its source",
+    BaselineKind.COMPILED: "compiled from this file",
+    BaselineKind.HASHED: "unverified: the profile does not carry its source",
+    BaselineKind.UNKNOWN: "unverified: the source that was profiled is not known",
+}
+
+
+def _evidence(kernel: KernelView, analysis: EditorAnalysis, file: PlacedFile, *, edited: bool) -> str:
+    parts = [EVIDENCE_WORDS[kernel.evidence]]
+    if kernel.evidence is not Evidence.STATIC:
+        parts.append(escape(kernel.evidence_reason))
+    if kernel.device:
+        parts.append(escape(kernel.device))
+    if kernel.launch:
+        parts.append(escape(kernel.launch))
+    parts.append("**edited since the profile**" if edited else _BASELINE_WORDS[file.baseline_kind])
+    if analysis.collected_at and not edited:
+        parts.append(f"taken {escape(analysis.collected_at[:16].replace('T', ' '))}")
+    return ", ".join(parts)
+
+
+def _fitted(
+    *,
+    head: list[str],
+    table: list[str],
+    change: list[str],
+    reasons: list[str],
+    others: list[str],
+    closing: list[str],
+) -> str:
+    """The blocks with an empty line between; of too much, other findings go first, then reasons."""
+    while True:
+        blocks = [head, table, _broken(change), _broken(reasons), _broken(others), _broken(closing)]
+        shown = [block for block in blocks if block]
+        if sum(map(len, shown)) + len(shown) - 1 <= MAX_LINES:
+            return "\n\n".join("\n".join(block) for block in shown)
+        for block in (others, reasons, table):
+            if len(block) > (1 if block is table else 0):
+                block.pop()
+                break
+        else:
+            closing.pop(0)
+
+
+def _broken(lines: Sequence[str]) -> list[str]:
+    """Lines that stay lines in Markdown."""
+    return [f"{line}  " for line in lines[:-1]] + list(lines[-1:])

@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One line for the status bar, with details: device, age of the profile, advice, what of it is stale."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final
+
+from gpadvisor.editor.place.placing import PlacedFile
+from gpadvisor.editor.show.ledger import entry_words
+from gpadvisor.editor.show.options import Options, Severity
+from gpadvisor.editor.show.severity import severity
+from gpadvisor.editor.show.words import EVIDENCE_WORDS, clean, file_name, percent, plural
+from gpadvisor.model.figures import expected, gain
+from gpadvisor.model.finding import EditorAnalysis, Finding, Freshness, LedgerEntry, Place, ToolNote
+from gpadvisor.model.profile import Evidence
+
+_AGES: Final = ((86400 * 365, "year"), (86400, "day"), (3600, "hour"), (60, "minute"))
+_DETAIL_KERNELS: Final = 5
+NO_LINES: Final = "GPA901"
+STALE: Final = "GPA902"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Status:
+    """What the status item shows."""
+
+    text: str  # "GPA A100 · 2 hours ago · 5 findings · 8 % stale"
+    details: tuple[str, ...]
+    stale_share: float | None  # of the samples that lie in the files; None without samples
+
+
+def status(
+    analysis: EditorAnalysis,
+    files: Iterable[PlacedFile],
+    now: datetime,
+    history: Sequence[LedgerEntry] = (),
+) -> Status:
+    """The status of what is shown, at a time."""
+    placed = tuple(files)
+    stale = stale_share(placed)
+    every = [one for file in analysis.files for one in file.findings]
+    findings = sum(1 for one in every if one.leads and one.suppressed is None)
+    parts = ["GPA", *_devices(analysis)]
+    taken = age(analysis.collected_at, now)
+    if taken is not None:
+        parts.append(taken)
+    evidences = {kernel.evidence for kernel in analysis.kernels}
+    if len(evidences) == 1 and analysis.collector != "ncu":
+        parts.append(EVIDENCE_WORDS[next(iter(evidences))])
+    parts.append(plural(findings, "finding"))
+    if stale:
+        parts.append(f"{percent(stale)} stale")
+    details = [clean(file_name(analysis.origin))]
+    details += [clean(f"{kernel.name}: {kernel.verdict}") for kernel in analysis.kernels[:_DETAIL_KERNELS]]
+    if len(analysis.kernels) > _DETAIL_KERNELS:
+        details.append(f"and {plural(len(analysis.kernels) - _DETAIL_KERNELS, 'more kernel')}")
+    details += [clean(f"{note.code}: {note.message}") for note in analysis.problems if note.place is None]
+    details += [clean(entry_words(entry)) for entry in history]
+    return Status(text=clean(" \N{MIDDLE DOT} ".join(parts)), details=tuple(details), stale_share=stale)
+
+
+def bar_words(analysis: EditorAnalysis, file: PlacedFile, options: Options) -> str:
+    """What of an analysis a file shows, for the status bar: ``3 findings, best 4.5x``."""
+    open_ones = open_findings(file, options)
+    words = [plural(len(open_ones), "finding") if open_ones else "no finding"]
+    gains = [one.speedup for one in open_ones if one.speedup is not None]
+    evidences = {kernel.evidence for kernel in analysis.kernels}
+    if stale := stale_share([file]):
+        words.append(f"{percent(stale)} stale")
+    elif gains:
+        words.append(f"best {expected(max(gains, key=lambda one: one.expected))}")
+    if evidences == {Evidence.STATIC}:
+        words.append("code only")
+    elif evidences == {Evidence.MODELLED}:
+        words.append("modelled")
+    return ", ".join(words)
+
+
+def open_findings(file: PlacedFile, options: Options) -> list[Finding]:
+    """The findings of a file that neither a comment nor a setting has set aside, each suggestion once."""
+    found = (*file.findings, *file.deleted_findings)
+    return [one.finding for one in found if one.finding.leads and severity(one, options) is not Severity.OFF]
+
+
+def nowhere_words(analysis: EditorAnalysis) -> str | None:
+    """What there is to say of an input none of whose lines is in a file here; None where one is."""
+    if any(file.local is not None for file in analysis.files):
+        return None
+    open_ones = [one for kernel in analysis.kernels for one in kernel.suggestions if one.suppressed is None]
+    found = plural(len(open_ones), "suggestion") if open_ones else "no suggestion"
+    gains = [one for one in open_ones if one.speedup is not None]
+    best = max(gains, key=lambda one: one.speedup.expected if one.speedup is not None else 0.0, default=None)
+    if best is not None and best.speedup is not None:
+        found += f", best {gain(best.speedup)}: {best.name}"
+    notes = sorted(analysis.problems, key=lambda note: (note.code != NO_LINES, note.quiet))
+    why = notes[0].message if notes else "no file of it is here."
+    where = "on no line of a file here"
+    return clean(f"{file_name(analysis.origin)}: {found}, {where}: {why} gpadvisor advise tells all of it.")
+
+
+def _devices(analysis: EditorAnalysis) -> list[str]:
+    names = list(dict.fromkeys(kernel.device for kernel in analysis.kernels if kernel.device))
+    if not names:
+        return []
+    return [names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"]
+
+
+def stale_share(files: Sequence[PlacedFile]) -> float | None:
+    """The share of samples on lines that were edited or deleted since; None without samples."""
+    samples = sum(file.samples for file in files)
+    return sum(file.stale_samples for file in files) / samples if samples else None
+
+
+def stale_note(analysis: EditorAnalysis, files: Iterable[PlacedFile]) -> ToolNote | None:
+    """GPA902: how much of the profile still stands, on the first line that does not; None if all does.
+
+    Without samples there is none: what was compiled is compiled again.
+    """
+    placed = tuple(files)
+    share = stale_share(placed)
+    if not share:
+        return None
+    when = _taken(analysis)
+    where = f" in {file_name(placed[0].path)}" if len(placed) == 1 else ""
+    said = (
+        f"{when}, before your last edits: {percent(1 - share)} of its samples{where} are on unchanged lines"
+    )
+    findings = sum(file.stale_findings for file in placed)
+    if findings:
+        said += f", and {plural(findings, 'finding')} on edited ones"
+    return ToolNote(code=STALE, message=f"{said}. Profile again to renew them.", place=_first_stale(placed))
+
+
+def _taken(analysis: EditorAnalysis) -> str:
+    if analysis.collected_at is None:
+        return f"{file_name(analysis.origin)} was taken"
+    return f"Profile taken {analysis.collected_at[:16].replace('T', ' ')}"
+
+
+def _first_stale(files: Sequence[PlacedFile]) -> Place | None:
+    """The first line of the baseline that was edited or deleted."""
+    for file in files:
+        lines = [one.data.line for one in file.lines if one.freshness is Freshness.EDITED]
+        lines += [one.data.line for one in file.deleted_lines]
+        if lines:
+            return Place(file=file.path, line=min(lines))
+    return None
+
+
+def age(collected_at: str | None, now: datetime) -> str | None:
+    """``2 hours ago``; None where the time is not known or makes no sense."""
+    if collected_at is None:
+        return None
+    try:
+        then = datetime.fromisoformat(collected_at)
+    except ValueError:
+        return None
+    then = then if then.tzinfo is not None else then.replace(tzinfo=UTC)
+    now = now if now.tzinfo is not None else now.replace(tzinfo=UTC)
+    seconds = (now - then).total_seconds()
+    if seconds < 0:
+        return None
+    for size, name in _AGES:
+        if seconds >= size:
+            return f"{plural(int(seconds // size), name)} ago"
+    return "just now"

@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How the addresses of a warp's threads lie to each other, and what would part those that share a bank."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+from functools import lru_cache
+from typing import Final
+
+import numpy as np
+
+from gpadvisor.evidence.arrays import reaching
+from gpadvisor.evidence.lane_values import WARP, Lanes, LaneValues
+from gpadvisor.evidence.patterns import is_shared
+from gpadvisor.model.instruction import OpcodeClass
+from gpadvisor.model.profile import Launch
+from gpadvisor.model.program import Function
+
+_PASSING: Final = frozenset({"MOVM", "PRMT", "MOV"})
+_ARGUMENTS: Final = (0x1000, 0x3000)
+"""Two numbers for what is not known: what moves with them is a row's length, what stays a constant."""
+_BANK_BYTES: Final = 4
+_BANKS: Final = 32
+_MATRIX_ROW_BYTES: Final = 16
+"""What the address of each thread stands for in LDSM."""
+_OFFSET: Final = re.compile(r"(?<!c)(?<!desc)\[(\w+(?:\.\w+)?(?:\+UR\d+)?)(?:\+?(-?0x[0-9a-f]+))?\]")
+
+
+class Lie(Enum):
+    """How neighbouring threads' addresses lie."""
+
+    SAME = "same"
+    NEIGHBOURS = "neighbours"
+    APART = "apart"  # by a constant distance
+    ROWS = "rows"  # by a distance that an argument decides
+    BY_DATA = "by data"  # the address is computed from what was loaded
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """The shape of one access."""
+
+    lie: Lie
+    distance: int = 0  # in bytes, between threads that follow each other
+    run: int = WARP  # threads after which it starts anew: the width of a narrow block
+
+
+def access_shape(function: Function, index: int, arch: str, launch: Launch) -> Shape:
+    """How the threads of a block's first warp access memory."""
+    width = _width(function, index)
+    first, second = (_addresses(function, index, arch, launch, argument) for argument in _ARGUMENTS)
+    if first is None or second is None:
+        return Shape(Lie.UNKNOWN)
+    if isinstance(first, Lie) or isinstance(second, Lie):
+        return Shape(first if isinstance(first, Lie) else Lie.UNKNOWN)
+    steps, others = _steps(first), _steps(second)
+    run = _run(steps)
+    if run == 1:
+        return Shape(Lie.UNKNOWN)
+    distance = abs(int(steps[0]))
+    if distance == 0:
+        return Shape(Lie.SAME, run=run)
+    if distance == width:
+        return Shape(Lie.NEIGHBOURS, distance, run)
+    return Shape(Lie.APART if steps[0] == others[0] else Lie.ROWS, distance, run)
+
+
+def _width(function: Function, index: int) -> int:
+    instruction = function.instructions[index]
+    return _MATRIX_ROW_BYTES if instruction.opcode == "LDSM" else instruction.width_bytes or _BANK_BYTES
+
+
+def _steps(addresses: Lanes) -> Lanes:
+    steps = np.diff(addresses)
+    return (steps + (1 << 31)) % (1 << 32) - (1 << 31)
+
+
+@lru_cache(maxsize=256)
+def _addresses(
+    function: Function, index: int, arch: str, launch: Launch, argument: int, *, shared: bool = False
+) -> Lanes | Lie | None:
+    values = _values(function, arch, launch, argument)
+    value = values.address(index, first=shared)
+    if value is None:
+        return None
+    if value.lanes is None:
+        return Lie.BY_DATA if value.loaded else Lie.UNKNOWN
+    return value.lanes
+
+
+@lru_cache(maxsize=16)
+def _values(function: Function, arch: str, launch: Launch, argument: int) -> LaneValues:
+    return LaneValues(function, arch, launch, argument)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conflict:
+    """An access to shared memory in which threads of a warp go to different words of one bank."""
+
+    turns: int  # that it takes for a warp
+    row: int | None = None  # bytes of the rows that these threads are in
+    pad: int | None = None  # bytes at the end of each row that part most of them; None where no padding does
+    after: int | None = None  # turns with that padding
+    distance: int | None = None  # in bytes between neighbouring threads where they share banks within a row
+
+
+def conflict(function: Function, index: int, arch: str, launch: Launch) -> Conflict | Lie | None:
+    """What shares banks in an access to shared memory; None where that is not known.
+
+    A padding is a multiple of the widest access to shared memory in the function, so that all stay aligned.
+    """
+    addresses = _addresses(function, index, arch, launch, _ARGUMENTS[0], shared=True)
+    if addresses is None or isinstance(addresses, Lie):
+        return addresses
+    width = _width(function, index)
+    turns = _turns(addresses, width)
+    if turns <= max(1, WARP * width // (_BANK_BYTES * _BANKS)):
+        return None
+    run = _run(_steps(addresses))
+    pairs = list(_sharing(addresses, width))
+    within = [abs(int(addresses[1] - addresses[0])) for one, other in pairs if one // run == other // run]
+    if run > 1 and within and 0 < within[0] < _BANK_BYTES * _BANKS:
+        return Conflict(turns=turns, distance=within[0])
+    between = min(abs(int(addresses[one] - addresses[other])) for one, other in pairs)
+    row, step = _row(function, index, between), widest_shared(function)
+    start = addresses - addresses.min()
+    after = {pad: _turns(start + start // row * pad, width) for pad in range(step, 4 * step + 1, step)}
+    pad = min(after, key=lambda one: (after[one], one))
+    if after[pad] < turns:
+        return Conflict(turns=turns, row=row, pad=pad, after=after[pad])
+    return Conflict(turns=turns)
+
+
+def _run(steps: Lanes) -> int:
+    """Threads after which the distance between them changes, where it does so regularly; 1 where not."""
+    run = int(np.argmax(steps != steps[0])) + 1 if (steps != steps[0]).any() else WARP
+    inside = np.arange(1, WARP) % run != 0
+    return 1 if WARP % run or (steps[inside] != steps[0]).any() else run
+
+
+def _row(function: Function, index: int, between: int) -> int:
+    """The length of a row where threads are ``between`` bytes apart: a thread may have several of its own."""
+    found = _OFFSET.search(function.instructions[index].operands)
+    block = function.blocks[int(function.block_of[index])]
+    offsets = {
+        int(other[2] or "0", 16)
+        for one in function.instructions[block.start : block.end]
+        if found is not None and is_shared(one)
+        for other in _OFFSET.finditer(one.operands)
+        if other[1] == found[1]
+    }
+    apart = {abs(one - other) for one in offsets for other in offsets}
+    return min((own for own in apart if own >= _BANK_BYTES * _BANKS and between % own == 0), default=between)
+
+
+def widest_shared(function: Function) -> int:
+    """Bytes that padding must be a multiple of: the widest access, or a row of a fragment."""
+    return max(
+        (
+            _MATRIX_ROW_BYTES if one.info.opclass is OpcodeClass.TENSOR else _width(function, index)
+            for index, one in enumerate(function.instructions)
+            if is_shared(one) or one.info.opclass is OpcodeClass.TENSOR
+        ),
+        default=_BANK_BYTES,
+    )
+
+
+def feeds_tensor_cores(function: Function, index: int) -> bool:
+    """Whether a load brings operands of a matrix instruction, as they are or transposed."""
+    definitions = reaching(function).definitions
+    pending, seen = [index], {index}
+    while pending:
+        made = pending.pop()
+        written = set(function.instructions[made].defs)
+        for use, one in enumerate(function.instructions):
+            if any(made in definitions(use, register) for register in written.intersection(one.uses)):
+                if one.info.opclass is OpcodeClass.TENSOR and one.opcode not in _PASSING:
+                    return True
+                if one.opcode in _PASSING and use not in seen:
+                    seen.add(use)
+                    pending.append(use)
+    return False
+
+
+def _turns(addresses: Lanes, width: int) -> int:
+    """Passes through shared memory: the threads that fill the banks at a time, each bank one word a pass."""
+    total = 0
+    for start in range(0, WARP, _together(width)):
+        wanted = {
+            word for lane in range(start, start + _together(width)) for word in _words(addresses, lane, width)
+        }
+        total += int(np.bincount([word % _BANKS for word in wanted], minlength=_BANKS).max())
+    return total
+
+
+def _together(width: int) -> int:
+    """Threads whose accesses fill the banks."""
+    return WARP // max(1, width // _BANK_BYTES)
+
+
+def _words(addresses: Lanes, lane: int, width: int) -> range:
+    first = int(addresses[lane]) // _BANK_BYTES
+    return range(first, first + max(1, width // _BANK_BYTES))
+
+
+def _sharing(addresses: Lanes, width: int) -> Iterator[tuple[int, int]]:
+    """Threads that go to different words of one bank at a time."""
+    for one in range(WARP):
+        for other in range(one + 1, (one // _together(width) + 1) * _together(width)):
+            mine, theirs = _words(addresses, one, width), _words(addresses, other, width)
+            if mine != theirs and {word % _BANKS for word in mine} & {word % _BANKS for word in theirs}:
+                yield one, other

@@ -1,0 +1,230 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Addresses as sums over what a basic block starts with, and accesses of a thread that are neighbours."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+from gpadvisor.evidence.patterns import is_global, is_shared
+from gpadvisor.model.instruction import Instruction, OpcodeClass
+from gpadvisor.model.program import Block, Function
+
+WIDEST_BYTES: Final = 16
+_BITS: Final = 32
+_MASK: Final = (1 << _BITS) - 1
+_FOLLOWED: Final = 16
+"""Registers of other blocks that an address is followed through."""
+_SIGN: Final = 1 << 31
+_REGISTER: Final = re.compile(r"U?R\d+\Z")
+_NUMBER: Final = re.compile(r"0x[0-9a-fA-F]+\Z")
+_IN_BRACKETS: Final = re.compile(r"\[([^\[\]]*)\]\s*\Z")
+_SCALES: Final = {"X4": 4, "X8": 8, "X16": 16}
+_COPIES: Final = frozenset({"MOV", "UMOV"})
+_CONSTANT_LOADS: Final = frozenset({"LDC", "ULDC", "LDCU"})
+_FIXED_CONSTANT: Final = re.compile(r"c\[0x[0-9a-f]+\]\[0x[0-9a-f]+\]$")
+_SUMS: Final = frozenset({"IADD3", "IADD", "UIADD3", "VIADD"})
+_PRODUCTS: Final = frozenset({"IMAD", "UIMAD"})
+_SHIFTS: Final = frozenset({"SHF", "USHF", "SHL"})
+
+
+@dataclass(frozen=True, slots=True)
+class Sum:
+    """Coefficients of unknown values, and a constant, modulo 2^32: the low half of an address."""
+
+    terms: tuple[tuple[str, int], ...]  # sorted, no zero
+    constant: int  # signed
+
+    def plus(self, other: Sum) -> Sum:
+        """The sum of both."""
+        terms: dict[str, int] = defaultdict(int)
+        for name, factor in (*self.terms, *other.terms):
+            terms[name] += factor
+        return _sum(terms, self.constant + other.constant)
+
+    def times(self, factor: int) -> Sum:
+        """A multiple."""
+        return _sum({name: value * factor for name, value in self.terms}, self.constant * factor)
+
+
+def _sum(terms: Mapping[str, int], constant: int) -> Sum:
+    kept = {name: _signed(factor) for name, factor in terms.items()}
+    return Sum(tuple(sorted((name, factor) for name, factor in kept.items() if factor)), _signed(constant))
+
+
+def _signed(value: int) -> int:
+    low = value & _MASK
+    return low - (_MASK + 1) if low & _SIGN else low
+
+
+class _Values:
+    """What registers hold, instruction by instruction, in terms of what they held at the block's start."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, Sum] = {}
+
+    def of(self, text: str) -> Sum:
+        """The value of an operand."""
+        name = text.strip().removesuffix(".reuse")
+        sign = -1 if name.startswith("-") else 1
+        name = name.lstrip("-")
+        if name in {"RZ", "URZ"}:
+            return Sum((), 0)
+        if _NUMBER.match(name):
+            return Sum((), _signed(sign * int(name, 16)))
+        value = self._known.get(name) if _REGISTER.match(name) else None
+        return (_sum({name: 1}, 0) if value is None else value).times(sign)
+
+    def address(self, operands: str) -> Sum | None:
+        """The address in the last brackets of the operands."""
+        for operand in reversed(operands.split(",")):
+            found = _IN_BRACKETS.search(operand)
+            if found is not None:
+                total = Sum((), 0)
+                for part in found[1].replace("+-", "+ -").split("+"):
+                    name, _, suffix = part.strip().partition(".")
+                    total = total.plus(self.of(name).times(_SCALES.get(suffix, 1)))
+                return total
+        return None
+
+    def execute(self, index: int, instruction: Instruction) -> None:
+        """Write down what an instruction computes."""
+        targets = [text.strip() for text in instruction.operands.split(",")]
+        value = None if instruction.guard is not None else self._computed(instruction, targets)
+        for number in instruction.defs:
+            name = _name(number)
+            if name is not None:
+                self._known[name] = _sum({f"{name}@{index}": 1}, 0)
+        if value is not None and targets:
+            self._known[targets[0]] = value
+
+    def _computed(self, instruction: Instruction, operands: list[str]) -> Sum | None:
+        sources = [
+            text for text in operands[1:] if not text.removeprefix("!").startswith(("P", "UP"))
+        ]  # carries
+        opcode, modifiers = instruction.opcode, instruction.modifiers
+        if "X" in modifiers or "HI" in modifiers or not sources:
+            return None  # the high half
+        if opcode in _COPIES or (opcode in _CONSTANT_LOADS and _FIXED_CONSTANT.match(sources[0])):
+            return self.of(sources[0])
+        if opcode in _SUMS:
+            return self._total(sources)
+        if opcode in _PRODUCTS and len(sources) == 3:
+            return self._product(sources[0], sources[1]).plus(self.of(sources[2]))
+        if opcode in {"LEA", "ULEA"} and len(sources) >= 3:
+            return self._shifted(sources[0], sources[-1]).plus(self.of(sources[1]))
+        if opcode in _SHIFTS and (opcode == "SHL" or "L" in modifiers):
+            return self._shifted(sources[0], sources[1])
+        return None
+
+    def _total(self, sources: list[str]) -> Sum:
+        total = Sum((), 0)
+        for source in sources:
+            total = total.plus(self.of(source))
+        return total
+
+    def _product(self, first: str, second: str) -> Sum:
+        left, right = self.of(first), self.of(second)
+        if not right.terms:
+            return left.times(right.constant)
+        if not left.terms:
+            return right.times(left.constant)
+        return _sum({f"({left})*({right})": 1}, 0)
+
+    def _shifted(self, source: str, by: str) -> Sum:
+        value, count = self.of(source), self.of(by)
+        if not count.terms and 0 <= count.constant < _BITS:
+            return value.times(1 << count.constant)
+        return _sum({f"({value})<<({count})": 1}, 0)
+
+
+def _name(number: int) -> str | None:
+    """A register of the two files that addresses are made of."""
+    file, index = number >> 8, number & 255
+    return f"R{index}" if file == 0 else f"UR{index}" if file == 2 else None
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbours:
+    """Accesses of a thread, side by side in memory and in one block, that a wider one could replace."""
+
+    indices: tuple[int, ...]  # in the order of their addresses
+    width_bytes: int  # of each
+
+    @property
+    def per_access(self) -> int:
+        """How many of them one access of 16 bytes, or of 8 where there are fewer, takes."""
+        count = WIDEST_BYTES // self.width_bytes
+        while count > len(self.indices):
+            count //= 2
+        return count
+
+
+def is_same_for_all(function: Function, index: int) -> bool:
+    """Whether an access goes to an address that the launch alone decides: one place for the whole grid."""
+    address = _values_before(function, index).address(function.instructions[index].operands)
+    pending = [] if address is None else [name for name, _ in address.terms]
+    for _ in range(_FOLLOWED):
+        if not pending:
+            break
+        name = pending.pop()
+        if name.startswith("c["):
+            continue
+        writers = [at for at, one in enumerate(function.instructions) if name in map(_name, one.defs)]
+        if len(writers) != 1:
+            return False
+        value = _values_before(function, writers[0] + 1).of(name)
+        if any(term.startswith(name) for term, _ in value.terms):
+            return False  # a load, or arithmetic that is not followed
+        pending += [term for term, _ in value.terms]
+    return address is not None and not pending
+
+
+def _values_before(function: Function, index: int) -> _Values:
+    """What registers hold before an instruction, from the start of the block of the one before it."""
+    values = _Values()
+    start = function.blocks[int(function.block_of[max(index - 1, 0)])].start
+    for before in range(start, index):
+        values.execute(before, function.instructions[before])
+    return values
+
+
+@lru_cache(maxsize=64)
+def neighbours(function: Function) -> tuple[Neighbours, ...]:
+    """Runs of two and more accesses of one kind, width and guard whose addresses differ by their width."""
+    return tuple(run for block in function.blocks for run in _in_block(function, block))
+
+
+def _in_block(function: Function, block: Block) -> list[Neighbours]:
+    values = _Values()
+    groups: dict[tuple[object, ...], dict[int, int]] = defaultdict(dict)
+    for index in range(block.start, block.end):
+        instruction = function.instructions[index]
+        width = instruction.width_bytes
+        if (
+            instruction.info.opclass in {OpcodeClass.LOAD, OpcodeClass.STORE}
+            and (is_global(instruction) or is_shared(instruction))
+            and width is not None
+            and width < WIDEST_BYTES
+        ):
+            address = values.address(instruction.operands)
+            if address is not None:
+                key = (instruction.opcode, width, instruction.guard, address.terms)
+                groups[key].setdefault(address.constant, index)
+        values.execute(index, instruction)
+    return [run for (_, width, *_), at in groups.items() for run in _runs(at, int(str(width)))]
+
+
+def _runs(at: Mapping[int, int], width: int) -> list[Neighbours]:
+    found: list[list[int]] = []
+    last: int | None = None
+    for constant in sorted(at):
+        if last is None or constant != last + width:
+            found.append([])
+        found[-1].append(at[constant])
+        last = constant
+    return [Neighbours(tuple(run), width) for run in found if len(run) > 1]

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether two accesses go to one array, by the kernel parameters that their addresses are made of."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import Final
+
+from gpadvisor.analyzer.defuse import ReachingDefinitions
+from gpadvisor.evidence.patterns import is_memory
+from gpadvisor.model.instruction import MemorySpace
+from gpadvisor.model.program import Function
+
+_PARAMETER: Final = re.compile(r"c\[0x0\]\[0x[0-9a-f]+\]")
+_ADDRESS: Final = re.compile(r"\[([^\[\]]*R\d[^\[\]]*)\]")
+_REGISTER: Final = re.compile(r"\bU?R\d+")
+_SLICE_LIMIT: Final = 512
+
+
+def same_array(function: Function, first: int, second: int) -> bool:
+    """Whether two accesses use the same parameters for their addresses, so that no keyword tells them apart.
+
+    Not known is no: then the arrays may be different ones.
+    """
+    one, other = _parameters(function, first), _parameters(function, second)
+    return bool(one) and one == other
+
+
+def has_parameters(function: Function, *accesses: int) -> bool:
+    """Whether it is known which parameters the addresses of accesses are made of."""
+    return all(_parameters(function, access) for access in accesses)
+
+
+@lru_cache(maxsize=4)
+def reaching(function: Function) -> ReachingDefinitions:
+    """What may have written what an instruction of a function reads."""
+    return ReachingDefinitions(function)
+
+
+@lru_cache(maxsize=512)
+def _parameters(function: Function, access: int) -> frozenset[str]:
+    """The parameters that an access's address depends on; empty where it also depends on data in memory."""
+    found: set[str] = set()
+    brackets = _ADDRESS.findall(function.instructions[access].operands)
+    names = set(_REGISTER.findall(brackets[-1])) if brackets else set()  # a descriptor stands before it
+    wanted = [one for one in function.instructions[access].uses if _name(one) in names]
+    pending = [(access, register) for register in wanted]
+    seen: set[int] = set()
+    while pending and len(seen) < _SLICE_LIMIT:
+        index, register = pending.pop()
+        for definition in reaching(function).definitions(index, register):
+            if definition in seen:
+                continue
+            seen.add(definition)
+            maker = function.instructions[definition]
+            found.update(_PARAMETER.findall(maker.operands))
+            if is_memory(maker) and maker.info.space is not MemorySpace.CONSTANT:
+                return frozenset()
+            pending += [(definition, used) for used in maker.uses]
+    return frozenset(found)
+
+
+def _name(register: int) -> str:
+    return f"{'UR' if register >> 8 else 'R'}{register & 255}"

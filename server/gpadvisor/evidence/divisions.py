@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Integer divisions by values that the compiler does not know: all that belongs to one, by what uses what.
+
+A division is a reciprocal in floating point (round-up conversion of the divisor, ``MUFU.RCP``, conversion
+back), one step that makes it an integer reciprocal, and for each number divided a high product with one or
+two corrections. The compiler moves the parts that need the divisor alone out of loops, and shares them
+between divisions by the same value.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from functools import lru_cache
+from typing import Final
+
+from gpadvisor.evidence.patterns import CodeSequence, is_memory, opcode_index
+from gpadvisor.model.ids import SourceLocation
+from gpadvisor.model.instruction import Instruction, Register, RegisterFile, register_file
+from gpadvisor.model.program import Function
+
+_BEFORE: Final = 32
+"""Instructions before a conversion in which its operand's sign is taken off."""
+_REACH: Final = 4096
+"""Instructions that a reciprocal is followed over; it stays in registers for a whole loop."""
+_CORRECTING: Final = frozenset(
+    {"IMAD", "UIMAD", "IADD3", "UIADD3", "IADD", "VIADD", "ISETP", "UISETP", "LOP3", "ULOP3", "SEL", "USEL"}
+)
+_MOVES: Final = frozenset({"MOV", "UMOV", "R2UR"})
+_ABSOLUTE: Final = frozenset({"IABS", "UIABS"})
+_WIDE_CALL: Final = re.compile(r"__cuda_sm\d+_(?:div|rem)_[us]64")
+_PREDICATES: Final = frozenset({RegisterFile.PREDICATE, RegisterFile.UNIFORM_PREDICATE})
+
+
+@lru_cache(maxsize=64)
+def integer_divisions(function: Function) -> tuple[CodeSequence, ...]:
+    """All divisions and remainders, one for each reciprocal."""
+    return tuple(web.sequence for web in _webs(function))
+
+
+@lru_cache(maxsize=64)
+def written_divisions(function: Function) -> tuple[CodeSequence, ...]:
+    """Those of the source: not what the compiler adds to count passes or to divide a collapsed loop."""
+    return tuple(
+        web.sequence for web in _webs(function) if not (web.counts_passes() or web.divides_collapsed_loop())
+    )
+
+
+_OF_DIRECTIVE: Final = re.compile(r"_\d+_gpu$")
+"""How the NVIDIA HPC compilers name the kernels of OpenACC and OpenMP loops, by line."""
+
+
+def division_calls(function: Function) -> frozenset[int]:
+    """Calls for 64-bit divisions of the source, without those that a shorter way stands beside."""
+    beside = set(_short_ways(function).values())
+    statements = _statements(function)
+    return frozenset(
+        call.index
+        for call in function.calls
+        if call.index not in beside
+        and not (
+            function.innermost_loop(call.index) is None and _location(function, call.index) in statements
+        )
+    )
+
+
+@lru_cache(maxsize=64)
+def _webs(function: Function) -> tuple[_Web, ...]:
+    starts = opcode_index(function)
+    converted = sorted((*starts.get("I2F", ()), *starts.get("UI2F", ())))
+    rounded_up = [index for index in converted if "RP" in function.instructions[index].modifiers]
+    short = _short_ways(function) if rounded_up else {}
+    webs = [_Web(function, start, short=start in short) for start in rounded_up]
+    return tuple(web for web in webs if web.is_division)
+
+
+def _short_ways(function: Function) -> dict[int, int]:
+    """Conversions that start the short way of a 64-bit division, with the call for the other numbers.
+
+    Its operands take the short way if they fit in 32 bits; both ways leave the same basic block.
+    """
+    found = {}
+    for call in function.calls:
+        if call.symbol is None or not _WIDE_CALL.search(call.symbol):
+            continue
+        block = int(function.block_of[call.index])
+        above = function.idom[block]
+        for way, _ in () if above is None else function.blocks[above].successors:
+            if way != block:
+                own = function.blocks[way]
+                for index in range(own.start, own.end):
+                    if function.instructions[index].opcode in {"I2F", "UI2F"}:
+                        found[index] = call.index
+    return found
+
+
+def _statements(function: Function) -> set[SourceLocation | None]:
+    """Lines of loop statements."""
+    return {loop.location for loop in function.loops if loop.location is not None}
+
+
+def _location(function: Function, index: int) -> SourceLocation | None:
+    entry = function.lines[index]
+    return None if entry is None else entry.location
+
+
+class _Web:
+    """The instructions of the divisions by one reciprocal."""
+
+    def __init__(self, function: Function, start: int, *, short: bool) -> None:
+        self._function = function
+        self._code = function.instructions
+        self._taken = {start}
+        self._short = short
+        self._start = start
+        first = self._code[start]
+        self._divisor = set(first.uses)
+        self._text = _operand(first, 1)
+        self._users: list[int] = []  # of quotients and remainders, outside
+        self.is_division = False
+        self._look_back(start)
+        self._follow(start)
+
+    @property
+    def sequence(self) -> CodeSequence:
+        """The division as others see it; it starts on the line that most of it has."""
+        wide = self._short or any("64" in modifier for modifier in self._code[self._start].modifiers)
+        kind = f"{64 if wide else 32}-bit integer division"
+        return CodeSequence(kind, self._place(), frozenset(self._taken), self._text)
+
+    def _look_back(self, start: int) -> None:
+        """The absolute value of a signed divisor, and the divisor itself."""
+        for index in range(start - 1, max(start - _BEFORE, -1), -1):
+            one = self._code[index]
+            if self._divisor.intersection(one.defs):
+                if one.opcode in _ABSOLUTE:
+                    self._taken.add(index)
+                    self._divisor.update(one.uses)
+                    self._text = _operand(one, 1)
+                return
+
+    def _follow(self, start: int) -> None:
+        reached = set(self._code[start].defs)
+        stages = ["MUFU", "F2I"]
+        for index in range(start + 1, min(start + _REACH, len(self._code))):
+            one = self._code[index]
+            if reached.intersection(one.uses):
+                if stages and one.opcode == stages[0]:
+                    stages.pop(0)
+                    self.is_division = not stages
+                if stages or one.opcode == "F2I" or self._belongs(one, reached):
+                    self._taken.add(index)
+                    reached.update(one.defs)
+                    continue
+                self._users.append(index)
+            elif one.opcode in _ABSOLUTE and _operand(one, 1) == self._text:
+                self._taken.add(index)  # the divisor's, computed again
+                self._divisor.update(one.defs)
+                continue
+            if one.guard is None:
+                reached.difference_update(one.defs)
+                self._divisor.difference_update(one.defs)
+            if not reached or (stages and index - start > _BEFORE):
+                return
+
+    def _belongs(self, one: Instruction, reached: set[Register]) -> bool:
+        """Whether an instruction that uses a result is a step of a division and not what it is for."""
+        if one.opcode in _MOVES or "MOV" in one.modifiers:
+            return True
+        if one.opcode not in _CORRECTING:
+            return False
+        if one.opcode in {"IMAD", "UIMAD", "SEL", "USEL"} and ("HI" in one.modifiers or "SEL" in one.opcode):
+            return True
+        if one.guard is not None and one.guard.register in reached:
+            return True
+        if self._divisor.intersection(one.uses):
+            return True
+        text = self._text
+        if text is not None and not text.startswith("R") and text in one.operands:
+            return True
+        own = [used for used in one.uses if register_file(used) not in _PREDICATES]
+        return len(own) == 1 and own[0] in reached and "-R" in one.operands and "RZ" in one.operands
+
+    def counts_passes(self) -> bool:
+        """Whether what comes out only decides how often a loop runs.
+
+        It is outside of loops, on the line of a loop's statement, and no address or value in memory.
+        """
+        if any(self._function.innermost_loop(index) is not None for index in self._taken):
+            return False
+        accessed = any(is_memory(self._code[index]) for index in self._users)
+        return _location(self._function, self._place()) in _statements(self._function) and not accessed
+
+    def divides_collapsed_loop(self) -> bool:
+        """Whether it takes the numbers of several loops out of one: a directive's, on the loops' own line."""
+        place = _location(self._function, self._place())
+        return bool(_OF_DIRECTIVE.search(self._function.name)) and place in _statements(self._function)
+
+    def _place(self) -> int:
+        """An instruction of the line that most of the division has.
+
+        The short way of a 64-bit division has the line of what stands before it, such as an early exit: there
+        it is the first use on another line.
+        """
+        if self._short:
+            before = _location(self._function, self._start)
+            behind = (index for index in sorted((*self._taken, *self._users)) if index > self._start)
+            others = (index for index in behind if _location(self._function, index) != before)
+            return next(others, self._start)
+        lines = Counter(_location(self._function, index) for index in sorted(self._taken))
+        line = lines.most_common(1)[0][0]
+        own = [index for index in sorted(self._taken) if _location(self._function, index) == line]
+        return next((index for index in own if self._function.innermost_loop(index) is not None), own[0])
+
+
+def _operand(instruction: Instruction, number: int) -> str | None:
+    operands = [operand.strip() for operand in instruction.operands.split(",")]
+    return operands[number].removesuffix(".reuse") if len(operands) > number else None

@@ -1,0 +1,304 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the 32 threads of a block's first warp hold in a register, as far as their numbers decide it.
+
+Integer instructions are followed backwards through the machine code, loops in their first pass. Arguments and
+whatever else all threads share stand for a number that tells a row's length from a constant.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpadvisor.analyzer.constants import block_size_at, grid_size_at
+from gpadvisor.evidence.arrays import reaching
+from gpadvisor.model.instruction import (
+    Instruction,
+    MemorySpace,
+    OpcodeClass,
+    Register,
+    RegisterFile,
+    register,
+)
+from gpadvisor.model.profile import Launch
+from gpadvisor.model.program import Function
+
+WARP: Final = 32
+_MASK: Final = (1 << 32) - 1
+_DEEPEST: Final = 200
+"""Instructions behind each other that are followed; the recursion of Python ends not far above."""
+_REGISTER: Final = re.compile(r"(U?R)(\d+)\Z")
+_CONSTANT: Final = re.compile(r"c\[0x0\]\[0x([0-9a-f]+)\]\Z")
+_NUMBER: Final = re.compile(r"0x[0-9a-fA-F]+\Z")
+_PREDICATE: Final = re.compile(r"!?U?P(\d|T)\Z")
+_LOADS: Final = frozenset({OpcodeClass.LOAD, OpcodeClass.ATOMIC, OpcodeClass.SHUFFLE, OpcodeClass.TENSOR})
+
+Lanes = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LaneValue:
+    """A 32-bit value of each thread."""
+
+    lanes: Lanes | None  # unsigned; None where the threads' values differ and are not known
+    loaded: bool = False  # it was computed from what differing addresses in memory hold
+    stands: bool = False  # it holds a number that stands for what is not known
+
+    @property
+    def differs(self) -> bool:
+        """Whether threads hold different values."""
+        return self.lanes is None or bool((self.lanes != self.lanes[0]).any())
+
+
+_UNKNOWN: Final = LaneValue(None)
+_LOADED: Final = LaneValue(None, loaded=True)
+
+
+def _same(value: int, *, stands: bool = False) -> LaneValue:
+    return LaneValue(np.full(WARP, value & _MASK, dtype=np.int64), stands=stands)
+
+
+class LaneValues:
+    """The values of one function's registers in the first warp of a block."""
+
+    def __init__(self, function: Function, arch: str, launch: Launch, argument: int) -> None:
+        """Look nothing up yet; ``argument`` stands for whatever all threads share and nobody knows."""
+        self._function = function
+        self._argument = argument
+        self._reaching = reaching(function)
+        self._known: dict[tuple[int, Register], LaneValue | None] = {}
+        self._depth = 0
+        lane = np.arange(WARP, dtype=np.int64)
+        x, y, z = (max(1, size) for size in launch.block)
+        self._special = {
+            "SR_TID.X": lane % x,
+            "SR_TID.Y": lane // x % y,
+            "SR_TID.Z": lane // (x * y) % z,
+            "SR_LANEID": lane,
+        }
+        block, grid = block_size_at(arch), grid_size_at(arch)
+        sizes = [*zip((block + 4 * axis for axis in range(3)), launch.block, strict=True)]
+        sizes += zip((grid + 4 * axis for axis in range(3)), launch.grid, strict=True)
+        self._constants = dict(sizes)
+
+    def operand(self, index: int, text: str) -> LaneValue:
+        """What an operand of an instruction holds before it."""
+        name = text.strip().removesuffix(".reuse")
+        if name.startswith("-"):
+            value = self.operand(index, name[1:])
+            return value if value.lanes is None else replace(value, lanes=-value.lanes & _MASK)
+        if name.startswith("~"):
+            value = self.operand(index, name[1:])
+            return value if value.lanes is None else replace(value, lanes=~value.lanes & _MASK)
+        found = _REGISTER.match(name.removesuffix(".64"))
+        if found is not None:
+            file = RegisterFile.GPR if found[1] == "R" else RegisterFile.UNIFORM
+            return self.register(index, register(file, int(found[2])))
+        if name in {"RZ", "URZ"}:
+            return _same(0)
+        if _NUMBER.match(name):
+            return _same(int(name, 16))
+        constant = _CONSTANT.match(name)
+        return self._constant(int(constant[1], 16)) if constant else self._any()
+
+    def _constant(self, offset: int) -> LaneValue:
+        known = self._constants.get(offset)
+        return self._any() if known is None else _same(known)
+
+    def _any(self) -> LaneValue:
+        """A value that all threads share and nobody knows."""
+        return _same(self._argument, stands=True)
+
+    def register(self, index: int, wanted: Register) -> LaneValue:
+        """What a register holds before an instruction: of several writers, what one without a guard does."""
+        writers = sorted(
+            self._reaching.definitions(index, wanted),
+            key=lambda one: (self._function.instructions[one].guard is not None, one),
+        )
+        found: LaneValue | None = None
+        for writer in writers:
+            value = self._written(writer, wanted)
+            if value is not None and value.lanes is None and value.loaded:
+                return value  # in some pass the data decide
+            if found is not None and self._function.instructions[writer].guard is not None:
+                break
+            if value is not None and (found is None or (found.lanes is None and value.lanes is not None)):
+                found = value
+        return self._any() if found is None else found
+
+    def _written(self, index: int, wanted: Register) -> LaneValue | None:
+        """What an instruction writes; None while that is being found out, as of a loop's next pass."""
+        key = index, wanted
+        if key in self._known:
+            return self._known[key]
+        if self._depth >= _DEEPEST:
+            return _UNKNOWN
+        self._known[key] = None
+        self._depth += 1
+        value = self._computed(index, self._function.instructions[index], wanted)
+        self._depth -= 1
+        self._known[key] = value
+        return value
+
+    def _computed(self, index: int, instruction: Instruction, wanted: Register) -> LaneValue:
+        operands = [text.strip() for text in instruction.operands.split(",")]
+        for name, lanes in self._special.items():
+            if name in instruction.operands:
+                return LaneValue(lanes)
+        opclass = instruction.info.opclass
+        if opclass is OpcodeClass.SPECIAL_REGISTER:
+            return _same(0)  # the first block
+        if opclass in _LOADS and instruction.info.space is not MemorySpace.CONSTANT:
+            return self._loaded(index)
+        if opclass is OpcodeClass.LOAD:
+            offset = _CONSTANT.match(operands[-1])
+            word = int(wanted) - min(map(int, instruction.defs))
+            return self._constant(int(offset[1], 16) + 4 * word if offset else -1)
+        first = min(instruction.defs) == wanted
+        sources = [text for text in operands[1:] if not _PREDICATE.match(text)]
+        compute = _INTEGER.get(instruction.opcode)
+        values = [self.operand(index, text) for text in sources]
+        known = [value.lanes for value in values if value.lanes is not None]
+        stands = any(value.stands for value in values)
+        # What stands for another number has neither its high half nor its bits.
+        exact = _is_linear(instruction)
+        if (
+            compute is not None
+            and first
+            and len(known) == len(values)
+            and "X" not in instruction.modifiers
+            and (exact or not stands)
+        ):
+            result = compute(instruction, known)
+            if result is not None:
+                return LaneValue(result & _MASK, stands=stands)
+        if any(value.differs for value in values):
+            return _LOADED if any(value.loaded for value in values) else _UNKNOWN
+        return self._any()
+
+    def _loaded(self, index: int) -> LaneValue:
+        address = self.address(index)
+        if address is not None and not address.differs:
+            return self._any()  # one value for all threads
+        return _LOADED
+
+    def address(self, index: int, *, first: bool = False) -> LaneValue | None:
+        """The low words of an access's addresses, in its last brackets or its first; None without any."""
+        found = _BRACKETS.findall(self._function.instructions[index].operands)
+        if not found:
+            return None
+        total, stands = np.zeros(WARP, dtype=np.int64), False
+        for part in found[0 if first else -1].replace("+-", "+ -").split("+"):
+            name, _, suffix = part.strip().partition(".")
+            value = self.operand(index, name)
+            if value.lanes is None:
+                return value
+            total = total + value.lanes * _SCALES.get(suffix, 1)
+            stands = stands or value.stands
+        return LaneValue(total & _MASK, stands=stands)
+
+
+_BRACKETS: Final = re.compile(r"(?<!c)(?<!cx)(?<!desc)\[([^\[\]]*)\](?!\[)")
+_SCALES: Final = {"X4": 4, "X8": 8, "X16": 16}
+
+
+def _is_linear(instruction: Instruction) -> bool:
+    modifiers = instruction.modifiers
+    if "HI" in modifiers:
+        return False
+    return instruction.opcode in _LINEAR or (instruction.opcode in _SHIFTS and "R" not in modifiers)
+
+
+def signed(lanes: Lanes) -> Lanes:
+    """The same values with a sign."""
+    return np.where(lanes >> 31 & 1, lanes - (1 << 32), lanes)
+
+
+def _count(lanes: Lanes) -> int | None:
+    """A shift's distance, where all threads have the same."""
+    return int(lanes[0]) & 63 if (lanes == lanes[0]).all() else None
+
+
+def _copy(_: Instruction, sources: list[Lanes]) -> Lanes | None:
+    return sources[0]
+
+
+def _sum(_: Instruction, sources: list[Lanes]) -> Lanes | None:
+    total: Lanes = np.sum(sources, axis=0)
+    return total
+
+
+def _product(instruction: Instruction, sources: list[Lanes]) -> Lanes | None:
+    if len(sources) < 3:
+        return None
+    left, right, more = sources[:3]
+    if "HI" in instruction.modifiers:
+        unsigned = "U32" in instruction.modifiers
+        factors = (left, right) if unsigned else (signed(left), signed(right))
+        high = [(int(a) * int(b)) >> 32 for a, b in zip(*factors, strict=True)]
+        return np.array(high, dtype=np.int64) + more
+    return np.array([int(a) * int(b) & _MASK for a, b in zip(left, right, strict=True)]) + more
+
+
+def _scaled_sum(instruction: Instruction, sources: list[Lanes]) -> Lanes | None:
+    if len(sources) < 3:
+        return None
+    by = _count(sources[-1])
+    if by is None:
+        return None
+    if "HI" not in instruction.modifiers:
+        return (sources[0] << by) + sources[1]
+    if len(sources) < 4:
+        return None
+    return ((sources[2] << 32 | sources[0]) << by >> 32) + sources[1]
+
+
+def _shift(instruction: Instruction, sources: list[Lanes]) -> Lanes | None:
+    by = _count(sources[1])
+    if by is None:
+        return None
+    modifiers = instruction.modifiers
+    if instruction.opcode == "SHL" or "L" in modifiers:
+        return None if "HI" in modifiers else sources[0] << by
+    if len(sources) < 3:  # SHR
+        return sources[0] >> by if "U32" in modifiers else signed(sources[0]) >> by
+    if "HI" not in modifiers:
+        return (sources[2] << 32 | sources[0]) >> by
+    value = sources[2] if "U32" in modifiers else signed(sources[2])
+    return value >> by
+
+
+def _logic(_: Instruction, sources: list[Lanes]) -> Lanes | None:
+    if len(sources) < 4:
+        return None
+    a, b, c, table = *sources[:3], int(sources[3][0])
+    result = np.zeros(WARP, dtype=np.int64)
+    for bit in range(8):
+        if table >> bit & 1:
+            result |= (a if bit & 4 else ~a) & (b if bit & 2 else ~b) & (c if bit & 1 else ~c)
+    return result
+
+
+def _absolute(_: Instruction, sources: list[Lanes]) -> Lanes | None:
+    return np.abs(signed(sources[0]))
+
+
+_LINEAR: Final = frozenset(
+    {"MOV", "UMOV", "R2UR", "SEL", "USEL", "CS2R", "IADD3", "IADD", "UIADD3", "VIADD", "IADD32I", "IMAD"}
+    | {"UIMAD", "LEA", "ULEA"}
+)
+_SHIFTS: Final = frozenset({"SHF", "USHF", "SHL"})
+_INTEGER: Final[dict[str, Callable[[Instruction, list[Lanes]], Lanes | None]]] = {
+    **dict.fromkeys(("MOV", "UMOV", "R2UR", "SEL", "USEL", "CS2R"), _copy),
+    **dict.fromkeys(("IADD3", "IADD", "UIADD3", "VIADD", "IADD32I"), _sum),
+    **dict.fromkeys(("IMAD", "UIMAD"), _product),
+    **dict.fromkeys(("LEA", "ULEA"), _scaled_sum),
+    **dict.fromkeys(("SHF", "USHF", "SHL", "SHR"), _shift),
+    **dict.fromkeys(("LOP3", "ULOP3"), _logic),
+    "IABS": _absolute,
+}

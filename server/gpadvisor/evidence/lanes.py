@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Threads of a warp that have nothing to do in an instruction, and the condition that keeps them out."""
+
+from __future__ import annotations
+
+from enum import Enum
+from math import ceil
+from typing import Final
+
+import numpy as np
+
+from gpadvisor.evidence.lane_values import LaneValues, signed
+from gpadvisor.evidence.measured import Values, executed_threads, executed_warps, metric
+from gpadvisor.model.instruction import OpcodeClass, Register
+from gpadvisor.model.profile import KernelProfile, Launch
+from gpadvisor.model.program import Function
+
+WARP: Final = 32
+_PREDICATED: Final = "thread_inst_executed_true"
+_CONTROL: Final = frozenset(
+    {
+        OpcodeClass.BRANCH,
+        OpcodeClass.INDIRECT_BRANCH,
+        OpcodeClass.CALL,
+        OpcodeClass.RETURN,
+        OpcodeClass.EXIT,
+        OpcodeClass.BARRIER,
+        OpcodeClass.WARP_SYNC,
+        OpcodeClass.NOP,
+    }
+)
+"""Guards of these choose a way; they do not idle."""
+_PASSES: Final = "l1tex__data_pipe_lsu_wavefronts.avg.pct_of_peak_sustained_elapsed"
+_SHARED_PASSES: Final = "l1tex__data_pipe_lsu_wavefronts_mem_shared.sum"
+_OF_PEAK: Final = ".pct_of_peak_sustained_elapsed"
+_OF_NUMBERS: Final = frozenset({"FSETP", "DSETP", "HSETP2"})
+"""Comparisons of what was computed: no thread's number is a floating-point one."""
+_ARGUMENT: Final = 0x1000
+_DROP: Final = 0.9
+"""A branch behind which fewer than nine in ten of its threads go on is where they part."""
+
+
+def threads_per_warp(profile: KernelProfile) -> float:
+    """Threads of a warp as launched; fewer than 32 where blocks are no multiple of it."""
+    threads = max(1, profile.launch.threads_per_block)  # a damaged report may say 0
+    return threads / ceil(threads / WARP)
+
+
+def wavefronts(profile: KernelProfile) -> float | None:
+    """Passes through the L1 data stage: those of shared memory, by its share of all."""
+    shared = profile.metric(_SHARED_PASSES)
+    part, every = profile.metric(f"{_SHARED_PASSES}{_OF_PEAK}"), profile.metric(_PASSES)
+    return shared * every / part if shared and part and every else None
+
+
+def active_share(profile: KernelProfile, function: Function) -> Values | None:
+    """Per instruction the share of a warp's threads that do something in it; NaN where it is not executed.
+
+    Threads that a predicate switches off do not count where the report tells them apart. Control flow is left
+    out. None where the report did not count threads.
+    """
+    warps = executed_warps(profile, function)
+    threads = metric(profile, _PREDICATED, function)
+    if threads is None:
+        threads = executed_threads(profile, function)
+    if warps is None or threads is None:
+        return None
+    skipped = [one.info.opclass in _CONTROL for one in function.instructions]
+    found = np.full(len(function.instructions), np.nan)
+    at = (warps > 0) & ~np.array(skipped, dtype=bool)
+    found[at] = np.minimum(1.0, threads[at] / warps[at] / threads_per_warp(profile))
+    return found
+
+
+def condition(function: Function, index: int, shares: Values) -> int | None:
+    """The instruction that decides which threads do something at ``index``: a comparison, else a branch.
+
+    Its own predicate's, or that of the nearest branch above it that more threads reach than it.
+    """
+    guard = function.instructions[index].guard
+    if guard is not None:
+        found = _writer(function, guard.register, index)
+        if found is not None:
+            return found
+    block = function.idom[int(function.block_of[index])]
+    while block is not None:
+        last = function.blocks[block].end - 1
+        branch = function.instructions[last]
+        chooses = branch.info.opclass is OpcodeClass.BRANCH and branch.guard is not None
+        if chooses and shares[index] < _DROP * _reached(function, block, shares):
+            found = None if branch.guard is None else _writer(function, branch.guard.register, last)
+            return last if found is None else found
+        block = function.idom[block]
+    return None
+
+
+class Choice(Enum):
+    """What decides which threads of a warp go on."""
+
+    DATA = "data"  # what was loaded
+    SPREAD = "spread"  # a thread's number, in no order
+    FIRST = "first"  # a thread's number against a bound, so that the active ones are neighbours
+    PASSES = "passes"  # each leaves a loop when it is done
+    UNKNOWN = "unknown"
+
+
+def choice_of(function: Function, at: int | None, arch: str, launch: Launch) -> Choice:
+    """What the comparison at an instruction depends on."""
+    if at is not None and function.instructions[at].opcode in _OF_NUMBERS:
+        return Choice.DATA
+    if at is None or function.instructions[at].info.opclass is not OpcodeClass.PREDICATE:
+        return Choice.UNKNOWN
+    values = LaneValues(function, arch, launch, _ARGUMENT)
+    operands = [text for text in function.instructions[at].operands.split(",") if "P" not in text]
+    compared = [values.operand(at, text) for text in operands]
+    if any(value.lanes is None and value.loaded for value in compared):
+        return Choice.DATA
+    if any(value.lanes is None for value in compared):
+        return Choice.UNKNOWN
+    steps = [np.diff(signed(value.lanes)) for value in compared if value.lanes is not None and value.differs]
+    if not steps:
+        return Choice.UNKNOWN
+    in_order = all((one >= 0).all() or (one <= 0).all() for one in steps)
+    return Choice.FIRST if in_order else Choice.SPREAD
+
+
+def passes_differ(function: Function, index: int, shares: Values) -> bool:
+    """Whether threads leave the loop around an instruction one by one: it is entered by more than stay."""
+    loop = function.innermost_loop(index)
+    if loop is None:
+        return False
+    header = function.loops[loop].header
+    before = function.idom[header]
+    if before is None:
+        return False
+    entered, staying = (_reached(function, block, shares) for block in (before, header))
+    return staying < _DROP * entered and shares[index] >= _DROP * staying
+
+
+def _reached(function: Function, block: int, shares: Values) -> float:
+    """The largest share of a warp's threads in a block; NaN where none of it was executed."""
+    found = shares[function.blocks[block].start : function.blocks[block].end]
+    return float("nan") if np.isnan(found).all() else float(np.nanmax(found))
+
+
+def _writer(function: Function, predicate: Register, before: int) -> int | None:
+    """The last instruction above ``before`` in program order that writes a predicate."""
+    return next(
+        (index for index in range(before - 1, -1, -1) if predicate in function.instructions[index].defs),
+        None,
+    )

@@ -1,0 +1,450 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What can be told about a loop from its code and its executed counts: trips, unrolling, recurrences."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections import Counter
+from dataclasses import dataclass
+from functools import lru_cache
+from math import gcd
+from typing import Final
+
+import numpy as np
+
+from gpadvisor.evidence.measured import Values
+from gpadvisor.evidence.queries import loop_indices
+from gpadvisor.model.ids import INSTRUCTION_BYTES, LoopId
+from gpadvisor.model.instruction import (
+    Instruction,
+    MemorySpace,
+    OpcodeClass,
+    Register,
+    RegisterFile,
+    register_file,
+    register_name,
+)
+from gpadvisor.model.program import Function, LineEntry
+
+_ADDITIONS: Final = frozenset({"IADD3", "IADD", "UIADD3", "VIADD", "UIADD", "VIADDMNMX"})
+_COMPARES: Final = frozenset({"ISETP", "UISETP"})
+_REPEATED: Final = frozenset(
+    {
+        OpcodeClass.LOAD,
+        OpcodeClass.STORE,
+        OpcodeClass.FLOAT16,
+        OpcodeClass.FLOAT32,
+        OpcodeClass.FLOAT64,
+        OpcodeClass.TENSOR,
+    }
+)
+
+
+_COUNTER_DEPTH: Final = 3
+"""Instructions between a loop's counter and its comparison: the end is often a difference of two values."""
+_LARGEST_UNROLL: Final = 64
+_CHAIN_LIMIT: Final = 512
+"""Instructions followed in search of a loop-carried chain; longer ones are taken for none."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoopFacts:
+    """One loop, as far as its code tells."""
+
+    indices: tuple[int, ...]
+    step: int | None  # what the counter grows by per pass, where it is a constant
+    trips: int | None  # passes, where start, bound and step are constants
+    copies: int  # how often the body stands in the code: an unroll factor of 1 or more
+    copies_reason: str | None
+    barriers: int  # block-wide barriers inside
+    loads: int  # memory loads inside
+    has_inner: bool
+
+    @property
+    def size_bytes(self) -> int:
+        """Machine code of the loop."""
+        return len(self.indices) * INSTRUCTION_BYTES
+
+
+@lru_cache(maxsize=256)
+def loop_facts(function: Function, loop: LoopId) -> LoopFacts:
+    """Look at a loop."""
+    indices = loop_indices(function, loop)
+    instructions = [function.instructions[index] for index in indices]
+    counter = _counter(function, loop, indices)
+    step = None if counter is None else counter.step
+    has_inner = any(other.parent == loop for other in function.loops)
+    copies, reason = _copies(function, indices, step, has_inner=has_inner)
+    if copies == 1 and not has_inner:
+        copies, reason = _beside_remainder(function, loop)
+    return LoopFacts(
+        indices=tuple(indices),
+        step=step,
+        trips=_constant_trips(function, loop, counter) if counter is not None and counter.direct else None,
+        copies=copies,
+        copies_reason=reason,
+        barriers=sum(instruction.info.opclass is OpcodeClass.BARRIER for instruction in instructions),
+        loads=sum(instruction.info.opclass is OpcodeClass.LOAD for instruction in instructions),
+        has_inner=has_inner,
+    )
+
+
+def loop_overhead(function: Function, loop: LoopId) -> frozenset[int]:
+    """Instructions that only run the loop, once per pass: its counter, the comparison and the jump back."""
+    indices = loop_indices(function, loop)
+    counter = _counter(function, loop, indices)
+    if counter is None:
+        return frozenset()
+    steps = [index for index in indices if counter.register in function.instructions[index].defs]
+    compare = next(index for index in indices if function.instructions[index] is counter.compare)
+    return frozenset({*steps, compare, *_latches(function, loop)})
+
+
+def is_counted(function: Function, loop: LoopId) -> bool:
+    """Whether a comparison with a register that steps by a constant ends the loop."""
+    return _counter(function, loop, loop_indices(function, loop)) is not None
+
+
+def every_pass(function: Function, loop: LoopId, index: int) -> bool:
+    """Whether an instruction is reached on every pass: its block dominates every jump back."""
+    block = int(function.block_of[index])
+    return all(
+        _dominates(function, block, int(function.block_of[latch])) for latch in _latches(function, loop)
+    )
+
+
+def _dominates(function: Function, block: int, other: int) -> bool:
+    at: int | None = other
+    while at is not None and at != block:
+        at = function.idom[at]
+    return at == block
+
+
+def _latches(function: Function, loop: LoopId) -> list[int]:
+    """The last instructions of the blocks that jump back to the header."""
+    region = function.loops[loop]
+    return [
+        function.blocks[block].end - 1
+        for block in sorted(region.blocks)
+        if any(successor == region.header for successor, _ in function.blocks[block].successors)
+    ]
+
+
+_PREDICATES: Final = frozenset({RegisterFile.PREDICATE, RegisterFile.UNIFORM_PREDICATE})
+
+
+@dataclass(frozen=True, slots=True)
+class _Counter:
+    """What ends a loop."""
+
+    compare: Instruction
+    step: int
+    register: Register
+    direct: bool  # the stepping register itself is compared
+
+
+def _counter(function: Function, loop: LoopId, indices: list[int]) -> _Counter | None:
+    """The comparison that ends the loop, with a register behind it that steps by a constant."""
+    for latch in _latches(function, loop):
+        deciding = [one for one in function.instructions[latch].uses if register_file(one) in _PREDICATES]
+        # A guard, or the operand of a branch on a predicate of the whole warp (``BRA.U UP0, ...``).
+        compare = _last_writer(function, indices, deciding[0], latch) if deciding else None
+        if compare is None or function.instructions[compare].opcode not in _COMPARES:
+            continue
+        seen = {compare}
+        pending = [(compare, 0)]
+        while pending:
+            index, depth = pending.pop(0)
+            for register in function.instructions[index].uses:
+                step = _step(function, indices, register)
+                if step is not None:
+                    return _Counter(function.instructions[compare], step, register, direct=depth == 0)
+                writer = _last_writer(function, indices, register, index)
+                if writer is not None and writer not in seen and depth < _COUNTER_DEPTH:
+                    seen.add(writer)
+                    pending.append((writer, depth + 1))
+    return None
+
+
+def _last_writer(function: Function, indices: list[int], register: Register, before: int) -> int | None:
+    return next(
+        (
+            index
+            for index in reversed(indices)
+            if index < before and register in function.instructions[index].defs
+        ),
+        None,
+    )
+
+
+def _step(function: Function, indices: list[int], register: Register) -> int | None:
+    """The constant added to a register once per pass."""
+    steps = [
+        _immediate(function.instructions[index])
+        for index in indices
+        if register in function.instructions[index].defs
+        and register in function.instructions[index].uses
+        and function.instructions[index].opcode in _ADDITIONS
+    ]
+    return steps[0] if len(steps) == 1 else None
+
+
+def _immediates(instruction: Instruction) -> list[int]:
+    found = []
+    for operand in instruction.operands.split(","):
+        token = operand.strip()
+        if token.lstrip("-").startswith("0x"):
+            value = int(token, 16)
+            found.append(value - (1 << 32) if value >= 1 << 31 else value)
+    return found
+
+
+def _immediate(instruction: Instruction) -> int | None:
+    values = [value for value in _immediates(instruction) if value]
+    return values[0] if len(values) == 1 else None
+
+
+def _constant_trips(function: Function, loop: LoopId, counter: _Counter) -> int | None:
+    """Passes of a loop whose counter starts, steps and ends at constants."""
+    compare, step = counter.compare, counter.step
+    if not step:
+        return None
+    bounds = _immediates(compare)
+    names_zero = "RZ" in compare.operands
+    bound = bounds[0] if bounds else (0 if names_zero else None)
+    start = _start_value(function, loop, counter.register)
+    if bound is None or start is None:
+        return None
+    passes, rest = divmod(bound - start, step)
+    passes += bool(rest)
+    return passes if passes > 0 else None
+
+
+def _start_value(function: Function, loop: LoopId, register: Register) -> int | None:
+    """The constant a register holds where the loop is entered."""
+    block = function.idom[function.loops[loop].header]
+    for _ in range(4):
+        if block is None:
+            return None
+        for index in range(function.blocks[block].end - 1, function.blocks[block].start - 1, -1):
+            instruction = function.instructions[index]
+            if register in instruction.defs:
+                return _constant(instruction)
+        block = function.idom[block]
+    return None
+
+
+def _constant(instruction: Instruction) -> int | None:
+    """The value of a move of a constant."""
+    if instruction.guard is not None or instruction.opcode not in {"MOV", "IMAD", "CS2R", "UMOV"}:
+        return None
+    if instruction.opcode == "IMAD" and "MOV" not in instruction.modifiers:
+        return None
+    sources = [operand.strip() for operand in instruction.operands.split(",")][1:]
+    values = _immediates(instruction)
+    if values:
+        return values[-1]
+    return 0 if all(source in {"RZ", "URZ", "SRZ"} for source in sources) else None
+
+
+def _copies(
+    function: Function, indices: list[int], step: int | None, *, has_inner: bool
+) -> tuple[int, str | None]:
+    """How often the compiler (or the author) has written the body out already.
+
+    Told by what stands several times: everything, if the body was copied; a line, if a loop inside it was.
+    """
+    by_line: dict[tuple[str, int, object] | None, Counter[str]] = {}
+    for index in indices:
+        entry = function.lines[index]
+        instruction = function.instructions[index]
+        info = instruction.info
+        if info.opclass in _REPEATED and info.space is not MemorySpace.CONSTANT:
+            key = None if entry is None else (entry.location.file, entry.location.line, entry.inline)
+            by_line.setdefault(key, Counter())[instruction.opcode] += 1
+    counts = [count for counter in by_line.values() for count in counter.values()]
+    whole = gcd(*counts) if len(counts) > 1 and not has_inner else 1
+    steps = abs(step) if step is not None and 1 < abs(step) <= _LARGEST_UNROLL else 1
+    if steps > 1 and counts and not has_inner and all(count % steps == 0 for count in counts):
+        return steps, f"its body stands {steps} times in it, and its counter steps by {step}"
+    if whole > 1:
+        return whole, f"its body stands {whole} times in it"
+    repeated, line = 1, 0
+    for place, counter in by_line.items():
+        factor = gcd(*counter.values())
+        if place is not None and len(counter) > 1 and factor > repeated:  # one opcode may repeat by itself
+            repeated, line = factor, place[1]
+    return (repeated, f"line {line} stands {repeated} times in it") if repeated > 1 else (1, None)
+
+
+def _beside_remainder(function: Function, loop: LoopId) -> tuple[int, str | None]:
+    """How often a loop loads what another loop of the same lines, the one for the last passes, loads once."""
+    loads = _loads_by_line(function)
+    own = loads[loop]
+    for other in loops_of_same_loads(function, loop):
+        factors = {divmod(own[line], loads[other][line]) for line in own}
+        copies, rest = min(factors)
+        if len(factors) == 1 and copies > 1 and not rest:
+            return copies, f"its loads stand {copies} times in it, and once in a loop for the last passes"
+    return 1, None
+
+
+def loops_of_same_loads(function: Function, loop: LoopId) -> tuple[LoopId, ...]:
+    """Other loops whose loads have the same source lines and inline chains, as copies of one loop have."""
+    own = _loads_by_line(function)[loop].keys()
+    same = _loops_by_lines(function).get(frozenset(own), ()) if own else ()
+    return tuple(other for other in same if other != loop)
+
+
+@lru_cache(maxsize=64)
+def _loops_by_lines(function: Function) -> dict[frozenset[LineEntry], list[LoopId]]:
+    found: dict[frozenset[LineEntry], list[LoopId]] = {}
+    for loop, loads in _loads_by_line(function).items():
+        found.setdefault(frozenset(loads), []).append(loop)
+    return found
+
+
+@lru_cache(maxsize=64)
+def _loads_by_line(function: Function) -> dict[LoopId, Counter[LineEntry]]:
+    """The loads of each loop from memory other than constants, counted by source line and inline chain."""
+    found: dict[LoopId, Counter[LineEntry]] = {loop.id: Counter() for loop in function.loops}
+    for index, instruction in enumerate(function.instructions):
+        entry, info = function.lines[index], instruction.info
+        if info.opclass is OpcodeClass.LOAD and info.space is not MemorySpace.CONSTANT and entry is not None:
+            for loop in function.enclosing_loops(index):
+                found[loop][entry] += 1
+    return found
+
+
+def measured_trips(function: Function, loop: LoopId, executed: Values) -> float | None:
+    """Mean passes per entry by executed counts: of the header, over those of the block that enters it."""
+    header = function.loops[loop].header
+    before = function.idom[header]
+    if before is None or before in function.loops[loop].blocks:
+        return None
+    inside = float(executed[function.blocks[header].start])
+    entering = float(executed[function.blocks[before].end - 1])
+    return inside / entering if entering > 0 and inside >= entering else None
+
+
+def is_recurrence(function: Function, loop: LoopId, definition: int) -> bool:
+    """Whether an instruction needs its own result of the pass before, so that passes cannot overlap.
+
+    A counter that steps by a constant does not count: its values are known ahead.
+    """
+    if function.instructions[definition].opcode in _ADDITIONS and _step_of(function, definition) is not None:
+        return False
+    writers = _writers(function, loop)
+    seen: set[int] = set()
+    pending = [definition]
+    while pending and len(seen) < _CHAIN_LIMIT:
+        index = pending.pop()
+        for register in function.instructions[index].uses:
+            for writer in _reaching(writers.get(register, ()), index):
+                if writer == definition:
+                    return True
+                if writer not in seen:
+                    seen.add(writer)
+                    pending.append(writer)
+    return False
+
+
+def _step_of(function: Function, index: int) -> int | None:
+    instruction = function.instructions[index]
+    return _immediate(instruction) if set(instruction.defs).intersection(instruction.uses) else None
+
+
+@lru_cache(maxsize=64)
+def _writers(function: Function, loop: LoopId) -> dict[Register, tuple[int, ...]]:
+    """The instructions of a loop that write each register."""
+    found: dict[Register, list[int]] = {}
+    for index in loop_facts(function, loop).indices:
+        for register in function.instructions[index].defs:
+            found.setdefault(register, []).append(index)
+    return {register: tuple(writers) for register, writers in found.items()}
+
+
+def _reaching(writers: tuple[int, ...], use: int) -> tuple[int, ...]:
+    """The writer before a use in program order, else (round the loop) the last one."""
+    if not writers:
+        return ()
+    return (writers[bisect_left(writers, use) - 1],)
+
+
+def divergence(executed: Values | None, threads: Values | None, indices: tuple[int, ...]) -> float | None:
+    """Mean threads per executed warp instruction over some instructions."""
+    if executed is None or threads is None:
+        return None
+    at = np.array(indices, dtype=np.intp)
+    warps = float(executed[at].sum())
+    return float(threads[at].sum()) / warps if warps else None
+
+
+@lru_cache(maxsize=64)
+def kept_in_memory(function: Function) -> frozenset[int]:
+    """Loads and stores of one element that each pass of an innermost loop reads and writes again.
+
+    Its address does not change in the loop, and nothing in the loop lets other threads see it; the compiler
+    leaves it in memory where another access of the loop may be to the same place.
+    """
+    found: set[int] = set()
+    for loop in function.loops:
+        facts = loop_facts(function, loop.id)
+        code = {index: function.instructions[index] for index in facts.indices}
+        if facts.has_inner or any(one.info.opclass in _SHOWS_OTHERS for one in code.values()):
+            continue
+        changed = {written for one in code.values() for written in one.defs}
+        by_place: dict[tuple[MemorySpace | None, str], list[int]] = {}
+        for index, one in code.items():
+            if (
+                one.info.space in _HELD_SPACES
+                and one.info.opclass in _PLAIN
+                and "STRONG" not in one.modifiers
+            ):
+                by_place.setdefault((one.info.space, _address(one)), []).append(index)
+        for (_, address), indices in by_place.items():
+            moved = any(register_name(written) in _NAMES.findall(address) for written in changed)
+            if moved or not _NAMES.search(address):
+                continue
+            loads = [index for index in indices if code[index].info.opclass is OpcodeClass.LOAD]
+            stores = [index for index in indices if index not in loads]
+            if stores and (loads or any(_stores_sum(function, loop.id, index) for index in stores)):
+                found.update(indices)
+    return frozenset(found)
+
+
+def _stores_sum(function: Function, loop: LoopId, store: int) -> bool:
+    """Whether a store writes what its own value of the pass before goes into."""
+    value = _VALUE.search(function.instructions[store].operands)
+    if value is None:
+        return False
+    indices = list(loop_facts(function, loop).indices)
+    made = _last_writer(function, indices, Register(int(value[1])), store)
+    return made is not None and is_recurrence(function, loop, made)
+
+
+_VALUE: Final = re.compile(r"\], R(\d+)")
+
+
+_PLAIN: Final = frozenset({OpcodeClass.LOAD, OpcodeClass.STORE})
+_HELD_SPACES: Final = frozenset({MemorySpace.SHARED, MemorySpace.GLOBAL, MemorySpace.GENERIC})
+_SHOWS_OTHERS: Final = frozenset(
+    {
+        OpcodeClass.BARRIER,
+        OpcodeClass.MEMORY_BARRIER,
+        OpcodeClass.CLUSTER_BARRIER,
+        OpcodeClass.MBARRIER,
+        OpcodeClass.ATOMIC,
+        OpcodeClass.REDUCTION,
+        OpcodeClass.CALL,
+    }
+)
+_NAMES: Final = re.compile(r"\bU?R\d+")
+_BRACKETS: Final = re.compile(r"\[([^\[\]]*R\d[^\[\]]*)\]")
+
+
+def _address(instruction: Instruction) -> str:
+    """The address as the disassembler prints it, without the descriptor before it."""
+    found = _BRACKETS.findall(instruction.operands)
+    return found[-1].replace(".reuse", "") if found else ""

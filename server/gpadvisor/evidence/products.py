@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Loops that multiply what they load: loads for each multiply-add, and how often a value is loaded."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from math import sqrt
+from typing import Final
+
+import numpy as np
+
+from gpadvisor.evidence.loops import loop_facts
+from gpadvisor.evidence.measured import executed_warps, metric
+from gpadvisor.evidence.patterns import is_global, is_shared
+from gpadvisor.evidence.queries import kernel_functions
+from gpadvisor.evidence.traffic import kernel_traffic
+from gpadvisor.model.ids import LoopId
+from gpadvisor.model.instruction import OpcodeClass, register_name
+from gpadvisor.model.profile import KernelProfile
+from gpadvisor.model.program import Function, Program
+
+WARP: Final = 32
+_SECTOR_BYTES: Final = 32
+_FACTOR_BYTES: Final = {
+    "FFMA": 4,
+    "FMUL": 4,
+    "HFMA2": 4,
+    "HMUL2": 4,
+    "DFMA": 8,
+    "DMUL": 8,
+    "FFMA2": 8,
+    "FMUL2": 8,
+}
+"""Multiplications, with the bytes of registers that one factor takes."""
+_ADDED: Final = frozenset({"FFMA", "DFMA"})
+"""Those that add one product to one sum."""
+_PASSED_ON: Final = frozenset({OpcodeClass.MOVE, OpcodeClass.CONVERSION})
+_PASSING_OPCODES: Final = frozenset({"PRMT", "HADD2", "SHL", "IMAD"})  # unpacking of halves and bytes
+_DEPTH: Final = 2
+_REGISTER: Final = re.compile(r"\bR(\d+)\b")
+_HIT_RATE: Final = "l1tex__t_sector_hit_rate.pct"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProductLoop:
+    """An innermost loop most of whose multiplications have a factor that the same loop loads."""
+
+    function: Function
+    loop: LoopId
+    products: tuple[int, ...]  # the multiplications with a loaded factor
+    loads: tuple[int, ...]  # what brings their factors
+    factor_bytes: int
+    loaded_bytes: int  # by the loads, for each thread and pass
+    sums: int | None  # that products of two loaded factors are added to; None where not all are such
+
+    @property
+    def indices(self) -> tuple[int, ...]:
+        """All instructions of the loop."""
+        return loop_facts(self.function, self.loop).indices
+
+    @property
+    def values_per_product(self) -> float:
+        """Factors loaded for each multiplication: 2 where nothing is kept, 2 / r for a tile of r by r."""
+        return self.loaded_bytes / self.factor_bytes / len(self.products)
+
+    @property
+    def values_per_load(self) -> float:
+        """Factors that one load instruction brings."""
+        return self.loaded_bytes / self.factor_bytes / len(self.loads)
+
+    @property
+    def tile(self) -> tuple[int, int] | None:
+        """The edges of a thread's tile of results, the smaller first: r * c sums from r + c values a step."""
+        if not self.sums or len(self.products) % self.sums:
+            return None
+        values = self.values_per_product * self.sums
+        apart = values * values / 4 - self.sums
+        less = round(values / 2 - sqrt(max(0.0, apart)))
+        if less < 1 or self.sums % less or less + self.sums // less != values:
+            return None
+        return less, self.sums // less
+
+    @property
+    def from_shared(self) -> bool:
+        """Whether most loads are from shared memory."""
+        shared = sum(is_shared(self.function.instructions[index]) for index in self.loads)
+        return 2 * shared > len(self.loads)
+
+
+def product_loops(program: Program, kernel: str) -> Iterator[ProductLoop]:
+    """Those of a kernel and of the functions that it calls."""
+    for function in kernel_functions(program, kernel):
+        parents = {loop.parent for loop in function.loops}
+        for loop in function.loops:
+            if loop.id not in parents:
+                found = _product_loop(function, loop.id)
+                if found is not None:
+                    yield found
+
+
+@lru_cache(maxsize=256)
+def _product_loop(function: Function, loop: LoopId) -> ProductLoop | None:
+    indices = loop_facts(function, loop).indices
+    writer: dict[int, int] = {}
+    # The second time round, what a register holds from the pass before is known.
+    for _ in range(2):
+        products: dict[int, frozenset[int]] = {}
+        sources: dict[int, frozenset[int]] = {}  # per instruction the loads it passes on
+        multiplications, paired = 0, True
+        for index in indices:
+            instruction = function.instructions[index]
+            operands = instruction.operands.split(",")
+            if instruction.opcode in _FACTOR_BYTES:
+                multiplications += 1
+                factors = [_loads(function, [one], writer, sources) for one in operands[1:3]]
+                if any(factors):
+                    products[index] = frozenset().union(*factors)
+                    paired = paired and all(factors)
+            elif instruction.info.opclass in _PASSED_ON or instruction.opcode in _PASSING_OPCODES:
+                sources[index] = _loads(function, operands[1:], writer, sources)
+            for register in instruction.defs:
+                writer[register] = index
+    if not products or 2 * len(products) < multiplications:
+        return None
+    loads = tuple(sorted(frozenset().union(*products.values())))
+    size = max(_FACTOR_BYTES[function.instructions[index].opcode] for index in products)
+    return ProductLoop(
+        function=function,
+        loop=loop,
+        products=tuple(products),
+        loads=loads,
+        factor_bytes=size,
+        sums=_sums(function, indices, products) if paired else None,
+        loaded_bytes=sum(function.instructions[index].width_bytes or 4 for index in loads),
+    )
+
+
+def _sums(function: Function, indices: tuple[int, ...], products: Collection[int]) -> int | None:
+    """How many sums some products are added to: those whose result no later product of a pass adds to."""
+    last: dict[str, int] = {}
+    ends = set(products)
+    for index in indices:
+        instruction = function.instructions[index]
+        operands = [one.strip().removesuffix(".reuse") for one in instruction.operands.split(",")]
+        if index in ends:
+            if instruction.opcode not in _ADDED:
+                return None
+            ends.discard(last.get(operands[3], -1))
+        for register in instruction.defs:
+            last.pop(register_name(register), None)
+        if index in products:
+            last[operands[0]] = index
+    return len(ends)
+
+
+def _loads(
+    function: Function, operands: list[str], writer: dict[int, int], sources: dict[int, frozenset[int]]
+) -> frozenset[int]:
+    """The loads from shared or device memory that the registers of some operands come from."""
+    found: set[int] = set()
+    for number in (int(name) for operand in operands for name in _REGISTER.findall(operand)):
+        at = writer.get(number)
+        if at is None:
+            continue
+        instruction = function.instructions[at]
+        if instruction.info.opclass is OpcodeClass.LOAD and (
+            is_shared(instruction) or is_global(instruction)
+        ):
+            found.add(at)
+        else:
+            found.update(sources.get(at, ()))
+    return frozenset(found)
+
+
+def times_loaded(program: Program, profile: KernelProfile, found: ProductLoop) -> float | None:
+    """How often, over all threads, each value of a loop's loads is loaded; None where nothing was counted.
+
+    From shared memory: bytes read over bytes written to it. From device memory: bytes that the threads asked
+    for over those that L1 did not have, which is as often as a tile in shared memory could serve them.
+    """
+    kernel = found.function.name
+    executed = executed_warps(profile, found.function)
+    if executed is None:
+        return None
+    read = _bytes(found.function, executed, found.loads)
+    if found.from_shared:
+        written = sum(
+            _bytes(function, counts, _shared_writes(function))
+            for function in program.functions
+            if (counts := executed_warps(profile, function)) is not None
+        )
+        return read / written if written else None
+    hits = profile.metric(_HIT_RATE)
+    traffic = kernel_traffic(program, kernel, profile)
+    sectors = metric(profile, "memory_l2_theoretical_sectors_global", found.function)
+    if hits is None or traffic is None or sectors is None:
+        return None
+    missed = float(sectors[list(found.loads)].sum()) * _SECTOR_BYTES * (1 - hits / 100)
+    return read / missed if missed > 0 else None
+
+
+def _bytes(function: Function, executed: np.ndarray, indices: tuple[int, ...]) -> float:
+    widths = [function.instructions[index].width_bytes or 4 for index in indices]
+    return float(WARP * (executed[list(indices)] * widths).sum()) if indices else 0.0
+
+
+def _shared_writes(function: Function) -> tuple[int, ...]:
+    return tuple(
+        index
+        for index, instruction in enumerate(function.instructions)
+        if (instruction.info.opclass is OpcodeClass.STORE and is_shared(instruction))
+        or instruction.opcode == "LDGSTS"
+    )

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How much independent work could stand between a def and its use, and what hinders it (GPA VI-B)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from gpadvisor.evidence.loops import is_recurrence, loop_facts
+from gpadvisor.evidence.patterns import DEVICE_SPACES, is_ordered
+from gpadvisor.model.instruction import Instruction, OpcodeClass, Register
+from gpadvisor.model.program import Function
+
+_FENCES: Final = frozenset(
+    {
+        OpcodeClass.BARRIER,
+        OpcodeClass.MEMORY_BARRIER,
+        OpcodeClass.CLUSTER_BARRIER,
+        OpcodeClass.MBARRIER,
+        OpcodeClass.CALL,
+    }
+)
+_SOURCES: Final = frozenset(
+    {OpcodeClass.LOAD, OpcodeClass.ATOMIC, OpcodeClass.SHUFFLE, OpcodeClass.TRANSCENDENTAL}
+)
+"""What an operand may come from that cannot just be computed earlier."""
+_LEAVES: Final = frozenset(
+    {OpcodeClass.BRANCH, OpcodeClass.INDIRECT_BRANCH, OpcodeClass.RETURN, OpcodeClass.EXIT, OpcodeClass.NOP}
+)
+_WRITES: Final = frozenset({OpcodeClass.STORE, OpcodeClass.ATOMIC, OpcodeClass.REDUCTION})
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """What can be put between a def and its use."""
+
+    slots: int  # instructions, of the def's and the use's basic blocks
+    obstacle: str | None  # what keeps the def from moving further up
+    obstacle_index: int | None
+    may_alias: bool  # the obstacle is a store that may write what the def reads
+
+
+def room_to_move(function: Function, definition: int, use: int, wanted: int) -> Room:
+    """Count the instructions before a def that it may pass, and independent ones after the use.
+
+    Args:
+        function: of both.
+        definition: instruction index of the def.
+        use: instruction index of the use.
+        wanted: stop counting here.
+    """
+    before, obstacle, index, alias = _before(function, definition, wanted)
+    # Without an obstacle the count has gone round the loop, or reached what is wanted.
+    after = 0 if obstacle is None else _after(function, definition, use, wanted - before)
+    return Room(before + after, obstacle, index, alias)
+
+
+def _before(function: Function, definition: int, wanted: int) -> tuple[int, str | None, int | None, bool]:
+    """Instructions that a def can pass on its way up; arithmetic that makes its operands moves along."""
+    moved = function.instructions[definition]
+    inputs = set(moved.uses)
+    start = function.blocks[int(function.block_of[definition])].start
+    slots = 0
+    for index in range(definition - 1, start - 1, -1):
+        if slots >= wanted:
+            return slots, None, None, False
+        other = function.instructions[index]
+        if other.info.opclass in _FENCES:
+            kind = "a call" if other.info.opclass is OpcodeClass.CALL else "a barrier"
+            return slots, kind, index, False
+        if inputs.intersection(other.defs):
+            if other.info.opclass in _SOURCES:
+                return slots, f"the {other.opcode} that makes its operand", index, False
+            inputs.update(other.uses)
+        elif may_write(moved, other):
+            if is_ordered(moved):
+                return slots, "a store before it, as it is volatile or atomic,", index, False
+            return slots, "a store that may write what it reads", index, True
+        else:
+            slots += 1
+    return _into_pass_before(function, definition, slots, wanted)
+
+
+def _into_pass_before(
+    function: Function, definition: int, slots: int, wanted: int
+) -> tuple[int, str | None, int | None, bool]:
+    """A def at the top of a loop can start in the pass before, unless that needs what it brings."""
+    block = int(function.block_of[definition])
+    start = function.blocks[block].start
+    loop = function.innermost_loop(definition)
+    if start > 0 and function.instructions[start - 1].info.opclass is OpcodeClass.CALL:
+        return slots, "a call", start - 1, False
+    if loop is None or function.loops[loop].header != block:
+        return slots, "the start of its basic block", start, False
+    facts = loop_facts(function, loop)
+    if facts.barriers:
+        at = next(i for i in facts.indices if function.instructions[i].info.opclass is OpcodeClass.BARRIER)
+        return slots, "a barrier in its loop", at, False
+    if is_recurrence(function, loop, definition):
+        return slots, "its own result of the pass before", definition, False
+    return min(wanted, slots + len(facts.indices)), None, None, False
+
+
+def may_write(load: Instruction, other: Instruction) -> bool:
+    """Whether a store may change what a load reads; read-only loads are safe by their modifier."""
+    if load.info.opclass is not OpcodeClass.LOAD or other.info.opclass not in _WRITES:
+        return False
+    if "CONSTANT" in load.modifiers or "NC" in load.modifiers:
+        return False
+    spaces = (load.info.space, other.info.space)
+    return spaces[0] == spaces[1] or all(space in DEVICE_SPACES for space in spaces)
+
+
+def _after(function: Function, definition: int, use: int, wanted: int) -> int:
+    """Instructions after a use, in its block, that need neither of both and could stand before it."""
+    if wanted <= 0:
+        return 0
+    tainted: set[Register] = {*function.instructions[use].defs, *function.instructions[definition].defs}
+    slots = 0
+    for index in range(use + 1, function.blocks[int(function.block_of[use])].end):
+        instruction = function.instructions[index]
+        if instruction.info.opclass in _FENCES or instruction.info.opclass in _LEAVES or slots >= wanted:
+            break
+        if tainted.intersection(instruction.uses):
+            tainted.update(instruction.defs)
+        elif instruction.info.opclass not in _WRITES:
+            slots += 1
+    return slots

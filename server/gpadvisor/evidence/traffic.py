@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Memory transactions that a report counted for each instruction, beside the fewest that would do."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+
+from gpadvisor.evidence.measured import executed_warps, metric
+from gpadvisor.evidence.queries import kernel_functions, line_text
+from gpadvisor.model.ids import FunctionId
+from gpadvisor.model.profile import KernelProfile
+from gpadvisor.model.program import Program
+
+# Nsight Compute's names, the same from 2021 to 2026; 2020 had no "theoretical" in two of them.
+_SECTORS: Final = "memory_l2_theoretical_sectors_global"
+_IDEAL_SECTORS: Final = "memory_l2_theoretical_sectors_global_ideal"
+_FORMER: Final = {
+    _SECTORS: "memory_l2_sectors_global",
+    _IDEAL_SECTORS: "memory_l2_sectors_global_ideal",
+}
+_TAGS: Final = "memory_l1_tag_requests_global"
+_SHARED: Final = "memory_l1_wavefronts_shared"
+_IDEAL_SHARED: Final = "memory_l1_wavefronts_shared_ideal"
+_L1_MISSES: Final = "l1tex__t_sectors_pipe_lsu_mem_global_op_ld_lookup_miss.sum"
+_L1_STORES: Final = "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum"
+_L2_FROM_L1: Final = ("lts__t_sectors_srcunit_tex.sum", "lts__t_sectors.sum")
+_DRAM: Final = ("dram__sectors_read.sum", "dram__sectors_write.sum")
+
+SECTOR_BYTES: Final = 32
+SECTORS_PER_LINE: Final = 4
+"""A wavefront of the L1 data stage moves at most a 128-byte line, four sectors."""
+_WASTEFUL: Final = 1.05
+Place = tuple[FunctionId, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Traffic:
+    """Transactions of one kernel."""
+
+    sectors: float  # global sectors requested
+    ideal_sectors: float  # the fewest for the same bytes
+    tags: float | None  # L1 tag requests of global accesses
+    requests: float | None  # executed global access instructions of warps
+    wavefronts_shared: float
+    ideal_wavefronts_shared: float
+    scattered: Mapping[Place, float]  # sectors above those needed, by instruction, most first
+    conflicting: Mapping[Place, float]  # shared wavefronts above those needed, the same way
+    requested: Mapping[Place, float]  # sectors, of the scattered ones
+
+    @property
+    def worst_place(self) -> Place | None:
+        """Where most sectors are wasted."""
+        return next(iter(self.scattered), None)
+
+    @property
+    def worst_sectors(self) -> float:
+        """Sectors that are requested there."""
+        return 0.0 if self.worst_place is None else self.requested[self.worst_place]
+
+    def without(self, places: Collection[Place]) -> Traffic:
+        """The same with what some instructions waste taken for needed."""
+        return replace(
+            self,
+            ideal_sectors=self.ideal_sectors + sum(self.scattered.get(one, 0.0) for one in places),
+            ideal_wavefronts_shared=self.ideal_wavefronts_shared
+            + sum(self.conflicting.get(one, 0.0) for one in places),
+            scattered={one: waste for one, waste in self.scattered.items() if one not in places},
+            conflicting={one: waste for one, waste in self.conflicting.items() if one not in places},
+        )
+
+    @property
+    def waste(self) -> float:
+        """The share of global sectors that need not be."""
+        return 1.0 - self.ideal_sectors / self.sectors if self.sectors else 0.0
+
+    @property
+    def conflict_waste(self) -> float:
+        """The share of shared memory wavefronts that need not be."""
+        return 1.0 - self.ideal_wavefronts_shared / self.wavefronts_shared if self.wavefronts_shared else 0.0
+
+    @property
+    def l1_wavefronts(self) -> float:
+        """Passes through the L1 data stage: one for each tag, or line where tags were not counted."""
+        lines = self.sectors / SECTORS_PER_LINE
+        return max(lines, self.tags or 0.0) + self.wavefronts_shared
+
+    @property
+    def ideal_l1_wavefronts(self) -> float:
+        """The same with the fewest sectors: at least one for each request."""
+        lines = self.ideal_sectors / SECTORS_PER_LINE
+        if self.tags is None or self.requests is None:
+            return min(lines, self.l1_wavefronts) + self.ideal_wavefronts_shared
+        return min(max(lines, self.requests), self.l1_wavefronts) + self.ideal_wavefronts_shared
+
+    def l2_sectors(self, profile: KernelProfile) -> float | None:
+        """Global sectors that went on to L2: loads that missed and all stores."""
+        misses = profile.metric(_L1_MISSES)
+        if misses is not None:
+            return misses + (profile.metric(_L1_STORES) or 0.0)
+        found = (profile.metric(name) for name in _L2_FROM_L1)
+        return next((value for value in found if value is not None), None)
+
+    def dram_sectors(self, profile: KernelProfile) -> float | None:
+        """Sectors read from and written to DRAM."""
+        found = [profile.metric(name) for name in _DRAM]
+        known = [value for value in found if value is not None]
+        return sum(known) if known else None
+
+    def worst(self, program: Program) -> str:
+        """Where most sectors are wasted."""
+        if self.worst_place is None:
+            return "no instruction in particular"
+        function = program.functions[self.worst_place[0]]
+        instruction = function.instructions[self.worst_place[1]]
+        return f"{instruction.opcode} {line_text(function, self.worst_place[1])}"
+
+
+def _name(profile: KernelProfile, name: str) -> str:
+    """The name that a report has for a metric."""
+    former = _FORMER.get(name)
+    return former if former is not None and former in profile.pc_metrics else name
+
+
+def kernel_traffic(program: Program, kernel: str, profile: KernelProfile) -> Traffic | None:
+    """What the report counted; None where it has neither sectors nor shared wavefronts by instruction."""
+    names = {name: _name(profile, name) for name in (_SECTORS, _IDEAL_SECTORS, _TAGS, _SHARED, _IDEAL_SHARED)}
+    if not {names[_SECTORS], names[_SHARED]}.intersection(profile.pc_metrics):
+        return None
+    sums = dict.fromkeys(names, 0.0)
+    requests = 0.0
+    counted = False
+    scattered: dict[Place, float] = {}
+    requested: dict[Place, float] = {}
+    conflicting: dict[Place, float] = {}
+    for function in kernel_functions(program, kernel):
+        values = {
+            name: np.zeros(len(function.instructions)) if found is None else found
+            for name in sums
+            for found in (metric(profile, names[name], function),)
+        }
+        for name, column in values.items():
+            sums[name] += float(column.sum())
+        executed = executed_warps(profile, function)
+        accesses = values[_SECTORS] > 0
+        if executed is not None:
+            counted = True
+            requests += float(executed[accesses].sum())
+        wasted = values[_SECTORS] - values[_IDEAL_SECTORS]
+        for index in np.flatnonzero(values[_SECTORS] > _WASTEFUL * values[_IDEAL_SECTORS]).tolist():
+            scattered[function.id, index] = float(wasted[index])
+            requested[function.id, index] = float(values[_SECTORS][index])
+        for index in np.flatnonzero(values[_SHARED] > _WASTEFUL * values[_IDEAL_SHARED]).tolist():
+            conflicting[function.id, index] = float(values[_SHARED][index] - values[_IDEAL_SHARED][index])
+    scattered, conflicting = _most_first(scattered), _most_first(conflicting)
+    ideal_known = names[_IDEAL_SECTORS] in profile.pc_metrics
+    return Traffic(
+        sectors=sums[_SECTORS],
+        ideal_sectors=sums[_IDEAL_SECTORS] if ideal_known else sums[_SECTORS],
+        tags=sums[_TAGS] if _TAGS in profile.pc_metrics else None,
+        requests=requests if counted else None,
+        wavefronts_shared=sums[_SHARED],
+        ideal_wavefronts_shared=sums[_IDEAL_SHARED] if _IDEAL_SHARED in profile.pc_metrics else sums[_SHARED],
+        scattered=scattered if ideal_known else {},
+        conflicting=conflicting if _IDEAL_SHARED in profile.pc_metrics else {},
+        requested=requested,
+    )
+
+
+def _most_first(wasted: Mapping[Place, float]) -> dict[Place, float]:
+    return {place: wasted[place] for place in sorted(wasted, key=lambda place: -wasted[place])}

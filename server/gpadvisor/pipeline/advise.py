@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From a file to its ``Advice``: analysis, optimizers, sources found on this machine, suppressions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+from gpadvisor.advice import Evaluated, advise, advise_kernel, evaluate, without_suppressed
+from gpadvisor.model.advice import Advice, KernelAdvice, Match
+from gpadvisor.model.problem import Problem, ProblemCode
+from gpadvisor.pipeline.analyse import AnalysedKernel, Analysis, analyse_file
+from gpadvisor.pipeline.cache import Cache
+from gpadvisor.pipeline.inputs import InputKind, input_kind
+from gpadvisor.pipeline.prefetch import Opened
+from gpadvisor.pipeline.request import Progress, Request
+from gpadvisor.pipeline.sources.facts import read_source_facts
+from gpadvisor.pipeline.sources.found import FoundSources, find_sources
+from gpadvisor.pipeline.sources.seen import SeenSources
+from gpadvisor.pipeline.sources.suppressions import comments_as_profiled
+from gpadvisor.pipeline.time_coverage import coverage_problems
+from gpadvisor.rules import OPTIMIZERS
+from gpadvisor.source.facts import MARKER, SourceFacts, SuppressionComment
+from gpadvisor.source.naming import files_asked_about, name_source_tokens
+from gpadvisor.source.suppression import apply_suppressions
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class AdvisedFile:
+    """Advice, with the sources it may quote."""
+
+    advice: Advice
+    texts: Mapping[str, str]  # source text by the path that the line table names
+    sources: FoundSources
+    facts: Mapping[str, SourceFacts]  # of the sources that were parsed, as they were profiled
+    comments: Mapping[str, tuple[SuppressionComment, ...]]  # with the lines that they cover as profiled
+    analysis: Analysis
+    kernels: tuple[AdvisedKernel, ...]  # in the order of the analysis
+    lasting: (
+        bool  # whether the same inputs would give the same advice; False where a process failed in passing
+    )
+
+    @property
+    def wanted_sources(self) -> Mapping[str, list[str] | list[int]]:
+        """What the search on this machine looked for."""
+        beside = self.analysis.source_lines.beside
+        return self.sources.wanted if beside is None else {**self.sources.wanted, "beside": [beside]}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class AdvisedKernel:
+    """One kernel's advice with what it was made from."""
+
+    advice: KernelAdvice
+    analysed: AnalysedKernel
+    matches: Mapping[str, Match]  # by rule code, those hidden by the thresholds included
+
+
+def advise_file(
+    path: Path,
+    request: Request,
+    progress: Progress,
+    cache: Cache,
+    *,
+    opened: Opened | None = None,
+    also_parsed: Callable[[Analysis], Collection[str]] = lambda _: (),
+    also_known: Callable[[FoundSources, Analysis], FoundSources] = lambda sources, _: sources,
+    seen: SeenSources | None = None,
+) -> AdvisedFile:
+    """Advice for a report, a snapshot, a cubin or a source.
+
+    Args:
+        path: the input.
+        request: what is asked of it.
+        progress: told the stages.
+        cache: of disassembly.
+        opened: the profile, where it is being read already.
+        also_parsed: files of the line tables whose facts the caller wants, beside those that advice quotes.
+        also_known: adds texts as they were profiled that the caller has from elsewhere.
+        seen: finds sources that were renamed since they were last seen.
+
+    Raises:
+        GpadvisorError: the input, a tool or a setting is at fault.
+    """
+    analysis = analyse_file(path, request, progress, cache, opened=opened)
+    progress("looking for the sources")
+    lines = _analysed_lines(analysis)
+    compiled = path if input_kind(path) is InputKind.SOURCE else None
+    known = analysis.source_lines
+    defined = {str(one.path) for one in known.definitions.values()}
+    renamed = partial(seen.renamed, analysis.sha256) if seen is not None else lambda _: None
+    sources = find_sources(lines.keys() | defined, analysis.profile, compiled, request, renamed)
+    sources = also_known(replace(sources, profiled={**known.texts, **sources.profiled}), analysis)
+    evaluated = [evaluate(kernel.context, OPTIMIZERS) for kernel in analysis.kernels]
+    if request.model:
+        evaluated = _simulated_changes(path, analysis, evaluated, request, progress, cache)
+    kernels = tuple(
+        _advise(kernel, known, request) for kernel, known in zip(analysis.kernels, evaluated, strict=True)
+    )
+    texts = sources.texts
+    asked = {*files_asked_about(kernels), *also_parsed(analysis)}
+    quoted = {path: (path, texts[path]) for path in asked & texts.keys()}
+    commented = [(path, text) for path, text in sources.now.items() if MARKER in text]
+    facts, unread = read_source_facts({*quoted.values(), *commented})
+    known_facts = {path: facts[source] for path, source in quoted.items() if source in facts}
+    kernels = name_source_tokens(kernels, known_facts.get)
+    unused: tuple[Problem, ...] = ()
+    comments = comments_as_profiled(sources, facts)
+    if comments:
+        kernels, _ = apply_suppressions(kernels, comments, analysed_lines=lines)
+        kernels = tuple(
+            without_suppressed(advice, kernel.context, OPTIMIZERS)
+            for advice, kernel in zip(kernels, analysis.kernels, strict=True)
+        )
+        # A comment is of use even where the thresholds would have hidden what it suppresses.
+        everything = replace(request, show_all=True)
+        _, unused = apply_suppressions(
+            [
+                _advise(kernel, known, everything)
+                for kernel, known in zip(analysis.kernels, evaluated, strict=True)
+            ],
+            comments,
+            analysed_lines=lines,
+        )
+    return AdvisedFile(
+        advice=advise(
+            kernels,
+            path=str(path),
+            sha256=analysis.sha256,
+            profile=analysis.profile,
+            launches=analysis.launches,
+            sources=sources.matches,
+            more_problems=(
+                *coverage_problems(analysis.profile),
+                *analysis.problems,
+                *sources.problems,
+                *unread,
+                *unused,
+            ),
+        ),
+        texts=texts,
+        sources=sources,
+        facts=known_facts,
+        comments=comments,
+        analysis=analysis,
+        kernels=tuple(
+            AdvisedKernel(
+                advice=advice,
+                analysed=kernel,
+                matches={finding.code: finding.match for finding in known[0]},
+            )
+            for advice, kernel, known in zip(kernels, analysis.kernels, evaluated, strict=True)
+        ),
+        lasting=not unread
+        and not any(
+            problem.code is ProblemCode.LINES_NOT_READ
+            for kernel in analysis.kernels
+            for problem in kernel.problems
+        ),
+    )
+
+
+def _simulated_changes(
+    path: Path,
+    analysis: Analysis,
+    evaluated: Sequence[Evaluated],
+    request: Request,
+    progress: Progress,
+    cache: Cache,
+) -> list[Evaluated]:
+    """What the optimizers answered, with the estimates that come from simulating their changes."""
+    from gpadvisor.pipeline.what_if import with_what_ifs  # noqa: PLC0415 the simulator takes long
+
+    everything = replace(request, show_all=True)
+    return [
+        with_what_ifs(
+            path,
+            kernel,
+            known,
+            _advise(kernel, known, everything),
+            request=request,
+            progress=progress,
+            cache=cache,
+        )
+        for kernel, known in zip(analysis.kernels, evaluated, strict=True)
+    ]
+
+
+def _advise(kernel: AnalysedKernel, evaluated: Evaluated, request: Request) -> KernelAdvice:
+    settings, chosen = request.settings, kernel.chosen
+    return advise_kernel(
+        kernel.context,
+        OPTIMIZERS,
+        min_importance=settings.min_importance,
+        min_speedup=settings.min_speedup,
+        top=None if request.show_all else settings.top,
+        show_all=request.show_all,
+        demangled=kernel.demangled,
+        time_share=None if chosen is None else chosen.time_share,
+        merged_launches=1 if chosen is None else chosen.merged_launches,
+        more_problems=kernel.problems,
+        evaluated=evaluated,
+    )
+
+
+def _analysed_lines(analysis: Analysis) -> dict[str, set[int]]:
+    """Every line of every file that the line tables of the kernels name, inline chains included."""
+    lines: dict[str, set[int]] = {}
+    entries = {
+        line
+        for kernel in analysis.kernels
+        for function in kernel.context.program.functions
+        for line in function.lines
+        if line is not None
+    }
+    for entry in entries:
+        for place in (entry.location, *(frame.call_site for frame in entry.inline)):
+            lines.setdefault(place.file, set()).add(place.line)
+    return lines

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What an analysis knows of launches and trip counts, for the numbers in fixes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from gpadvisor.analyzer.occupancy import REGISTERS
+from gpadvisor.estimators.context import KernelContext
+from gpadvisor.evidence.loops import loop_facts
+from gpadvisor.model.advice import Match
+from gpadvisor.model.fix import LaunchFacts
+from gpadvisor.model.program import Program
+from gpadvisor.pipeline.analyse import AnalysedKernel
+from gpadvisor.rules import OPTIMIZERS
+
+_PARALLEL: Final = ("GPA302", "GPA301")
+
+
+def launch_facts(kernels: Iterable[AnalysedKernel]) -> dict[str, LaunchFacts]:
+    """What is known of each kernel's launch and loops, by mangled name."""
+    return {kernel.context.kernel: kernel_launch(kernel.context) for kernel in kernels}
+
+
+def kernel_launch(context: KernelContext) -> LaunchFacts:
+    """What is known of one kernel's launch and loops."""
+    trips = _trips(context.program)
+    if context.profile is None:
+        return LaunchFacts(trips=trips)
+    threads = context.profile.launch.threads_per_block
+    return LaunchFacts(
+        block_threads=threads if threads > 0 else None,
+        blocks_per_sm=_one_more_block(context),
+        threads_new=_proposed(context),
+        trips=trips,
+    )
+
+
+def _trips(program: Program) -> Mapping[int, int]:
+    """Passes of loops that the machine code tells, by the line of their head; none where two disagree."""
+    found: dict[int, set[int | None]] = {}
+    for function in program.functions:
+        for loop in function.loops:
+            if loop.location is None:
+                continue
+            facts = loop_facts(function, loop.id)
+            # Of a loop that is unrolled already the passes are fewer than the source's.
+            found.setdefault(loop.location.line, set()).add(facts.trips if facts.copies == 1 else None)
+    alone = {line: next(iter(trips)) for line, trips in found.items() if len(trips) == 1}
+    return {line: trips for line, trips in alone.items() if trips is not None}
+
+
+def _one_more_block(context: KernelContext) -> int | None:
+    """The blocks per SM to ask for, where registers alone keep it from holding one more."""
+    now = context.occupancy.blocks_per_sm
+    if now is None or context.occupancy.limiter != REGISTERS:
+        return None
+    others = [blocks for resource, blocks in context.occupancy.limits if resource != REGISTERS]
+    return now + 1 if others and min(others) > now else None
+
+
+def _proposed(context: KernelContext) -> int | None:
+    """The block size that a parallel optimizer proposes."""
+    for code in _PARALLEL:
+        optimizer = next(one for one in OPTIMIZERS if one.code == code)
+        answer = optimizer.match(context)
+        if isinstance(answer, Match) and answer.parallel is not None:
+            proposed = answer.parallel.threads_new
+            if proposed != answer.parallel.threads_now:
+                return proposed
+    return None

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What kind of input a path is, by its first bytes, and what its content hashes to."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator
+from enum import Enum
+from pathlib import Path
+from typing import Final
+
+from gpadvisor.errors import NoDeviceCodeError, ProfileFormatError
+from gpadvisor.files import open_file
+from gpadvisor.pipeline.cache import file_digest
+
+SOURCE_SUFFIXES: Final = (".cu", ".cuh")
+CPP_SUFFIXES: Final = (".cc", ".cpp", ".cxx", ".c", ".h", ".hh", ".hpp", ".hxx", ".inl")
+"""Those that may hold CUDA, by what they say or by the command of their build."""
+_PYTHON_SUFFIXES: Final = (".py", ".ipynb")
+_CUDA: Final = re.compile(rb"\b__(?:global|device)__\b|<<<")
+_LOOKED_AT: Final = 8 << 20
+_ELF_MACHINE_CUDA: Final = 190
+_COLLECTION: Final = b"GPACUPTI"
+_COLLECTION_FILES: Final = ("*.gpacupti", "host-lines.json", "cubins/*.cubin")
+
+
+class InputKind(Enum):
+    """The inputs of ``advise``."""
+
+    PROFILE = "profile"  # an Nsight Compute report, a snapshot or a collection
+    CUBIN = "cubin"
+    SOURCE = "source"
+
+
+def input_kind(path: Path) -> InputKind:
+    """The kind of a file, or of the directory that the cupti collector leaves.
+
+    Raises:
+        ProfileFormatError: the path is no readable file and no collection, or is empty.
+        NoDeviceCodeError: it is a source, and empty or without CUDA code.
+    """
+    try:
+        if path.is_dir():
+            if _is_collection(path):
+                return InputKind.PROFILE
+            raise ProfileFormatError(
+                f"{path} is a folder and no collection of gpadvisor; "
+                "give a report, a snapshot, a cubin or a .cu file"
+            )
+        with open_file(path) as stream:
+            head = stream.read(64)
+    except FileNotFoundError as error:
+        raise ProfileFormatError(f"{path} does not exist; check the path") from error
+    except OSError as error:
+        raise ProfileFormatError(f"cannot read {path}: {error.strerror}") from error
+    if not head and path.suffix in SOURCE_SUFFIXES:
+        raise NoDeviceCodeError(f"{path} is empty; it takes a source with a __global__ function")
+    if not head:
+        raise ProfileFormatError(f"{path} is empty; profile again, or copy the file again")
+    if head[:4] == b"\x7fELF" and int.from_bytes(head[18:20], "little") == _ELF_MACHINE_CUDA:
+        return InputKind.CUBIN
+    if path.suffix in SOURCE_SUFFIXES or (path.suffix in CPP_SUFFIXES and _has_cuda(path)):
+        return InputKind.SOURCE
+    if path.suffix in CPP_SUFFIXES:
+        raise NoDeviceCodeError(f"{path} has no CUDA code, and no build compiles it as CUDA")
+    if path.suffix in _PYTHON_SUFFIXES:
+        raise ProfileFormatError(
+            f"{path} is a Python program, whose kernels are compiled when it runs; "
+            "profile it: gpadvisor profile -- python FILE"
+        )
+    return InputKind.PROFILE
+
+
+def _has_cuda(path: Path) -> bool:
+    """Whether a C++ file has CUDA code, or its build compiles it as such."""
+    with open_file(path) as stream:
+        if _CUDA.search(stream.read(_LOOKED_AT)):
+            return True
+    from gpadvisor.toolchain.databases.database import find_command  # noqa: PLC0415  # start-up cost
+
+    command, _ = find_command(path.resolve())
+    return command is not None and command.is_cuda
+
+
+def input_digest(path: Path) -> str:
+    """Changes with everything that is read of an input: of a collection that is every file of it."""
+    files = collection_files(path)
+    if not files:
+        return file_digest(path)
+    digest = hashlib.sha256()
+    for name, file in files:
+        digest.update(f"{name} {file_digest(file)};".encode())
+    return digest.hexdigest()
+
+
+def input_bytes(path: Path) -> int:
+    """Size of an input on the disk."""
+    return sum(file.stat().st_size for _, file in collection_files(path) or [("", path)])
+
+
+def collection_files(path: Path) -> list[tuple[str, Path]]:
+    """Name and place of each file of a collection, also where one process's file is named; else nothing."""
+    if path.is_dir():
+        return list(_regular_files(path)) if _is_collection(path) else []
+    with open_file(path) as stream:
+        if stream.read(len(_COLLECTION)) != _COLLECTION:
+            return []
+    beside = [(name, file) for name, file in _regular_files(path.parent) if file.suffix != path.suffix]
+    return [(path.name, path), *beside]
+
+
+def _regular_files(folder: Path) -> Iterator[tuple[str, Path]]:
+    for pattern in _COLLECTION_FILES:
+        for file in sorted(folder.glob(pattern)):
+            if file.is_file() and not file.is_symlink():
+                yield file.relative_to(folder).as_posix(), file
+
+
+def _is_collection(path: Path) -> bool:
+    # The readers behind it take long to import, and few inputs are directories.
+    from gpadvisor.store.collection import is_collection  # noqa: PLC0415  # start-up cost
+
+    return is_collection(path)
+
+
+def sources_below(folder: Path) -> list[Path]:
+    """CUDA sources of a folder, in a stable order; hidden folders and those of builds are left out."""
+    from gpadvisor.pipeline.sources import local as local_sources  # noqa: PLC0415  # start-up cost
+
+    return [path for path in local_sources.walk(folder) if path.suffix == ".cu"]

@@ -1,0 +1,299 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lines of a profile that has none: from the source that is here, compiled for the profile's GPU.
+
+Nothing is compiled where the request does not allow it. What was found for a profile is kept with the texts
+that it was found in, so that an edit of the source does not take it away.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Final
+
+from gpadvisor.analyzer.line_recovery import Recovery, recover_lines
+from gpadvisor.analyzer.places import is_library
+from gpadvisor.cubin import demangle, read_cubin
+from gpadvisor.errors import GpadvisorError
+from gpadvisor.evidence.queries import kernel_function
+from gpadvisor.files import read_file
+from gpadvisor.model.ids import SourceLocation
+from gpadvisor.model.problem import Problem, ProblemCode
+from gpadvisor.model.profile import EXTERNAL, KernelProfile
+from gpadvisor.model.program import Program
+from gpadvisor.pipeline.cache import Cache, installation_digest
+from gpadvisor.pipeline.inputs import InputKind, input_kind
+from gpadvisor.pipeline.opening import compile_settings
+from gpadvisor.pipeline.programs import kernel_program, kernel_sections, open_cubin
+from gpadvisor.pipeline.request import Progress, Request
+from gpadvisor.pipeline.sources import local as local_sources
+from gpadvisor.pipeline.sources.kernels import Definition, KernelSources
+from gpadvisor.report.names import base_name
+from gpadvisor.report.words import percent
+from gpadvisor.toolchain import compile_source
+
+_MAX_TRIED: Final = 6
+"""Sources that define one kernel's name and are compiled for it."""
+_LEAST: Final = 0.5
+"""Share of a kernel's samples that must get a line."""
+_ALIKE: Final = 0.6
+"""Of what two codes do; with less, the source is another version. Of one source, compilers two versions apart
+keep 0.73 and more (docs/validation.md)."""
+_MAX_TEXTS: Final = 64
+_MAX_CUBIN_BYTES: Final = 1 << 30
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Compiled:
+    """Code with lines, and the sources that they count in."""
+
+    name: str  # of the file
+    by: str  # how it came about, in words
+    cubin: bytes
+    program: Program
+    texts: Mapping[str, str]  # by path in its line table
+    installation: str  # whose compiler it was
+
+    def is_current(self) -> bool:
+        """Whether compiling its sources again would give the same."""
+        return self.installation == installation_digest() and all(
+            local_sources.read_source(Path(path)) == text.encode() for path, text in self.texts.items()
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Found:
+    """The lines of one kernel from one source."""
+
+    compiled: _Compiled
+    recovery: Recovery
+    same: bool
+    likeness: float  # of what the two codes do
+    share: float  # of the samples, else of the instructions, that have a line
+
+    @property
+    def worth(self) -> tuple[float, float]:
+        """The larger, the better."""
+        return self.likeness + self.same, self.share
+
+    @property
+    def is_enough(self) -> bool:
+        """Whether the source is likely that of the profile."""
+        return self.likeness >= _ALIKE and self.share >= _LEAST
+
+
+@dataclass(slots=True)
+class SourceLines:
+    """What is known of the sources of kernels whose code has no line table."""
+
+    definitions: dict[str, Definition] = field(default_factory=dict)  # by mangled name
+    texts: dict[str, str] = field(default_factory=dict)  # that recovered lines count in, by path
+    beside: str | None = None  # the folder where sources were looked for, beside the project's root
+    alike: set[str] = field(default_factory=set)  # of these, those whose code was not the profile's
+
+
+class LineRecovery:
+    """Finds lines for the kernels of one profile; each source is compiled once."""
+
+    def __init__(self, path: Path, request: Request, progress: Progress, cache: Cache) -> None:
+        self._path, self._request = path, request
+        self._progress, self._cache = progress, cache
+        self._here: KernelSources | None = None
+        self._definitions: dict[str, tuple[Definition, ...]] = {}
+        self._compiled: dict[tuple[Path, str, str], _Compiled | str] = {}
+        self.known = SourceLines()
+
+    def lines(self, program: Program, profile: KernelProfile) -> Program:
+        """The program with lines, and a problem that says where they come from, or why there are none."""
+        kernel = profile.launch.kernel
+        function = kernel_function(program, kernel)
+        if function is None or any(function.lines):
+            return program
+        name = base_name(profile.launch.demangled or demangle(kernel))
+        self._look_for(name, profile)
+        before = None if self._request.lines_from else self._kept(name, profile)
+        best = None if before is None else _found(before, program, profile)
+        failed: list[str] = []
+        if before is None or not before.is_current():
+            for source in self._sources(name):
+                compiled = self._open(source, program.arch, name)
+                if isinstance(compiled, str):
+                    failed.append(compiled)
+                    continue
+                found = _found(compiled, program, profile)
+                # Of sources that do as well, that which is here now counts.
+                best = found if best is None or found.worth >= best.worth else best
+                if best is found and best.same:
+                    break
+        if best is not None and (best.is_enough or self._request.lines_from):
+            self._keep(best.compiled, profile)
+            return self._told(best, program)
+        if best is not None:
+            failed.append(
+                f"{best.compiled.name} compiles to code of another kernel, or of another state of it"
+            )
+        return self._without(program, kernel, failed)
+
+    def _look_for(self, name: str, profile: KernelProfile) -> None:
+        """Find where a kernel is defined."""
+        self.known.beside = str(self._path.resolve().parent)
+        if name not in self._definitions:
+            self._progress(f"looking for the source of {name[:40]}")
+            self._here = self._here or KernelSources(self._request.root, self._path)
+            self._definitions[name] = self._here.definitions(name, profile.launch.demangled)
+        if self._definitions[name]:
+            self.known.definitions[profile.launch.kernel] = self._definitions[name][0]
+
+    def _sources(self, name: str) -> list[Path]:
+        """What may be compiled for a kernel, the likeliest first."""
+        if self._request.lines_from or not self._request.may_compile:
+            return list(self._request.lines_from)
+        return list(dict.fromkeys(unit for one in self._definitions[name] for unit in one.units))[:_MAX_TRIED]
+
+    def _open(self, source: Path, arch: str, name: str) -> _Compiled | str:
+        """The code of a source or cubin, or why there is none."""
+        key = source, arch, name
+        if key not in self._compiled:
+            try:
+                self._compiled[key] = self._compile(source, arch, name)
+            except (GpadvisorError, OSError) as error:
+                if self._request.lines_from:
+                    raise
+                self._compiled[key] = f"{source.name} does not compile here: {error}"
+        return self._compiled[key]
+
+    def _compile(self, source: Path, arch: str, name: str) -> _Compiled:
+        if input_kind(source) is InputKind.CUBIN:
+            cubin, by = read_file(source, max_bytes=_MAX_CUBIN_BYTES), "its line table"
+        else:
+            self._progress(f"compiling {source.name} for its lines")
+            made = compile_source(source, arch=arch, settings=compile_settings(self._request.settings))
+            cubin, by = made.cubin, f"compiled here by {made.compiler}"
+        program = self._program(cubin, name)
+        return _Compiled(
+            name=source.name,
+            by=by,
+            cubin=cubin,
+            program=program,
+            texts=_texts(program),
+            installation=installation_digest(),
+        )
+
+    def _program(self, data: bytes, name: str) -> Program:
+        """The kernels of a cubin that have a name."""
+        sections = kernel_sections(read_cubin(data))
+        wanted = {section for symbol, section in sections.items() if base_name(demangle(symbol)) == name}
+        opened = open_cubin(
+            data,
+            wanted,
+            stored=None,
+            timeout_seconds=self._request.settings.tool_timeout_seconds,
+            cache=self._cache,
+        )
+        return kernel_program(opened, wanted)
+
+    def _kept(self, name: str, profile: KernelProfile) -> _Compiled | None:
+        """What was found for a kernel of this profile before."""
+        stored = self._cache.get(self._key(profile))
+        if stored is None or not self._request.may_compile:
+            return None
+        file, by, cubin, texts, installation = json.loads(stored)
+        data = base64.b64decode(cubin)
+        return _Compiled(
+            name=file,
+            by=by,
+            cubin=data,
+            program=self._program(data, name),
+            texts=texts,
+            installation=installation,
+        )
+
+    def _keep(self, one: _Compiled, profile: KernelProfile) -> None:
+        if not self._request.lines_from:
+            cubin = base64.b64encode(one.cubin).decode("ascii")
+            entry = [one.name, one.by, cubin, dict(one.texts), one.installation]
+            self._cache.put(self._key(profile), json.dumps(entry).encode())
+
+    def _key(self, profile: KernelProfile) -> str:
+        parts = {
+            "binary": profile.binary,
+            "kernel": profile.launch.kernel,
+            "root": self._request.root.resolve(),
+        }
+        return self._cache.key("lines", parts)
+
+    def _told(self, best: _Found, program: Program) -> Program:
+        one = best.compiled
+        self.known.texts.update(one.texts)
+        if not best.same:
+            self.known.alike.update(one.texts)
+        how = "the same code as the report's"
+        if not best.same:
+            how = (
+                "other code than the report's, of another compiler, options or state of the source; "
+                f"{percent(best.share, 0)} of the samples have a line"
+            )
+        said = Problem(ProblemCode.LINES_RECOVERED, f"lines from {one.name}, {one.by}: {how}")
+        others = tuple(one for one in program.problems if one.code is not ProblemCode.NO_LINE_INFO)
+        return replace(best.recovery.program, problems=(*others, said))
+
+    def _without(self, program: Program, kernel: str, failed: list[str]) -> Program:
+        """The program as it is, with where its kernel is defined and why that gave no lines."""
+        defined = self.known.definitions.get(kernel)
+        if defined is None:
+            return program
+        place = SourceLocation(str(defined.path), defined.line)
+        why = f"; {failed[0]}" if failed else ""
+        said = f"the cubin has no line table: compile with -lineinfo to see source lines{why}"
+        return replace(
+            program,
+            problems=tuple(
+                Problem(one.code, said, place) if one.code is ProblemCode.NO_LINE_INFO else one
+                for one in program.problems
+            ),
+        )
+
+
+def _found(compiled: _Compiled, program: Program, profile: KernelProfile) -> _Found:
+    recovery = recover_lines(program, compiled.program)
+    kernel = profile.launch.kernel
+    return _Found(
+        compiled=compiled,
+        recovery=recovery,
+        same=kernel in recovery.same,
+        likeness=1.0 if kernel in recovery.same else recovery.differing.get(kernel, 0.0),
+        share=_share(recovery.program, profile) if kernel in recovery.names else 0.0,
+    )
+
+
+def _share(program: Program, profile: KernelProfile) -> float:
+    """The samples with a line; of a kernel without samples, the instructions."""
+    columns = profile.samples
+    total = found = 0
+    for section, pc, count in zip(
+        columns.section.tolist(), columns.pc.tolist(), columns.total.tolist(), strict=True
+    ):
+        at = None if section == EXTERNAL else program.at(profile.sections[section], pc)
+        total += count
+        found += count if at is not None and at[0].lines[at[1]] is not None else 0
+    if not total:
+        lines = [line for function in program.functions for line in function.lines]
+        total, found = len(lines), sum(line is not None for line in lines)
+    return found / total if total else 0.0
+
+
+def _texts(program: Program) -> dict[str, str]:
+    """The sources that a line table names, as they are now."""
+    named = {
+        place.file
+        for function in program.functions
+        for line in dict.fromkeys(function.lines)
+        if line is not None
+        for place in (line.location, *(frame.call_site for frame in line.inline))
+    }
+    own = [file for file in sorted(named) if not is_library(file)][:_MAX_TEXTS]
+    found = {file: local_sources.read_source(Path(file)) for file in own}
+    return {file: data.decode("utf-8", "replace") for file, data in found.items() if data is not None}

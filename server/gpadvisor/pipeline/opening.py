@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Opening what the user names: profiles in a child process, machine tables, settings of the compile step."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from gpadvisor import store
+from gpadvisor.errors import MachineModelError, UsageError
+from gpadvisor.files import read_file
+from gpadvisor.pipeline.settings import Settings
+
+if TYPE_CHECKING:
+    from gpadvisor.model.profile import Profile
+    from gpadvisor.toolchain import CompileSettings
+
+READ_SECONDS: Final = 300.0
+BYTES_PER_SECOND: Final = 2e6
+"""Beyond that time; a report of 2.1 GB took 300 s."""
+MAX_TABLE_BYTES: Final = 1 << 20
+
+
+def load(path: Path, settings: Settings) -> Profile:
+    """A profile, read by a child process with limits of time and memory.
+
+    Raises:
+        ProfileError: the file is damaged, foreign or too large for the limits.
+    """
+    with being_read(path, settings) as profile:
+        return profile()
+
+
+def read_seconds(path: Path) -> float:
+    """How long reading a file may take: the longer, the larger it is."""
+    try:
+        return READ_SECONDS + path.stat().st_size / BYTES_PER_SECOND
+    except OSError:
+        return READ_SECONDS
+
+
+def being_read(path: Path, settings: Settings) -> AbstractContextManager[Callable[[], Profile]]:
+    """The same for who has something to do meanwhile: what it gives waits for the profile."""
+    return store.being_read(path, timeout_seconds=read_seconds(path), memory_bytes=settings.memory_mib << 20)
+
+
+def read_machine(path: Path) -> bytes:
+    """The bytes of a machine table.
+
+    Raises:
+        MachineModelError: the file cannot be read or is no table by its size.
+    """
+    try:
+        return read_file(path, max_bytes=MAX_TABLE_BYTES)
+    except OSError as error:
+        raise MachineModelError(
+            f"cannot read the machine table {path}: it {error.strerror}; give a TOML file"
+            if error.errno in {errno.EFBIG, errno.EINVAL}
+            else f"cannot read the machine table {path}: {error.strerror}"
+        ) from error
+
+
+def compile_settings(settings: Settings) -> CompileSettings:
+    """The compile step's part of the settings."""
+    from gpadvisor.toolchain import CompileSettings  # noqa: PLC0415 a profile is read without it
+
+    return CompileSettings(
+        build=None if settings.build_folder is None else Path(settings.build_folder),
+        flags=settings.flags,
+        extra_flags=settings.extra_flags,
+        timeout_seconds=settings.tool_timeout_seconds,
+    )
+
+
+def no_launch_in(profile: Profile, path: Path) -> str:
+    """Why nothing can be said about a profile without launches, as far as it tells itself."""
+    said = "; ".join(problem.message for problem in profile.problems)
+    return f"{path}: {said or 'the profile holds no kernel launch; profile an application that launches one'}"
+
+
+def command_line_flags(words: Sequence[str]) -> tuple[str, ...]:
+    """Compiler flags of the command line, their paths those of the current folder.
+
+    Raises:
+        UsageError: one that may run code; it would be left out.
+    """
+    from gpadvisor.toolchain.compile_options import reduce_command  # noqa: PLC0415 a profile is read without it
+    from gpadvisor.toolchain.stand_ins import PATH_OPTIONS  # noqa: PLC0415 a profile is read without it
+
+    here = Path.cwd()
+    command = reduce_command(words, here)
+    if command.refused:
+        raise UsageError(f"{command.refused[0]} is not passed on: it may run code; leave it out")
+    found = [f"-arch={arch}" for arch in command.architectures]
+    for option in command.options:
+        name, _, value = option.partition("=")
+        found.append(f"{name}={here / value}" if name in PATH_OPTIONS else option)
+    return tuple(found)

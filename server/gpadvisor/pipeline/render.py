@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The whole way from a file to printed advice, answered from the cache where nothing has changed.
+
+Only the standard library is imported at the top: a warm answer costs the start of Python.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gpadvisor.pipeline.cache import Cache, cache_folder, file_digest, installation_digest
+from gpadvisor.pipeline.inputs import InputKind, input_digest, input_kind
+from gpadvisor.pipeline.request import Progress, Request
+from gpadvisor.pipeline.sources import local as local_sources
+
+if TYPE_CHECKING:
+    from gpadvisor.model.advice import Advice
+    from gpadvisor.pipeline.prefetch import Opened
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerOptions:
+    """How the advice is printed."""
+
+    format: str  # "text", "json", "sarif", "markdown"
+    width: int
+    color: bool
+    use_cache: bool
+    details: bool = False  # text with every number instead of one screen
+    why: str | None = None  # text of one suggestion, by its number or code
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fired:
+    """A suggestion or note that is not suppressed; ``expected`` is None for static findings and notes."""
+
+    code: str
+    expected: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gate:
+    """A ``--fail-on`` condition."""
+
+    text: str
+    code: str | None
+    speedup: float | None
+
+    def met(self, fired: Sequence[Fired]) -> bool:
+        """Whether a suggestion meets it."""
+        if self.code is not None:
+            return any(entry.code == self.code for entry in fired)
+        limit = self.speedup or 0.0
+        return any(entry.expected is not None and entry.expected >= limit for entry in fired)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """Printed advice, and what of it a CI gate looks at."""
+
+    text: str
+    fired: tuple[Fired, ...]
+    unread: tuple[str, ...]  # kernels of which no tool could read the machine code: rules on it said nothing
+
+
+def answer(path: Path, request: Request, shown: AnswerOptions, progress: Progress) -> Answer:
+    """Advice for a file in the wanted format.
+
+    Raises:
+        GpadvisorError: the input, a tool or a setting is at fault.
+    """
+    kind = input_kind(path)
+    # A source includes headers that only its compiler knows: it is compiled each time, also for its lines.
+    cache = Cache(cache_folder() if shown.use_cache and kind is not InputKind.SOURCE else None)
+    kept = shown.use_cache and not request.lines_from
+    key = cache.key("answer", _key_parts(path, request, shown)) if kept else ""
+    stored = cache.get(key) if key else None
+    if stored is not None and (known := _still_true(stored, request)) is not None:
+        return known
+    return _fresh(path, request, shown, progress, cache, key)
+
+
+def joined(texts: Sequence[str], form: str) -> str:
+    """The answers to several inputs as one: JSON as a list, SARIF as one document with their runs."""
+    if len(texts) == 1 or form not in {"json", "sarif"}:
+        return "\n".join(texts)
+    documents = [json.loads(text) for text in texts]
+    if form == "json":
+        return json.dumps(documents, indent=2) + "\n"
+    runs = [run for document in documents for run in document["runs"]]
+    return json.dumps({**documents[0], "runs": runs} if documents else {}, indent=2) + "\n"
+
+
+def _key_parts(path: Path, request: Request, shown: AnswerOptions) -> dict[str, object]:
+    machine = request.settings.machine
+    return {
+        "input": input_digest(path),
+        "path": str(path),
+        "installation": installation_digest(),
+        "request": request.describe(),
+        "shown": asdict(shown),
+        "machine": None if machine is None or not Path(machine).is_file() else file_digest(Path(machine)),
+    }
+
+
+def _still_true(stored: bytes, request: Request) -> Answer | None:
+    try:
+        entry = json.loads(stored)
+        if local_sources.fingerprint(request.root, entry["wanted"]) != entry["sources"]:
+            return None
+        fired = tuple(Fired(code=str(code), expected=_number(expected)) for code, expected in entry["fired"])
+        return Answer(text=str(entry["text"]), fired=fired, unread=tuple(map(str, entry["unread"])))
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):  # of another shape
+        return None
+
+
+def _number(value: object) -> float | None:
+    return None if value is None else float(str(value))
+
+
+def _fresh(
+    path: Path, request: Request, shown: AnswerOptions, progress: Progress, cache: Cache, key: str
+) -> Answer:
+    with _opened(path, request, cache) as opened:
+        from gpadvisor.pipeline.advise import advise_file  # takes as long to import as a report to read
+
+        result = advise_file(path, request, progress, cache, opened=opened)
+    text = render(result.advice, shown, result.texts, request)
+    fired, unread = fired_suggestions(result.advice), unread_kernels(result.advice)
+    if key and result.lasting:
+        entry = {
+            "wanted": result.wanted_sources,
+            "sources": local_sources.fingerprint(request.root, result.wanted_sources),
+            "text": text,
+            "fired": [[entry.code, entry.expected] for entry in fired],
+            "unread": unread,
+        }
+        cache.put(key, json.dumps(entry).encode())
+    return Answer(text=text, fired=fired, unread=unread)
+
+
+def _opened(path: Path, request: Request, cache: Cache) -> AbstractContextManager[Opened | None]:
+    if request.model or input_kind(path) is not InputKind.PROFILE:
+        return nullcontext()
+    from gpadvisor.pipeline.prefetch import opened_ahead
+
+    return opened_ahead(path, request, cache)
+
+
+def fired_suggestions(advice: Advice) -> tuple[Fired, ...]:
+    """What a CI gate looks at."""
+    return tuple(
+        Fired(code=entry.code, expected=None if entry.speedup is None else entry.speedup.expected)
+        for kernel in advice.kernels
+        for entry in (*kernel.suggestions, *kernel.notes)
+        if entry.suppressed is None
+    )
+
+
+def unread_kernels(advice: Advice) -> tuple[str, ...]:
+    """Kernels that a CI gate cannot judge, for want of a disassembler."""
+    from gpadvisor.model.problem import ProblemCode
+
+    return tuple(
+        kernel.name
+        for kernel in advice.kernels
+        if any(problem.code is ProblemCode.NO_DISASSEMBLY for problem in kernel.problems)
+    )
+
+
+def render(advice: Advice, shown: AnswerOptions, texts: Mapping[str, str], request: Request) -> str:
+    """The advice in one of the four formats."""
+    from gpadvisor import report
+    from gpadvisor.pipeline.rule_pages import rule_metadata
+
+    if shown.format == "json":
+        return report.render_json(advice)
+    if shown.format == "sarif":
+        return report.render_sarif(
+            advice, rules=rule_metadata(), root=str(request.root.resolve()), sources=texts
+        )
+    if shown.format == "markdown":
+        return report.render_markdown(advice, sources=texts)
+    if shown.why is not None:
+        return report.render_why(advice, shown.why, width=shown.width, color=shown.color, sources=texts)
+    return report.render_text(
+        advice,
+        width=shown.width,
+        color=shown.color,
+        sources=texts,
+        details=shown.details,
+        everything=request.show_all,
+    )

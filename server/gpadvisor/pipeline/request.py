@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the user asked for, as one value that the whole analysis depends on."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeAlias
+
+from gpadvisor.pipeline.launches import StatedLaunch
+from gpadvisor.pipeline.settings import Settings
+
+Progress: TypeAlias = Callable[[str], None]
+"""Called with a few words at the start of each stage; may raise to cancel."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """One request for advice."""
+
+    settings: Settings
+    kernel: re.Pattern[str] | None = None
+    launch: int | None = None
+    merge: bool = False
+    show_all: bool = False
+    prefer_launch: bool = False  # ``launch`` chooses among those of its kernel, and hides no other kernel
+    model: bool = False  # simulate kernels that have no profile and whose launch is stated
+    stated: StatedLaunch = field(default_factory=StatedLaunch)  # of the command line
+    lines_from: tuple[Path, ...] = ()  # sources and cubins with the lines of a profile that has none
+    may_compile: bool = True  # sources that are found, for such lines
+    root: Path = Path()  # where the sources of the project are looked for
+
+    def describe(self) -> dict[str, object]:
+        """Everything that decides the answer, as JSON values, for a cache key."""
+        settings = {name: getattr(self.settings, name) for name in Settings.__dataclass_fields__}
+        settings["source_map"] = sorted(self.settings.source_map.items())
+        settings["launches"] = repr(sorted(self.settings.launches.items()))
+        return {
+            "settings": settings,
+            "kernel": None if self.kernel is None else self.kernel.pattern,
+            "launch": self.launch,
+            "merge": self.merge,
+            "show_all": self.show_all,
+            "prefer_launch": self.prefer_launch,
+            "model": self.model,
+            "lines_from": [str(path.resolve()) for path in self.lines_from],
+            "may_compile": self.may_compile,
+            "stated": repr(self.stated),
+            "root": str(self.root.resolve()),
+        }
+
+    def wants(self, demangled: str, mangled: str) -> bool:
+        """Whether a kernel was asked for."""
+        return self.kernel is None or bool(self.kernel.search(demangled) or self.kernel.search(mangled))

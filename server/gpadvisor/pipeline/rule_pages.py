@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The rules with their pages, by code or by name."""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+
+from gpadvisor.errors import UsageError
+from gpadvisor.estimators.context import Optimizer
+from gpadvisor.report import RuleMetadata
+from gpadvisor.rules import OPTIMIZERS
+
+
+def all_rules() -> tuple[Optimizer, ...]:
+    """Every rule, by code."""
+    return tuple(sorted(OPTIMIZERS, key=lambda rule: rule.code))
+
+
+def find_rule(name: str) -> Optimizer:
+    """The rule of a code or a name.
+
+    Raises:
+        UsageError: no rule has that code or name.
+    """
+    by_name = {key: rule for rule in all_rules() for key in (rule.code.lower(), rule.slug)}
+    rule = by_name.get(name.lower().replace("_", "-"))
+    if rule is None:
+        close = difflib.get_close_matches(name.lower(), by_name, n=1)
+        hint = f"did you mean {by_name[close[0]].code} ({by_name[close[0]].slug})? " if close else ""
+        raise UsageError(f"no rule is called '{name}'; {hint}'gpadvisor rules' lists them all")
+    return rule
+
+
+def rule_page(name: str) -> str:
+    """The page of a rule, Markdown.
+
+    Raises:
+        UsageError: no rule has that code or name.
+    """
+    rule = find_rule(name)
+    return f"# {rule.code} {rule.name}\n\n{inspect.cleandoc(rule.document)}\n"
+
+
+def rule_metadata() -> tuple[RuleMetadata, ...]:
+    """What SARIF says about each rule."""
+    return tuple(
+        RuleMetadata(
+            code=rule.code,
+            slug=rule.slug,
+            name=rule.name,
+            summary=inspect.cleandoc(rule.document).partition("\n")[0],
+            help_markdown=inspect.cleandoc(rule.document),
+        )
+        for rule in all_rules()
+    )

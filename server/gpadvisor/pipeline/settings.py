@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Settings from ``gpadvisor.toml`` or ``[tool.gpadvisor]`` in ``pyproject.toml``; command-line options win.
+
+A settings file comes with a project that may be hostile, so no key names a program to run.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import stat
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import Final
+
+from gpadvisor.errors import SettingsError
+from gpadvisor.files import home, read_file
+from gpadvisor.pipeline.launches import StatedLaunch, parse_launches
+
+FILE_NAME: Final = "gpadvisor.toml"
+MAX_FILE_BYTES: Final = 1 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Every setting; the ``doc`` of a field is its documentation."""
+
+    top: int = field(default=10, metadata={"doc": "suggestions shown per kernel"})
+    min_speedup: float = field(
+        default=1.03, metadata={"doc": "suggestions whose expected speedup is lower are counted, not shown"}
+    )
+    min_importance: float = field(
+        default=0.01,
+        metadata={"doc": "suggestions that match a smaller share of samples are counted, not shown"},
+    )
+    source_map: Mapping[str, str] = field(
+        default_factory=lambda: MappingProxyType({}),
+        metadata={"doc": "table of path prefixes: as the report has them = as they are here"},
+    )
+    source_root: str = field(
+        default=".",
+        metadata={"doc": "folder searched for the sources a report names, relative to the settings file"},
+    )
+    machine: str | None = field(
+        default=None, metadata={"doc": "machine table to use instead of the shipped one, a TOML file"}
+    )
+    arch: str | None = field(
+        default=None, metadata={"doc": 'architecture a source is compiled for, such as "sm_90"'}
+    )
+    build_folder: str | None = field(
+        default=None,
+        metadata={"doc": "folder whose compile_commands.json is used, relative to the settings file"},
+    )
+    flags: tuple[str, ...] = field(
+        default=(), metadata={"doc": "compiler flags for sources that no compile_commands.json names"}
+    )
+    extra_flags: tuple[str, ...] = field(
+        default=(), metadata={"doc": "compiler flags added to the command of every source that is compiled"}
+    )
+    tool_timeout_seconds: float = field(
+        default=120.0, metadata={"doc": "time limit of one compiler or disassembler run"}
+    )
+    launches: Mapping[str, StatedLaunch] = field(
+        default_factory=lambda: MappingProxyType({}),
+        metadata={"doc": "table of kernels with their launch, for models; see below"},
+    )
+    memory_mib: int = field(
+        default=8192, metadata={"doc": "memory limit of a child process that reads a profile"}
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadedSettings:
+    """Settings and the file they came from."""
+
+    settings: Settings
+    path: Path | None
+    digest: str  # of the file's bytes, "" without one
+
+
+def find_settings(start: Path) -> LoadedSettings:
+    """The nearest settings file at or above ``start``; defaults where there is none.
+
+    The search ends with the repository, with the home, and before a folder that everybody may write to.
+    A file of another user is passed over, unless that user owns ``start``, too.
+
+    Raises:
+        SettingsError: the file cannot be parsed, has an unknown key or a value of the wrong type.
+    """
+    start = start.resolve()
+    for folder in _searched(start):
+        own = folder / FILE_NAME
+        if _may_be_taken(own, start):
+            return _load(own, ())
+        project = folder / "pyproject.toml"
+        if (
+            _may_be_taken(project, start)
+            and (loaded := _load(project, ("tool", "gpadvisor"))).path is not None
+        ):
+            return loaded
+    return LoadedSettings(settings=Settings(), path=None, digest="")
+
+
+def _searched(start: Path) -> Iterator[Path]:
+    """Folders from ``start`` upwards."""
+    for folder in (start, *start.parents):
+        with contextlib.suppress(OSError):
+            if folder != start and folder.stat().st_mode & stat.S_IWOTH:
+                return
+        yield folder
+        if (folder / ".git").exists() or folder == home():
+            return
+
+
+def _may_be_taken(path: Path, start: Path) -> bool:
+    """Whether a file is there and this user's, root's, or that of whoever owns the folder asked for."""
+    try:
+        owner = path.stat().st_uid
+        return owner in {0, getattr(os, "geteuid", lambda: owner)(), start.stat().st_uid}
+    except OSError:
+        return False
+
+
+def _load(path: Path, table: tuple[str, ...]) -> LoadedSettings:
+    import tomllib  # noqa: PLC0415 most projects have no settings
+
+    try:
+        data = read_file(path, max_bytes=MAX_FILE_BYTES)
+    except OSError as error:
+        if table:  # somebody else's pyproject.toml: not ours to complain about
+            return LoadedSettings(settings=Settings(), path=None, digest="")
+        raise SettingsError(
+            f"cannot read {path}: {error.strerror}; a settings file is a few lines of TOML"
+        ) from error
+    try:
+        content: object = tomllib.loads(data.decode("utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+        if table:  # somebody else's pyproject.toml: not ours to complain about
+            return LoadedSettings(settings=Settings(), path=None, digest="")
+        raise SettingsError(f"{path} is not valid TOML: {error}") from error
+    for key in table:
+        content = content.get(key) if isinstance(content, dict) else None
+    if content is None:
+        return LoadedSettings(settings=Settings(), path=None, digest="")
+    if not isinstance(content, dict):
+        raise SettingsError(f"{path}: {'.'.join(table)} must be a table")
+    settings = parse_settings(content, str(path))
+    root = (path.parent / settings.source_root).resolve()
+    machine = None if settings.machine is None else str((path.parent / settings.machine).resolve())
+    build = None if settings.build_folder is None else str((path.parent / settings.build_folder).resolve())
+    settings = replace(settings, source_root=str(root), machine=machine, build_folder=build)
+    return LoadedSettings(settings=settings, path=path, digest=hashlib.sha256(data).hexdigest())
+
+
+def parse_settings(table: Mapping[str, object], where: str) -> Settings:
+    """Checked settings from a parsed table; keys are written with dashes or underscores.
+
+    Raises:
+        SettingsError: an unknown key or a value of the wrong type.
+    """
+    known = {entry.name: entry for entry in fields(Settings)}
+    values: dict[str, object] = {}
+    for key, value in table.items():
+        name = key.replace("-", "_")
+        if name not in known:
+            names = ", ".join(sorted(entry.replace("_", "-") for entry in known))
+            raise SettingsError(f"{where}: unknown setting '{key}'; known are {names}")
+        values[name] = _checked(name, value, where)
+    return replace(Settings(), **values)  # type: ignore[arg-type] # each value was checked for its field
+
+
+def _checked(name: str, value: object, where: str) -> object:
+    shown = name.replace("_", "-")
+    if name in {"top", "memory_mib"}:
+        if isinstance(value, int) and not isinstance(value, bool) and value > 0:
+            return value
+        raise SettingsError(f"{where}: '{shown}' must be a positive integer")
+    if name in {"min_speedup", "min_importance", "tool_timeout_seconds"}:
+        if isinstance(value, (int, float)) and not isinstance(value, bool) and value >= 0:
+            return float(value)
+        raise SettingsError(f"{where}: '{shown}' must be a number that is not negative")
+    if name == "launches":
+        return parse_launches(value, where)
+    if name == "source_map":
+        if isinstance(value, dict) and all(isinstance(new, str) for new in value.values()):
+            return MappingProxyType(dict(value))
+        raise SettingsError(f"{where}: '{shown}' must be a table of path prefixes")
+    if name in {"flags", "extra_flags"}:
+        if isinstance(value, list) and all(isinstance(flag, str) for flag in value):
+            return tuple(value)
+        raise SettingsError(f"{where}: '{shown}' must be a list of strings")
+    if isinstance(value, str) and value:
+        return value
+    raise SettingsError(f"{where}: '{shown}' must be a string that is not empty")

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Facts of sources, parsed in one child process with limits of time, memory and output."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Collection, Mapping
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Final, TypeAlias
+
+from gpadvisor.errors import ToolError, ToolTimeoutError
+from gpadvisor.files import open_file
+from gpadvisor.model.problem import Problem, ProblemCode
+from gpadvisor.sandbox.children import ask_child
+from gpadvisor.source.facts import SourceFacts
+
+Source: TypeAlias = tuple[str, str]
+"""Path and text: a file may be asked about as it was profiled and as it is now."""
+
+_TIMEOUT_SECONDS: Final = 20.0
+_MEMORY_BYTES: Final = 2 << 30
+_OUTPUT_BYTES: Final = 64 << 20
+_AHEAD_BYTES: Final = 1 << 20
+
+
+def read_source_facts(
+    sources: Collection[Source],
+    *,
+    timeout_seconds: float = _TIMEOUT_SECONDS,
+    memory_bytes: int = _MEMORY_BYTES,
+) -> tuple[Mapping[Source, SourceFacts], tuple[Problem, ...]]:
+    """The facts of each source; none, and a problem, where the process that parses them fails."""
+    begun = {source: _begun.pop((Path(source[0]).suffix, source[1]), None) for source in sorted(sources)}
+    known = {source: read for source, future in begun.items() if future and (read := future.result())}
+    asked = [source for source in begun if source not in known]
+    if not asked:
+        return known, ()
+    try:
+        answer = ask_parser("source_child", asked, timeout_seconds, memory_bytes)
+        facts = dict(zip(asked, _checked(asked, answer), strict=True))
+    except ToolTimeoutError:
+        return known, (_problem(asked, f"took longer than {timeout_seconds:g} s and was stopped"),)
+    except ToolError:
+        return known, (_problem(asked, "failed"),)
+    except (ValueError, RecursionError):
+        return known, (_problem(asked, "gave no sensible answer"),)
+    return {**known, **facts}, ()
+
+
+_begun: dict[Source, Future[SourceFacts | None]] = {}  # by suffix and text; the last one alone is waited for
+
+
+def begin_reading(path: Path) -> None:
+    """Parse a source while it is compiled; ``read_source_facts`` waits for that, if the text is the same."""
+    _begun.clear()
+    try:
+        with open_file(path) as stream:
+            text = stream.read(_AHEAD_BYTES + 1).decode("utf-8", "replace")
+    except OSError:
+        return
+    if len(text) <= _AHEAD_BYTES:
+        future = _begun[path.suffix, text] = Future()
+        threading.Thread(target=_read_ahead, args=((path.name, text), future), daemon=True).start()
+
+
+def _read_ahead(source: Source, future: Future[SourceFacts | None]) -> None:
+    try:
+        (facts,) = _checked([source], ask_parser("source_child", [source]))
+        future.set_result(facts)
+    except (ToolError, ValueError, RecursionError, OSError):
+        future.set_result(None)  # it is tried once more, and a problem of the advice if it fails again
+
+
+def ask_parser(
+    module: str,
+    asked: list[Source],
+    timeout_seconds: float = _TIMEOUT_SECONDS,
+    memory_bytes: int = _MEMORY_BYTES,
+    cancelled: Callable[[], bool] | None = None,
+) -> bytes:
+    """What a module of this package that parses sources answers, as a process of its own.
+
+    Raises:
+        ToolError: it failed, took too long or was cancelled.
+    """
+    return ask_child(
+        module,
+        json.dumps(asked).encode(),
+        timeout_seconds=timeout_seconds,
+        memory_bytes=memory_bytes,
+        output_bytes=_OUTPUT_BYTES,
+        cancelled=cancelled,
+    )
+
+
+def _checked(asked: list[Source], answer: bytes) -> list[SourceFacts]:
+    """The facts in an answer; ValueError where it is none."""
+    rows = json.loads(answer)
+    if not isinstance(rows, list) or len(rows) != len(asked):
+        raise ValueError("not one row for each source")
+    return [
+        SourceFacts.from_json(row, text.count("\n") + 1) for row, (_, text) in zip(rows, asked, strict=True)
+    ]
+
+
+def _problem(asked: list[Source], what: str) -> Problem:
+    paths = sorted({path for path, _ in asked})
+    shown = ", ".join(paths[:3]) + (f" and {len(paths) - 3} more" if len(paths) > 3 else "")
+    return Problem(
+        ProblemCode.SOURCE_NOT_READ,
+        f"the process that parses {shown} {what}: their gpadvisor comments do not count in this advice and "
+        "nothing of them is named; look for a generated or damaged file among them",
+    )

@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The sources that a line table names: which file of this machine is meant, and what it says."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from gpadvisor.model.advice import SourceMatch
+from gpadvisor.model.problem import Problem, ProblemCode
+from gpadvisor.model.profile import Profile, SourceText
+from gpadvisor.pipeline.request import Request
+from gpadvisor.pipeline.sources import local as local_sources
+from gpadvisor.source.matching import (
+    EMBEDDED,
+    RENAMED,
+    UNMATCHED,
+    LocalFile,
+    PathMapping,
+    mapped_paths,
+    match_sources,
+    path_parts,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class FoundSources:
+    """Sources by the path that the line table names."""
+
+    matches: tuple[SourceMatch, ...]
+    profiled: Mapping[str, str]  # text as it was profiled, where the report carries it
+    local: Mapping[str, str]  # text as it is on this machine now
+    wanted: Mapping[str, list[str] | list[int]]  # what was looked for, so that an answer can be checked later
+    problems: tuple[Problem, ...]
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """The text to quote: as profiled, else as it is now."""
+        return {**self.local, **self.profiled}
+
+    @property
+    def now(self) -> dict[str, str]:
+        """The text whose comments count: as it is now, else as profiled."""
+        return {**self.profiled, **self.local}
+
+
+def find_sources(
+    named: Collection[str],
+    profile: Profile | None,
+    compiled: Path | None,
+    request: Request,
+    renamed: Callable[[str], Path | None] = lambda _: None,
+) -> FoundSources:
+    """Look for each named file in the project, where the mappings point, and under its own path.
+
+    Args:
+        named: Paths in line tables.
+        profile: Whose embedded sources count, by content.
+        compiled: A source that was compiled here, just now, under exactly this path.
+        request: Root of the project and path mappings.
+        renamed: What became of a file that is not where it was.
+    """
+    embedded = {} if profile is None else profile.sources
+    asked = [embedded.get(path, SourceText(path=path, sha256=None, text=None)) for path in sorted(named)]
+    mappings = [PathMapping(old, new) for old, new in request.settings.source_map.items()]
+    names = sorted({parts[-1] for path in named if (parts := path_parts(path))})
+    sizes = sorted({len(entry.text.encode()) for entry in asked if entry.text is not None})
+    in_project = local_sources.candidates(request.root, names, sizes)
+    paths = dict.fromkeys(in_project)
+    for entry in asked:
+        for place in (entry.path, *mapped_paths(entry.path, mappings)):
+            # A report may name any file of this machine: only what is a source by its name is opened.
+            if local_sources.is_source_name(Path(place)) and Path(place).is_file():
+                paths[Path(place)] = None
+    if compiled is not None:
+        paths[compiled.resolve()] = None
+    contents = {str(path): local_sources.read_source(path) for path in paths}
+    if compiled is None:
+        _prefer_project(contents, {str(path) for path in in_project}, request.root)
+    files = [
+        LocalFile(path, None if data is None else hashlib.sha256(data).hexdigest())
+        for path, data in contents.items()
+    ]
+    matches = tuple(_followed(match, renamed, contents) for match in match_sources(asked, files, mappings))
+    local = {
+        match.report_path: data.decode("utf-8", "replace")
+        for match in matches
+        if match.local_path is not None and (data := contents.get(match.local_path)) is not None
+    }
+    here = Path.cwd()
+    matches = tuple(replace(match, local_path=_shown(match.local_path, here)) for match in matches)
+    return FoundSources(
+        matches=matches,
+        profiled={entry.path: entry.text for entry in asked if entry.text is not None},
+        local=local,
+        wanted={"names": names, "sizes": sizes},
+        problems=_problems(matches),
+    )
+
+
+def _followed(
+    match: SourceMatch, renamed: Callable[[str], Path | None], contents: dict[str, bytes | None]
+) -> SourceMatch:
+    """The match, by its new name where a file is not found by its old one."""
+    found = renamed(match.report_path) if match.method in {EMBEDDED, UNMATCHED} else None
+    if found is None:
+        return match
+    contents[str(found)] = local_sources.read_source(found)
+    return replace(match, local_path=str(found), method=RENAMED)
+
+
+def _prefer_project(contents: dict[str, bytes | None], in_project: Collection[str], root: Path) -> None:
+    """Leave out a file from elsewhere that one file of the project equals: of two checkouts the open one."""
+    twins = Counter((Path(path).name, contents[path]) for path in in_project if contents[path] is not None)
+    for path in [path for path in contents if path not in in_project]:
+        outside = not Path(path).resolve().is_relative_to(root.resolve())
+        if outside and twins[Path(path).name, contents[path]] == 1:
+            del contents[path]
+
+
+def _shown(path: str | None, here: Path) -> str | None:
+    """A path as a person in this folder would write it."""
+    if path is None or not Path(path).is_absolute() or not Path(path).is_relative_to(here):
+        return path
+    return str(Path(path).relative_to(here))
+
+
+def _problems(matches: Collection[SourceMatch]) -> tuple[Problem, ...]:
+    ambiguous = [match.report_path for match in matches if match.method == "ambiguous"]
+    unmatched = [match.report_path for match in matches if match.method == "unmatched"]
+    problems = []
+    if ambiguous:
+        message = f"{_list(ambiguous)}: several files here fit equally well; --source-map OLD=NEW decides"
+        problems.append(Problem(ProblemCode.SOURCE_AMBIGUOUS, message))
+    if unmatched:
+        message = f"{_list(unmatched)}: no such source here; --source-root or --source-map helps"
+        problems.append(Problem(ProblemCode.SOURCE_UNMATCHED, message))
+    return tuple(problems)
+
+
+def _list(paths: list[str]) -> str:
+    shown = ", ".join(paths[:3])
+    return shown if len(paths) <= 3 else f"{shown} and {len(paths) - 3} more"

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where the sources of this machine define a kernel that is known by its name alone."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from gpadvisor.pipeline.inputs import SOURCE_SUFFIXES
+from gpadvisor.pipeline.sources import local as local_sources
+from gpadvisor.pipeline.sources.facts import read_source_facts
+from gpadvisor.report.names import core_name
+
+SUFFIXES: Final = (".cu", ".cuh", ".h", ".hh", ".hpp", ".inl", ".cpp", ".cc")
+_COMPILED: Final = ".cu"
+_MAX_PARSED: Final = 32
+"""Sources with a kernel's name that are parsed."""
+_MAX_BYTES: Final = 256 << 20
+"""Of all sources that are read."""
+_KERNEL: Final = b"__global__"
+_ANONYMOUS: Final = re.compile(r"(?:\(anonymous namespace\)|<unnamed>)::")
+_INCLUDED: Final = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*["<]([^">\n]+)[">]', re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Definition:
+    """A kernel's definition in a source."""
+
+    path: Path  # absolute
+    line: int  # of its head
+    units: tuple[Path, ...]  # what is compiled for it: the file itself, or what includes it
+
+
+class KernelSources:
+    """The CUDA sources of a project and of its profile's folder, read once."""
+
+    def __init__(self, root: Path, profile: Path) -> None:
+        """Read them.
+
+        Args:
+            root: of the project.
+            profile: a source near it is likelier than one far away.
+        """
+        self._profile = profile.resolve()
+        self._kernels: dict[Path, bytes] = {}  # sources with any kernel
+        self._includes: dict[Path, frozenset[str]] = {}  # names of files by what is compiled
+        left = _MAX_BYTES
+        for path in _files(root, self._profile):
+            data = local_sources.read_source(path) or b""
+            left -= len(data)
+            if left < 0:
+                break
+            if _KERNEL in data:
+                self._kernels[path] = data
+            if path.suffix == _COMPILED:
+                names = _INCLUDED.findall(data)
+                self._includes[path] = frozenset(Path(name.decode("utf-8", "replace")).name for name in names)
+
+    def definitions(self, name: str, demangled: str) -> tuple[Definition, ...]:
+        """The definitions of a kernel, the likeliest first.
+
+        Args:
+            name: plain, without namespaces, template arguments and parameters.
+            demangled: as the profile has it; a definition in its namespace comes first.
+        """
+        word = re.compile(rb"\b" + re.escape(name.encode()) + rb"\b")
+        near = sorted(self._kernels, key=lambda path: (-_common(path, self._profile), path))
+        asked = [path for path in near if word.search(self._kernels[path])][:_MAX_PARSED]
+        texts = [(str(path), self._kernels[path].decode("utf-8", "replace")) for path in asked]
+        facts, _ = read_source_facts(texts)
+        scope = core_name(_ANONYMOUS.sub("", demangled)).partition("<")[0].split("::")[:-1]
+        found = [
+            (site.name.split("::")[:-1] != scope, place, site.line)
+            for place, text in enumerate(texts)
+            if text in facts
+            for site in facts[text].kernels
+            if site.name.rpartition("::")[2] == name
+        ]
+        return tuple(
+            Definition(path=asked[place], line=line, units=self._units(asked[place]))
+            for _, place, line in sorted(found)
+        )
+
+    def _units(self, path: Path) -> tuple[Path, ...]:
+        """What a compiler is given for a file: a header goes into what includes it."""
+        if path.suffix == _COMPILED:
+            return (path,)
+        users = (unit for unit, names in self._includes.items() if path.name in names)
+        return (*users, path) if path.suffix in SOURCE_SUFFIXES else tuple(users)
+
+
+def _files(root: Path, profile: Path) -> Iterator[Path]:
+    beside = (path for path in sorted(profile.parent.iterdir()) if path.is_file())
+    for path in dict.fromkeys(path.resolve() for path in (*local_sources.walk(root), *beside)):
+        if path.suffix.lower() in SUFFIXES:
+            yield path
+
+
+def _common(path: Path, profile: Path) -> int:
+    """How many leading folders two files share."""
+    return len(Path(os.path.commonpath((path.parent, profile.parent))).parts)

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Launches that a source writes with constants, so that nobody has to state them for the model."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from gpadvisor.cubin import demangle
+from gpadvisor.errors import SettingsError, ToolError
+from gpadvisor.pipeline.launches import StatedArgument, StatedLaunch, stated_argument
+from gpadvisor.pipeline.sources.facts import Source, ask_parser
+from gpadvisor.pipeline.sources.local import read_source
+from gpadvisor.source.launch_sites import LaunchSite, launch_sites_from_json
+
+_INCLUDE: Final = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]{1,400})"', re.MULTILINE)
+_MAX_TEXTS: Final = 32
+_MAX_TEXT: Final = 1 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceLaunch:
+    """One kernel's launch as far as constants decide it."""
+
+    stated: StatedLaunch
+    place: str  # file and line
+    unknown: tuple[str, ...]  # what the rest hangs on
+
+    @property
+    def note(self) -> str:
+        """Where the launch comes from, and what to state."""
+        lacks = f", where {', '.join(self.unknown)} is not constant" if self.unknown else ""
+        named = "; state it with --grid, --block or --arguments" if self.unknown else ""
+        return f"launched as {self.place} does{lacks}{named}"
+
+
+def source_launches(path: Path, defines: tuple[str, ...] = ()) -> Mapping[str, SourceLaunch]:
+    """The launches in a source and in what it includes by ``#include "..."``, by the kernel's plain name.
+
+    Of several launches of a kernel the first one whose grid and block are constants; nothing where the
+    process that parses them fails.
+
+    Args:
+        path: the source.
+        defines: "NAME" or "NAME=VALUE", as the compiler gets them.
+    """
+    texts = [*_texts(path)]
+    if not any("<<<" in text for _, text in texts):
+        return {}
+    given = "".join(f"#define {' '.join((*one.split('=', 1), '1')[:2])}\n" for one in defines)
+    asked = [*texts, ("defines.cu", given)]
+    try:
+        rows = json.loads(ask_parser("launch_child", asked))
+        sites = launch_sites_from_json(rows, [text.count("\n") + 1 for _, text in asked])
+    except (ToolError, ValueError, RecursionError):
+        return {}
+    found: dict[str, SourceLaunch] = {}
+    for site in sorted(sites, key=lambda site: site.grid is None or site.block is None):
+        place = f"{Path(asked[site.file][0]).name}:{site.line}"
+        launch = SourceLaunch(stated=_stated(site), place=place, unknown=site.unknown)
+        found.setdefault(site.kernel, launch)
+    return found
+
+
+def launch_of(kernel: str, launches: Mapping[str, SourceLaunch]) -> SourceLaunch | None:
+    """The launch of a kernel with this mangled name."""
+    return launches.get(plain_name(kernel))
+
+
+def plain_name(kernel: str) -> str:
+    """A mangled name without result, namespaces, template and other arguments."""
+    return demangle(kernel).partition("(")[0].partition("<")[0].rpartition(" ")[2].rpartition("::")[2]
+
+
+def _texts(path: Path) -> Iterator[Source]:
+    """A source and the files of the project that it includes, each once."""
+    pending, seen = [path.resolve()], set[Path]()
+    while pending and len(seen) < _MAX_TEXTS:
+        place = pending.pop(0)
+        if place in seen:
+            continue
+        seen.add(place)
+        data = read_source(place)
+        if data is None or len(data) > _MAX_TEXT:
+            continue
+        text = data.decode("utf-8", "replace")
+        yield str(place), text
+        pending += [(place.parent / name).resolve() for name in _INCLUDE.findall(text)]
+
+
+def _stated(site: LaunchSite) -> StatedLaunch:
+    arguments: list[StatedArgument] = []
+    for one in site.arguments:
+        argument = StatedArgument(one.kind)
+        with suppress(SettingsError):  # a number that its type does not hold is not known
+            value = (
+                float(one.value) if one.kind in {"float", "double"} and one.value is not None else one.value
+            )
+            argument = stated_argument(one.kind, value, "")
+        arguments.append(argument)
+    return StatedLaunch(
+        grid=site.grid,
+        block=site.block,
+        dynamic_shared_bytes=site.dynamic_shared_bytes,
+        arguments=tuple(arguments),
+    )

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sources as they were last seen beside a profile, so that one that is renamed is found again."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from gpadvisor.pipeline.cache import Cache
+from gpadvisor.pipeline.sources import local as local_sources
+from gpadvisor.source.line_map import line_keys
+
+_LIKE: Final = 0.5
+"""Share of their lines that a file and its renamed and edited self have in common."""
+_MAX_READ: Final = 200
+
+
+@dataclass(frozen=True, slots=True)
+class SeenSources:
+    """What the cache has of a project's sources."""
+
+    cache: Cache
+    root: Path
+
+    def remember(self, profile: str, files: Mapping[str, str], texts: Mapping[str, str]) -> None:
+        """Keep what a profile's sources are called and say.
+
+        Args:
+            profile: its digest.
+            files: where they are, by path in the line table.
+            texts: what they say, by the same.
+        """
+        if self.cache.is_on and files:
+            everything = sorted(str(path.resolve()) for path in local_sources.walk(self.root))
+            for name, file in files.items():
+                entry = {"file": file, "text": texts.get(name, ""), "files": everything}
+                self.cache.put(self._key(profile, name), json.dumps(entry).encode())
+
+    def renamed(self, profile: str, name: str) -> Path | None:
+        """The one file that came since a source of a profile went, and is like it."""
+        stored = self.cache.get(self._key(profile, name))
+        if stored is None:
+            return None
+        entry = json.loads(stored)
+        known, before = set(entry["files"]), Path(entry["file"])
+        if before.exists():
+            return None
+        new = [
+            path
+            for path in local_sources.walk(self.root)
+            if path.suffix == before.suffix and str(path.resolve()) not in known
+        ]
+        alike = {path: _likeness(entry["text"], path) for path in new[:_MAX_READ]}
+        best = max(alike.values(), default=0.0)
+        found = [path for path, likeness in alike.items() if likeness == best]
+        return found[0] if best >= _LIKE and len(found) == 1 else None
+
+    def _key(self, profile: str, name: str) -> str:
+        parts = {"profile": profile, "file": name, "root": str(self.root.resolve())}
+        return self.cache.key("seen source", parts)
+
+
+def _likeness(text: str, path: Path) -> float:
+    """Share of lines that a text and a file have in common: the Dice coefficient."""
+    data = local_sources.read_source(path) or b""
+    one, other = _lines(text), _lines(data.decode("utf-8", "replace"))
+    return 2 * (one & other).total() / max(one.total() + other.total(), 1)
+
+
+def _lines(text: str) -> Counter[str]:
+    return Counter(key for key in line_keys(text) if key)

@@ -1,0 +1,407 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What-ifs: the change that a suggestion names, simulated beside the kernel as it is.
+
+Differs from GPA: where a kernel is modelled and the change is known to the last word, the pair of simulations
+is the estimate, beside the paper's equation. That is so for another launch, for waiting at barriers, and for
+what a compiler flag or a quick fix's edit does once it is compiled.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from gpadvisor.advice import Evaluated
+from gpadvisor.advice.evaluate import Finding
+from gpadvisor.cubin import demangle
+from gpadvisor.errors import GpadvisorError
+from gpadvisor.estimators.ranges import factors
+from gpadvisor.model.advice import Estimate, KernelAdvice, ParallelTarget, Suggestion
+from gpadvisor.model.finding import Finding as PlacedFinding
+from gpadvisor.model.finding import Place
+from gpadvisor.model.fix import Fix, apply_edits, moved_line
+from gpadvisor.model.ids import SourceLocation
+from gpadvisor.model.instruction import MemorySpace, OpcodeClass
+from gpadvisor.model.profile import KernelProfile
+from gpadvisor.model.program import Program
+from gpadvisor.pipeline.analyse import AnalysedKernel
+from gpadvisor.pipeline.cache import Cache
+from gpadvisor.pipeline.fixes.find import edit_facts_of
+from gpadvisor.pipeline.fixes.launches import kernel_launch
+from gpadvisor.pipeline.fixes.offered import FLAGS, fixes_for
+from gpadvisor.pipeline.inputs import InputKind, input_kind
+from gpadvisor.pipeline.opening import compile_settings
+from gpadvisor.pipeline.programs import kernel_program, kernel_sections, open_cubin
+from gpadvisor.pipeline.request import Progress, Request
+from gpadvisor.simulator import SimulationConfig, block_size_at, simulate
+from gpadvisor.source.edits import SiteKind
+from gpadvisor.toolchain import compile_source
+
+_EDITED: Final = frozenset({"GPA101", "GPA102", "GPA103", "GPA104", "GPA201", "GPA203"})
+"""Rules whose quick fix, or flag, is the change that the advice names."""
+_BARRIERS: Final = "GPA105"
+_RESULTS: Final = frozenset({MemorySpace.GLOBAL, MemorySpace.GENERIC})
+_SPACES: Final = _RESULTS | {MemorySpace.SHARED}
+_TOLERANCE: Final = 1.1
+"""By chance: branches that nothing decides are drawn."""
+_LOWEST: Final = 0.91
+_HIGHEST: Final = 1.23
+"""What a V100 gained over what the pair of simulations gives, at least and at most: of the eleven changes of
+code in the paper's Table III whose two runs do the same work (``python -m tests.validation.table3``)."""
+_HIGHEST_LAUNCH: Final = 1.52
+"""The same at most of three changes of the launch, of which the model gives too little."""
+_PUBLISHED: Final = "eleven published changes of code"
+_PUBLISHED_LAUNCHES: Final = "three published changes of a launch, or of code,"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Case:
+    """One modelled kernel, and what its changes are made with."""
+
+    path: Path
+    kernel: AnalysedKernel
+    config: SimulationConfig
+    advice: KernelAdvice  # with everything shown
+    request: Request
+    progress: Progress
+    cache: Cache
+
+    @property
+    def before_ns(self) -> float | None:
+        """The simulated duration of the kernel as it is; None where it was cut off."""
+        profile = self.kernel.context.profile
+        return None if profile is None else profile.launch.duration_ns
+
+    def speedup(self, program: Program, config: SimulationConfig, what: str) -> float | None:
+        """Time now over the time of a changed program or launch; None where that does not run to its end."""
+        context = self.kernel.context
+        self.progress(f"simulating {what}")
+        try:
+            after = simulate(program, context.kernel, context.machine, config)
+        except GpadvisorError:
+            return None  # such a launch is not possible
+        profile = context.profile
+        if profile is None or self.before_ns is None or not after.duration_seconds:
+            return None
+        if program is not context.program and not same_work(
+            (context.program, profile), (program, after.profile)
+        ):
+            return None
+        return self.before_ns / (after.duration_seconds * 1e9)
+
+
+def same_work(before: tuple[Program, KernelProfile], after: tuple[Program, KernelProfile]) -> bool:
+    """Whether two runs store about as many results, and the changed one loads no more than it did.
+
+    Where loops have no told or known number of passes, changed code may be taken through them more often or
+    less, and the times of two such runs say nothing of the change. Loads and shared memory may go with it.
+    """
+    stored, loaded = (
+        [_moved_bytes(*side, opclass, spaces) for side in (before, after)]
+        for opclass, spaces in ((OpcodeClass.STORE, _RESULTS), (OpcodeClass.LOAD, _SPACES))
+    )
+    return max(stored) <= _TOLERANCE * min(stored) and loaded[1] <= _TOLERANCE * loaded[0]
+
+
+def _moved_bytes(
+    program: Program, profile: KernelProfile, opclass: OpcodeClass, spaces: frozenset[MemorySpace]
+) -> int:
+    """Bytes that the threads of a launch load, or store."""
+    if profile.counts is None:
+        return 0
+    threads = dict(zip(profile.counts.pc.tolist(), profile.counts.threads.tolist(), strict=True))
+    return sum(
+        threads.get(int(one.pc), 0) * (one.width_bytes or 4)
+        for function in program.functions
+        for one in function.instructions
+        if one.info.opclass is opclass and one.info.space in spaces
+    )
+
+
+def with_what_ifs(
+    path: Path,
+    kernel: AnalysedKernel,
+    evaluated: Evaluated,
+    advice: KernelAdvice,
+    *,
+    request: Request,
+    progress: Progress,
+    cache: Cache,
+) -> Evaluated:
+    """Findings of a modelled kernel, estimated by simulating their change where that is possible.
+
+    Args:
+        path: the source or cubin.
+        kernel: one of its kernels.
+        evaluated: what the optimizers answered.
+        advice: made of it, with everything shown: its places are where edits are looked for.
+        request: settings of the compile step.
+        progress: told what is simulated.
+        cache: of listings.
+    """
+    if kernel.modelled is None or kernel.context.profile is None:
+        return evaluated
+    case = _Case(
+        path=path,
+        kernel=kernel,
+        config=kernel.modelled,
+        advice=advice,
+        request=request,
+        progress=progress,
+        cache=cache,
+    )
+    findings, rejections = evaluated
+    if case.before_ns is None:
+        return evaluated
+    return tuple(_finding(case, finding) for finding in findings), rejections
+
+
+def _finding(case: _Case, finding: Finding) -> Finding:
+    estimate = finding.estimate
+    if estimate is None:
+        return finding
+    if finding.match.parallel is not None:
+        changed = _launch(case, finding.code, finding.match.parallel, estimate)
+    elif finding.code == _BARRIERS:
+        changed = _barriers(case, finding, estimate)
+    elif finding.code in _EDITED:
+        changed = _edited(case, finding.code, estimate)
+    else:
+        changed = None
+    return finding if changed is None else replace(finding, estimate=changed)
+
+
+def _estimate(estimate: Estimate, speedup: float, what: str, *, launch: bool = False) -> Estimate:
+    """The pair of simulations as an estimate, as far off as such pairs were."""
+    highest, published = (_HIGHEST_LAUNCH, _PUBLISHED_LAUNCHES) if launch else (_HIGHEST, _PUBLISHED)
+    return replace(
+        estimate,
+        low=speedup * _LOWEST,
+        expected=speedup,
+        high=speedup * highest,
+        reason=f"simulated, {what}: {speedup:.3f}x; {published} gained {_LOWEST:g} to {highest:g} times what "
+        "such a pair of simulations gives",
+    )
+
+
+# ---- another launch ----
+
+
+def _launch(case: _Case, code: str, target: ParallelTarget, estimate: Estimate) -> Estimate | None:
+    """Another launch of the same code, where that asks for the block's size; else of the constant's edit."""
+    config, program = launch_as(case.config, target), case.kernel.context.program
+    if config is None:
+        return None
+    if not reads_block_size(program, case.config.block):
+        changed = _changed(case, code)
+        if changed is None or any(fix.change != SiteKind.BLOCK_SIZE.value for fix in changed.fixes):
+            return None
+        program = changed.program
+        config = replace(config, loop_trips=changed.loops(config))
+    shape = " x ".join(str(size) for size in config.block if size > 1) or "1"
+    what = f"{config.blocks} blocks of {shape} threads"
+    speedup = case.speedup(program, config, what)
+    return None if speedup is None else _estimate(estimate, speedup, what, launch=True)
+
+
+def reads_block_size(program: Program, block: tuple[int, int, int]) -> bool:
+    """Whether the code asks how large a block is, in each dimension, instead of taking it for granted."""
+    texts = [one.operands for function in program.functions for one in function.instructions]
+    first = block_size_at(program.arch)
+    return all(
+        any(f"c[0x0][{first + 4 * axis:#x}]" in text or f"SR_NTID.{'XYZ'[axis]}" in text for text in texts)
+        for axis in range(3)
+        if block[axis] > 1
+    )
+
+
+def launch_as(config: SimulationConfig, target: ParallelTarget) -> SimulationConfig | None:
+    """The proposed launch in the shape of the one there is; None where that has no such shape.
+
+    A block of one dimension gets the new size. One of several grows in its smallest dimension by twos, or
+    shrinks in its largest; the grid covers as much as before. Dynamic shared memory goes with the threads.
+    """
+    block = list(config.block)
+    if math.prod(block) != target.threads_now:
+        return None
+    if target.threads_new == target.threads_now:  # more blocks, of threads that loop over the grid
+        more = target.blocks_new > target.blocks_now and config.grid[1:] == (1, 1)
+        return replace(config, grid=(target.blocks_new, 1, 1)) if more else None
+    if block[1] == block[2] == 1:
+        block[0] = target.threads_new
+    else:
+        used = [axis for axis in range(3) if block[axis] > 1]
+        while math.prod(block) * 2 <= target.threads_new:
+            block[min(used, key=lambda axis: block[axis])] *= 2
+        while math.prod(block) > target.threads_new and all(block[axis] % 2 == 0 for axis in used):
+            block[max(used, key=lambda axis: block[axis])] //= 2
+        if math.prod(block) != target.threads_new:
+            return None
+    covered = [blocks * threads for blocks, threads in zip(config.grid, config.block, strict=True)]
+    x, y, z = (-(-whole // threads) for whole, threads in zip(covered, block, strict=True))
+    shared = config.dynamic_shared_bytes * target.threads_new // target.threads_now
+    try:
+        return replace(
+            config, grid=(x, y, z), block=(block[0], block[1], block[2]), dynamic_shared_bytes=shared
+        )
+    except GpadvisorError:
+        return None
+
+
+# ---- barriers ----
+
+
+def _barriers(case: _Case, finding: Finding, estimate: Estimate) -> Estimate | None:
+    """What waiting at the block's barriers costs in all, of which a change saves a part.
+
+    Differs from GPA: a warp that does not wait at a barrier waits elsewhere, which Eq. 2 leaves out.
+    """
+    program = case.kernel.context.program
+    pcs = frozenset(
+        int(one.pc)
+        for function in program.functions
+        for one in function.instructions
+        if one.info.opclass is OpcodeClass.BARRIER
+    )
+    whole = case.speedup(program, replace(case.config, passed_barriers=pcs), "it without barriers")
+    if whole is None:
+        return None
+    factor = factors(finding.match.adjustments)
+    low, expected, high = (1 + (whole - 1) * part for part in (factor.low, factor.expected, factor.high))
+    changed = _estimate(estimate, expected, "no waiting at barriers")
+    reasons = [f"simulated, no waiting at barriers: {whole:.3f}x"]
+    reasons += [
+        f"{one.reason} (expected {one.expected:.0%} of that gain)" for one in finding.match.adjustments
+    ]
+    return replace(
+        changed,
+        low=min(low, high) * _LOWEST,
+        high=max(low, high) * _HIGHEST,
+        reason="; ".join(reasons),
+    )
+
+
+# ---- an edit or a flag ----
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Changed:
+    """A kernel compiled with what answers a suggestion."""
+
+    program: Program
+    fixes: tuple[Fix, ...]  # none where it is a flag
+    what: str
+
+    def loops(self, config: SimulationConfig) -> Mapping[int, int]:
+        """Told loops by their lines behind the edits."""
+        edits = [edit for fix in self.fixes for edit in fix.edits]
+        return {moved_line(line, edits): trips for line, trips in config.loop_trips.items()}
+
+
+def _edited(case: _Case, code: str, estimate: Estimate) -> Estimate | None:
+    changed = _changed(case, code)
+    if changed is None:
+        return None
+    config = replace(case.config, loop_trips=changed.loops(case.config))
+    speedup = case.speedup(changed.program, config, changed.what)
+    return None if speedup is None else _estimate(estimate, speedup, changed.what)
+
+
+def _changed(case: _Case, code: str) -> _Changed | None:
+    """The kernel compiled with the quick fix of a rule, or with its flag; None where there is none."""
+    suggestion = next((one for one in case.advice.suggestions if one.code == code), None)
+    if suggestion is None or input_kind(case.path) is not InputKind.SOURCE:
+        return None
+    text, flag = case.path.read_bytes().decode("utf-8", "replace"), FLAGS.get(code)
+    fixes = () if flag is not None else tuple(_fixes(case, suggestion, text))
+    if flag is None and not fixes:
+        return None
+    try:
+        edited = apply_edits(text, [edit for fix in fixes for edit in fix.edits])
+        program = _compiled(case, edited, flag)
+    except (GpadvisorError, ValueError):
+        return None  # it does not compile so
+    what = f"compiled with {flag}" if flag else " and ".join(dict.fromkeys(_words(fix) for fix in fixes))
+    return None if program is None else _Changed(program=program, fixes=fixes, what=what)
+
+
+def _words(fix: Fix) -> str:
+    """What a fix does, without its rule and its estimate."""
+    words = fix.title.partition(": ")[2].partition(" (")[0]
+    return words[:1].lower() + words[1:]
+
+
+def _compiled(case: _Case, text: str, flag: str | None) -> Program | None:
+    settings = compile_settings(case.request.settings)
+    if flag is not None:
+        settings = replace(settings, extra_flags=(*settings.extra_flags, flag))
+    case.progress(f"compiling {case.path.name} with the change")
+    arch = case.kernel.context.program.arch
+    built = compile_source(case.path, arch=arch, settings=settings, text=text)
+    seconds = case.request.settings.tool_timeout_seconds
+    source = open_cubin(built.cubin, None, stored=None, timeout_seconds=seconds, cache=case.cache)
+    section = kernel_sections(source.cubin).get(case.kernel.context.kernel)
+    return None if section is None else kernel_program(source, {section})
+
+
+def _fixes(case: _Case, suggestion: Suggestion, text: str) -> list[Fix]:
+    """The first fix that each place of a suggestion is offered, of one kind and where they fit together."""
+    facts, launch = edit_facts_of(case.path, text), kernel_launch(case.kernel.context)
+    found: dict[str, Fix] = {}
+    for line in _lines(case, suggestion):
+        placed = _placed(case, suggestion, line)
+        for fix in fixes_for(placed, facts, path=str(case.path), launch=launch)[:1]:
+            if all(fix.change == other.change and not _meet(fix, other) for other in found.values()):
+                found.setdefault(fix.id, fix)
+    return list(found.values())
+
+
+def _meet(one: Fix, other: Fix) -> bool:
+    """Whether two fixes edit lines in common."""
+    lines = [
+        {line for edit in fix.edits for line in range(edit.start_line, edit.end_line + 1)}
+        for fix in (one, other)
+    ]
+    return one.id != other.id and bool(lines[0] & lines[1])
+
+
+def _lines(case: _Case, suggestion: Suggestion) -> list[int]:
+    """Lines of the file that a suggestion stands on, its scope's first, then by samples."""
+    spots: list[SourceLocation | None] = [suggestion.scope.location]
+    for hotspot in suggestion.hotspots:
+        for code in (hotspot.use, hotspot.definition):
+            if code is not None:
+                spots += [code.location, *(frame.call_site for frame in code.inline)]
+    names = {str(case.path), str(case.path.resolve())}
+    return list(dict.fromkeys(one.line for one in spots if one is not None and one.file in names))
+
+
+def _placed(case: _Case, suggestion: Suggestion, line: int) -> PlacedFinding:
+    """A suggestion on one of its lines, as fixes are looked up by."""
+    kernel, location = case.kernel.context.kernel, suggestion.scope.location
+    scope = None if location is None else Place(file=location.file, line=location.line)
+    return PlacedFinding(
+        id=suggestion.code,
+        code=suggestion.code,
+        slug=suggestion.slug,
+        name=suggestion.name,
+        title=suggestion.title,
+        message="",
+        advice=suggestion.advice,
+        leads=True,
+        line=line,
+        token=None,
+        kernel=kernel,
+        kernel_name=demangle(kernel),
+        evidence=suggestion.evidence,
+        samples=suggestion.matched_samples,
+        importance=suggestion.importance,
+        matched=suggestion.importance,
+        speedup=None,
+        parts=(),
+        related=(),
+        scope=scope,
+    )

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The optimizers of GPA Table II, others beyond it and notes, one file each; this tuple is the registry."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from gpadvisor.estimators.context import Optimizer
+from gpadvisor.rules import (
+    asynchronous_copy,
+    atomic_aggregation,
+    block_increase,
+    code_reordering,
+    data_reuse,
+    fast_math,
+    function_inlining,
+    function_split,
+    loop_unrolling,
+    memory_transaction_reduction,
+    register_reuse,
+    strength_reduction,
+    tensor_cores,
+    thread_divergence,
+    thread_increase,
+    unit_at_limit,
+    unmatched_stalls,
+    warp_balance,
+    wider_accesses,
+)
+
+OPTIMIZERS: Final[tuple[Optimizer, ...]] = (
+    register_reuse.OPTIMIZER,
+    strength_reduction.OPTIMIZER,
+    function_split.OPTIMIZER,
+    fast_math.OPTIMIZER,
+    warp_balance.OPTIMIZER,
+    memory_transaction_reduction.OPTIMIZER,
+    data_reuse.OPTIMIZER,
+    wider_accesses.OPTIMIZER,
+    thread_divergence.OPTIMIZER,
+    atomic_aggregation.OPTIMIZER,
+    loop_unrolling.OPTIMIZER,
+    code_reordering.OPTIMIZER,
+    function_inlining.OPTIMIZER,
+    asynchronous_copy.OPTIMIZER,
+    block_increase.OPTIMIZER,
+    thread_increase.OPTIMIZER,
+    unmatched_stalls.OPTIMIZER,
+    tensor_cores.OPTIMIZER,
+    unit_at_limit.OPTIMIZER,
+)

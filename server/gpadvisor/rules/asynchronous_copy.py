@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Asynchronous Copy: tiles that pass through registers on their way to shared memory (beyond GPA Table II).
+
+## What it finds
+
+From sm_80 on: loops with a block barrier in which loads from device memory are stored to shared memory as
+they are, and warps wait for the loads in front of those stores.
+
+## Why warps stall
+
+A store to shared memory needs the loaded value in a register, so that each warp waits for device memory in
+every pass, all warps then wait at the barrier, and nothing is computed meanwhile. An asynchronous copy goes
+to shared memory by itself; the warp waits only when it needs the tile.
+
+## What to try
+
+- `cuda::memcpy_async` with a `cuda::pipeline`, or `__pipeline_memcpy_async`, for the next tile while this one
+  is used: two buffers, and one wait a pass.
+- Copies of 16 bytes per thread, which go past L1.
+- Without the instructions: load the next tile into registers before this one is used, and store it after.
+
+## Example
+
+```cuda
+for (int t = 0; t < tiles; ++t) {
+    tile[threadIdx.x] = data[t * n + threadIdx.x];      // waits for device memory
+    __syncthreads();
+    use(tile);
+    __syncthreads();
+}
+
+__pipeline_memcpy_async(&tile[0][threadIdx.x], &data[threadIdx.x], 4);
+__pipeline_commit();
+for (int t = 0; t < tiles; ++t) {
+    if (t + 1 < tiles)
+        __pipeline_memcpy_async(&tile[(t + 1) % 2][threadIdx.x], &data[(t + 1) * n + threadIdx.x], 4);
+    __pipeline_commit();
+    __pipeline_wait_prior(1);                           // this tile's copies only
+    __syncthreads();
+    use(tile[t % 2]);
+    __syncthreads();
+}
+```
+
+## When this advice is wrong
+
+The second buffer takes shared memory: where fewer blocks would fit, the advice is registers in its place.
+Where a unit is full, the suggestion is a note: copies that come in time are as many. Values that are
+converted or checked on their way have to pass through registers. Kernels with many blocks on each SM hide the
+same latency by other blocks.
+
+## How the gain is estimated
+
+GPA Eq. 4: the loads' latency samples that the work of the loop can fill. Half of that is expected, none at
+the low end: how much of a copy is there in time is not known before it is tried.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from gpadvisor.analyzer.defuse import ReachingDefinitions
+from gpadvisor.estimators.caps import busiest_after, measured_loads
+from gpadvisor.estimators.context import KernelContext, Optimizer
+from gpadvisor.estimators.latency_hiding import latency_hiding
+from gpadvisor.evidence.loops import loop_facts
+from gpadvisor.evidence.measured import shared_bytes
+from gpadvisor.evidence.patterns import is_global, is_shared
+from gpadvisor.evidence.queries import (
+    by_place,
+    by_role,
+    causes,
+    counted,
+    heaviest,
+    kernel_functions,
+    latency,
+    line_text,
+    percent,
+    regions,
+    share,
+)
+from gpadvisor.model.advice import Adjustment, Category, Match, Rejection
+from gpadvisor.model.blame import Role
+from gpadvisor.model.instruction import OpcodeClass
+from gpadvisor.model.machine import sm_number
+from gpadvisor.model.program import Function
+
+_CODE: Final = "GPA204"
+_FIRST_ARCH: Final = 80
+_NOTABLE_SHARE: Final = 0.05
+_FULL_PERCENT: Final = 80.0
+"""A unit at this share of its peak is the limit (Nsight Compute's line for high use)."""
+_WIDTHS: Final = frozenset({4, 8, 16})
+"""Bytes that one asynchronous copy of a thread takes."""
+
+
+def _match(context: KernelContext) -> Match | Rejection:
+    blame = context.blame
+    if blame is None:
+        return Rejection(code=_CODE, reason="needs samples: machine code does not show who waits for a tile")
+    if sm_number(context.machine.arch) < _FIRST_ARCH:
+        return Rejection(
+            code=_CODE, reason=f"{context.machine.arch} has no asynchronous copies; sm_80 is the first"
+        )
+    loads = {
+        (function.id, index)
+        for function in kernel_functions(context.program, context.kernel)
+        for index in _passed_on(function)
+    }
+    if not loads:
+        return Rejection(
+            code=_CODE, reason="no loop with a barrier stores to shared memory what it has just loaded"
+        )
+    rows = by_place(blame, causes(blame), loads) & by_role(blame, Role.BLAMED)
+    part = share(blame, rows)
+    if part < _NOTABLE_SHARE or not latency(blame, rows):
+        return Rejection(
+            code=_CODE, reason=f"waits for loads that go to shared memory have {percent(part)} of the samples"
+        )
+    full = busiest_after(measured_loads(context), ())
+    row = heaviest(blame, np.flatnonzero(rows))
+    function = context.program.functions[int(blame.rows.function[row])]
+    return Match(
+        title="tiles wait for device memory on their way to shared memory",
+        advice=_advice(context, function, int(causes(blame)[row]), part),
+        regions=regions(blame, context.program, context.kernel, np.flatnonzero(rows)),
+        adjustments=(
+            Adjustment(
+                low=0.0,
+                expected=0.5,
+                high=1.0,
+                reason="how much of a copy is there when it is needed is not known before it is tried",
+            ),
+        ),
+        # A full unit is not relieved by waiting less.
+        actionable=full is None or full.unit.percent < _FULL_PERCENT,
+    )
+
+
+def _passed_on(function: Function) -> set[int]:
+    """Loads in loops with a barrier whose results are stored to shared memory and used for nothing else."""
+    candidates = {
+        index
+        for loop in function.loops
+        if loop_facts(function, loop.id).barriers
+        for index in loop_facts(function, loop.id).indices
+        if _may_copy(function, index)
+    }
+    if not candidates:
+        return set()
+    reaching = ReachingDefinitions(function)
+    found = set()
+    for index in candidates:
+        written = function.instructions[index].defs
+        readers = {
+            use
+            for use, instruction in enumerate(function.instructions)
+            for register in written
+            if register in instruction.uses and index in reaching.definitions(use, register)
+        }
+        width = function.instructions[index].width_bytes
+        if readers and all(
+            _stores(function, use) and function.instructions[use].width_bytes == width for use in readers
+        ):
+            found.add(index)
+    return found
+
+
+def _may_copy(function: Function, index: int) -> bool:
+    instruction = function.instructions[index]
+    return (
+        instruction.info.opclass is OpcodeClass.LOAD
+        and is_global(instruction)
+        and instruction.width_bytes in _WIDTHS
+    )
+
+
+def _stores(function: Function, index: int) -> bool:
+    instruction = function.instructions[index]
+    return instruction.info.opclass is OpcodeClass.STORE and is_shared(instruction)
+
+
+def _advice(context: KernelContext, function: Function, index: int, part: float) -> str:
+    waits = (
+        f"{percent(part)} of the samples wait for loads such as {line_text(function, index)}, which go to "
+        "shared memory as they are"
+    )
+    now, then = _blocks(context)
+    shared = shared_bytes(context.program, context.kernel, context.profile)
+    if shared and now is not None and then is not None and then < now:
+        left = counted(then, "block") if then else "no block"
+        return (
+            f"{waits}: load the next tile into registers before this one is used, and store it behind the "
+            f"barrier that follows. A second buffer for asynchronous copies ({shared:,} bytes more per "
+            f"block) would leave {left} of {now} per SM."
+        )
+    return (
+        f"{waits}: copy the next tile into a second buffer with cuda::memcpy_async or "
+        "__pipeline_memcpy_async while this one is used."
+    )
+
+
+def _blocks(context: KernelContext) -> tuple[int | None, int | None]:
+    """Blocks per SM now and with a second buffer; None where they are not known."""
+    limit = dict(context.occupancy.limits).get("shared memory")
+    return context.occupancy.blocks_per_sm, None if limit is None else limit // 2
+
+
+OPTIMIZER: Final = Optimizer(
+    code=_CODE,
+    slug="asynchronous-copy",
+    name="Asynchronous Copy",
+    category=Category.LATENCY_HIDING,
+    match=_match,
+    estimate=latency_hiding,
+    document=__doc__ or "",
+)

@@ -1,0 +1,313 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Atomic Aggregation: atomic operations that could be added up first (beyond GPA Table II).
+
+## What it finds
+
+Waits due to atomic operations and reductions: on device memory where the threads of a warp go to the same
+few addresses, so that they could be added up in the warp or the block and sent once; and on device or shared
+memory where they are spread, but so many that they set the pace.
+
+## Why warps stall
+
+Operations on one address are done one after the other where the data is: in the L2 cache, or in the SM for
+shared memory. The queues in front of it fill, loads and stores wait behind them, and blocks cannot end before
+their operations have left.
+
+## What to try
+
+- Add up in registers over a loop, then in the warp (`__shfl_down_sync`, `__reduce_add_sync`, or
+  `cooperative_groups::reduce`), then in the block, and let one thread send the result.
+- Histograms: one copy for each block in shared memory, or for each warp where a block's threads collide.
+- An order of the data in which neighbouring threads do not meet at one address.
+
+## Example
+
+```cuda
+atomicAdd(sum, value);                              // 32 operations on one address for each warp
+
+for (int i = 16; i > 0; i /= 2) value += __shfl_down_sync(~0u, value, i);
+if (threadIdx.x % 32 == 0) atomicAdd(sum, value);   // one
+```
+
+## When this advice is wrong
+
+Floating-point sums change in their last bits with the order. Where the result of the operation is used (a
+ticket, a slot in a queue), the warp's threads need their own shares of it; where one thread of a block takes
+it, and for exchanges, the rule is silent. The compiler aggregates integer additions to one address in a warp
+by itself; then only the block is left.
+
+## How the gain is estimated
+
+GPA Eq. 2 with the waits that are due to these operations, as far as aggregation removes operations: all but
+one in as many as the report shows to meet in a sector, and half of them at the low end. Other waits behind
+the same queue are not counted, so that the gain may be larger. Where the whole grid goes to one address, that
+address takes one operation after the other, and no other unit is busy, the time falls as the operations do,
+until the next unit is busy.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from gpadvisor.analyzer.defuse import ReachingDefinitions
+from gpadvisor.estimators.caps import busiest_after, measured_loads
+from gpadvisor.estimators.context import KernelContext, Optimizer
+from gpadvisor.estimators.reliefs import freed
+from gpadvisor.estimators.stall_elimination import stall_elimination
+from gpadvisor.evidence.addresses import is_same_for_all
+from gpadvisor.evidence.lanes import active_share, threads_per_warp
+from gpadvisor.evidence.measured import executed_warps, metric
+from gpadvisor.evidence.patterns import is_shared
+from gpadvisor.evidence.queries import (
+    by_place,
+    by_stall,
+    causes,
+    kernel_functions,
+    line_text,
+    percent,
+    regions,
+    samples,
+    share,
+)
+from gpadvisor.model.advice import Adjustment, Category, Match, MeasuredBound, Rejection
+from gpadvisor.model.ids import FunctionId
+from gpadvisor.model.instruction import OpcodeClass
+from gpadvisor.model.profile import KernelProfile
+from gpadvisor.model.program import Function
+from gpadvisor.model.stalls import StallClass
+
+_CODE: Final = "GPA110"
+_NOTABLE_SHARE: Final = 0.05
+_SECTORS: Final = "memory_l2_theoretical_sectors_global"
+_WORDS_PER_SECTOR: Final = 8
+_MEET: Final = 2.0
+"""Threads of a warp for each address, at least, for the warp to add up what it has."""
+_SERIAL_SHARE: Final = 0.2
+"""Operations per cycle from which one address may take all the time: it takes one in two to five cycles."""
+_CYCLES: Final = ("lts__cycles_elapsed.max", "gpc__cycles_elapsed.max", "sm__cycles_elapsed.max")
+_NOT_WAITS: Final = frozenset({StallClass.ISSUED, StallClass.NOT_SELECTED})
+_ATOMIC: Final = frozenset({OpcodeClass.ATOMIC, OpcodeClass.REDUCTION})
+_COMPARED: Final = frozenset({"CAS", "CAST"})
+_FLOATS: Final = frozenset({"F16", "F32", "F64", "BF16", "F16x2"})
+_ONE: Final = 1.05
+_Place = tuple[FunctionId, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Atomic:
+    """One atomic instruction."""
+
+    function: Function
+    index: int
+    warps: float  # executions; 0 where not counted
+    threads: float | None  # of a warp that take part; None where not counted
+    meeting: float | None  # of them for each word of the sectors that they go to, at least
+
+    @property
+    def place(self) -> _Place:
+        """Where it is."""
+        return self.function.id, self.index
+
+
+def _match(context: KernelContext) -> Match | Rejection:
+    blame, profile = context.blame, context.profile
+    if blame is None or profile is None:
+        return Rejection(
+            code=_CODE, reason="needs samples: machine code does not show how often threads collide"
+        )
+    found = _atomics(context, profile)
+    if not found:
+        return Rejection(code=_CODE, reason="no atomic operation in the code")
+    at = causes(blame)
+    rows = by_place(blame, at, [one.place for one in found]) & ~by_stall(blame, _NOT_WAITS)
+    part = share(blame, rows)
+    if part < _NOTABLE_SHARE:
+        return Rejection(
+            code=_CODE, reason=f"waits due to atomic operations have {percent(part)} of the samples"
+        )
+    weights = {one.place: samples(blame, rows & by_place(blame, at, [one.place])) for one in found}
+    worst = max(found, key=lambda one: weights[one.place])
+    why = _nothing_to_combine(profile, worst)
+    if why is not None:
+        return Rejection(code=_CODE, reason=f"{line_text(worst.function, worst.index)}: {why}")
+    gone = {one.place: _gone(profile, one) for one in found}
+    mean = sum(weights[place] * gone[place] for place in gone) / sum(weights.values())
+    bound = _serial(context, profile, found, mean)
+    return Match(
+        title="atomic operations meet at few addresses"
+        if _meets(worst)
+        else "atomic operations set the pace",
+        cure=_cure(profile, worst),
+        advice=_advice(profile, worst, part),
+        regions=regions(blame, context.program, context.kernel, np.flatnonzero(rows)),
+        adjustments=() if bound is not None else (_adjustment(mean, worst),),
+        measured_bound=bound,
+        relieves=freed(context, gone),
+    )
+
+
+def _atomics(context: KernelContext, profile: KernelProfile) -> list[_Atomic]:
+    found = []
+    for function in kernel_functions(context.program, context.kernel):
+        active, executed = active_share(profile, function), executed_warps(profile, function)
+        sectors = metric(profile, _SECTORS, function)
+        for index, instruction in enumerate(function.instructions):
+            if instruction.info.opclass not in _ATOMIC or (executed is not None and not executed[index]):
+                continue
+            threads = None if active is None else float(active[index]) * threads_per_warp(profile)
+            meeting = None
+            if threads is not None and executed is not None and sectors is not None and sectors[index]:
+                meeting = threads / (float(sectors[index] / executed[index]) * _WORDS_PER_SECTOR)
+            warps = 0.0 if executed is None else float(executed[index])
+            found.append(
+                _Atomic(function=function, index=index, warps=warps, threads=threads, meeting=meeting)
+            )
+    return found
+
+
+def _meets(atomic: _Atomic) -> bool:
+    return atomic.meeting is not None and atomic.meeting >= _MEET
+
+
+def _modifiers(atomic: _Atomic) -> frozenset[str]:
+    return frozenset(atomic.function.instructions[atomic.index].modifiers)
+
+
+def _repeats(atomic: _Atomic) -> bool:
+    """Whether threads that lose against another try again: a compare-and-swap, or what is made of one."""
+    return not _COMPARED.isdisjoint(_modifiers(atomic))
+
+
+def _once_a_block(profile: KernelProfile, atomic: _Atomic) -> bool:
+    return (
+        atomic.threads is not None
+        and atomic.threads <= _ONE
+        and 0 < atomic.warps <= _ONE * max(1, profile.launch.blocks)
+    )
+
+
+def _nothing_to_combine(profile: KernelProfile, atomic: _Atomic) -> str | None:
+    if "EXCH" in _modifiers(atomic):
+        return "an exchange, of which each thread needs its own"
+    if _once_a_block(profile, atomic) and _is_place(atomic):
+        return "one thread of each block takes a number, which is as few as can be"
+    return None
+
+
+def _gone(profile: KernelProfile, atomic: _Atomic) -> float:
+    """The share of an instruction's operations that need not be sent when a block sends one."""
+    warps = max(1.0, profile.launch.threads_per_block / threads_per_warp(profile))
+    if _meets(atomic):
+        return 1 - 1 / ((atomic.threads or 1.0) * (1.0 if _is_place(atomic) else warps))
+    if atomic.threads is not None and atomic.threads < _MEET:  # the warp has added up already
+        return 1 - 1 / warps
+    return 0.5
+
+
+def _serial(
+    context: KernelContext, profile: KernelProfile, found: list[_Atomic], gone: float
+) -> MeasuredBound | None:
+    """What is left where the whole grid goes to the same few words, and that alone takes the time."""
+    cycles = next((value for name in _CYCLES if (value := profile.metric(name))), None)
+    operations = sum(
+        one.warps * (one.threads or 1.0) for one in found if is_same_for_all(one.function, one.index)
+    )
+    full = busiest_after(measured_loads(context), ())
+    if full is None or cycles is None or operations < _SERIAL_SHARE * cycles or full.load > _SERIAL_SHARE:
+        return None
+    after = 1 - gone
+    by_warp = max((1 / (one.threads or 1.0) for one in found if _meets(one)), default=0.0)
+    return MeasuredBound(
+        low=1 / (max(2 * after, by_warp) + full.load),
+        expected=1 / (after + full.load),
+        high=1 / max(after, full.load),
+        reason=f"{operations / 1e6:,.1f} M operations on words that the whole grid shares take "
+        f"{cycles / 1e6:,.1f} M cycles one after the other, while no unit is busier than "
+        f"{100 * full.load:.0f} % ({full.unit.metric}); {percent(after)} of them are left",
+    )
+
+
+def _advice(profile: KernelProfile, worst: _Atomic, part: float) -> str:
+    instruction = worst.function.instructions[worst.index]
+    where = f"{instruction.opcode} {line_text(worst.function, worst.index)}"
+    said = f"{percent(part)} of the samples wait for atomic operations, most of them for {where}"
+    if _meets(worst):
+        said += f", where {worst.threads:.0f} threads of a warp go to the same few words"
+    elif worst.threads is not None and worst.threads < _MEET:
+        said += ", which one thread of each warp does"
+    return f"{said}: {_cure(profile, worst)}."
+
+
+def _cure(profile: KernelProfile, worst: _Atomic) -> str:
+    shared = is_shared(worst.function.instructions[worst.index])
+    if _repeats(worst):
+        return "threads that meet repeat a compare-and-swap: combine the values of a warp first, " + (
+            "or give each warp a copy of its own" if shared else "then those of the block, and send one"
+        )
+    if _is_place(worst):
+        return (
+            "its result is used, perhaps as a place to write to: count in the warp or the block, add once "
+            "for all of them, and pass the base on (__ballot_sync(), __popc(), __shfl_sync())"
+        )
+    if _meets(worst):
+        return f"{_in_warp(worst)}, then those of the block, and send one"
+    if worst.threads is not None and worst.threads < _MEET:
+        if _once_a_block(profile, worst):
+            return (
+                "give each thread more elements (fewer blocks, a loop over the grid), so that fewer are sent"
+            )
+        return "combine in the block, or over several elements of a thread, and send less often"
+    if shared:
+        return "give each warp a copy of its own, or combine what meets before it is sent"
+    return (
+        "keep a copy for each block in shared memory, if it fits, and combine it at the end, or sort what "
+        "goes to the same address"
+    )
+
+
+def _in_warp(worst: _Atomic) -> str:
+    modifiers = _modifiers(worst)
+    intrinsic = next(
+        (name.lower() for name in ("MIN", "MAX", "AND", "OR", "XOR") if name in modifiers), "add"
+    )
+    how = "by shuffles"
+    if _FLOATS.isdisjoint(modifiers):
+        how += f", from sm_80 by __reduce_{intrinsic}_sync()"
+    if intrinsic == "add":
+        return f"add the values of a warp up {how}"
+    return f"combine the values of a warp {how}"
+
+
+def _is_place(atomic: _Atomic) -> bool:
+    """Whether an operation's result is used in the function, so that no copies can be added up at the end."""
+    made = set(atomic.function.instructions[atomic.index].defs)
+    reaching = ReachingDefinitions(atomic.function) if made else None
+    return reaching is not None and any(
+        atomic.index in reaching.definitions(use, register)
+        for use, instruction in enumerate(atomic.function.instructions)
+        for register in made.intersection(instruction.uses)
+    )
+
+
+def _adjustment(gone: float, worst: _Atomic) -> Adjustment:
+    counted = "counted" if worst.meeting is not None else "not counted"
+    return Adjustment(
+        low=0.5 * gone,
+        expected=gone,
+        high=1.0,
+        reason=f"{percent(gone)} of the operations need not be sent (how many meet was {counted})",
+    )
+
+
+OPTIMIZER: Final = Optimizer(
+    code=_CODE,
+    slug="atomic-aggregation",
+    name="Atomic Aggregation",
+    category=Category.STALL_ELIMINATION,
+    match=_match,
+    estimate=stall_elimination,
+    document=__doc__ or "",
+)

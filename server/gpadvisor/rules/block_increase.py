@@ -1,0 +1,355 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Block Increase: a grid that leaves SMs without work (GPA Table II).
+
+## What it finds
+
+Fewer blocks than SMs; grids that fit on the GPU at once with room to spare, of kernels whose threads loop
+with the size of the grid as step; and a fullest SM that has more blocks than the mean, while the others
+wait. It names a launch: how many blocks of how many threads, and how many SMs get work then.
+
+## Why warps stall
+
+A block stays on one SM. With 20 blocks on an 80-SM GPU, 60 SMs do nothing while the warps of the other 20
+compete for their schedulers.
+
+## What to try
+
+Where a loop steps by ``gridDim.x * blockDim.x``, launch as many blocks as fit: the same work is done by more
+threads. Where each thread has its own element, make blocks smaller and launch more of them, with the same
+number of threads in all; one warp for each scheduler (128 threads) is enough to issue. Where a block cannot
+be split because its threads work together, divide the problem along another dimension (the inner loop of a
+reduction, split-k), or run independent kernels at once.
+
+## Example
+
+```cuda
+const int threads = 512;                       // 40 blocks on 108 SMs
+const int threads = 128;                       // 160 blocks
+kernel<<<(n + threads - 1) / threads, threads>>>(...);
+```
+
+## When this advice is wrong
+
+What may change is read from the machine code; a kernel that keeps one result per block needs as many places
+for them. If threads of a block share data through caches, smaller blocks share less and read more. If the
+kernel takes a few microseconds, the launch costs as much. Warps that hardly wait for each other gain nothing
+from an SM of their own: then more threads are missing, not more SMs.
+
+## How the gain is estimated
+
+Blocks that are only split: the samples that waited for other warps of the SM (throttled, not selected, pipe
+busy) go as far as warps leave the scheduler, at most what GPA Eq. 10 gives; the fullest SM bounds the gain.
+More threads at once: the waits of a warp are hidden as the issue rate of Eqs. 8 and 9 rises from the warps
+counted now, the time of the units stays, and both overlap. A fuller fullest SM: the blocks of the fullest SM
+over the mean, no more than was counted as idle.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from gpadvisor.estimators.context import KernelContext, Optimizer
+from gpadvisor.estimators.launches import Shape, held_warps, idle_share, shape
+from gpadvisor.estimators.parallel import issue_ratio, parallel
+from gpadvisor.evidence.launches import Freedom, freedom
+from gpadvisor.evidence.queries import by_stall, counted, percent, share
+from gpadvisor.model.advice import Adjustment, Category, Match, ParallelTarget, Rejection
+from gpadvisor.model.profile import KernelProfile
+from gpadvisor.model.stalls import StallClass
+
+_CODE: Final = "GPA301"
+_CROWDED: Final = frozenset({StallClass.MEMORY_THROTTLE, StallClass.NOT_SELECTED, StallClass.PIPE_THROTTLE})
+_NOTABLE: Final = 1.03
+"""A fullest SM with less than this over the mean is not worth another launch."""
+_LITTLE: Final = 0.05
+"""Where less of the samples waited for other warps, an SM of their own gives them next to nothing."""
+
+
+def _match(context: KernelContext) -> Match | Rejection:
+    profile = context.profile
+    if profile is None or profile.launch.failed:
+        reason = "needs a launch: machine code has no grid"
+        return Rejection(code=_CODE, reason=reason, looked=False)
+    sms = profile.device.sms
+    if not sms:
+        return Rejection(code=_CODE, reason="the profile does not say how many SMs the GPU has")
+    launch = profile.launch
+    now = shape(context, profile, launch.blocks, launch.threads_per_block)
+    if now is None or not now.fits:
+        return Rejection(code=_CODE, reason="the profile does not say the block size or the registers")
+    ratio = issue_ratio(context)
+    if ratio is None and context.blame is None:
+        ratio = 0.0  # nothing is estimated
+    if ratio is None:
+        return Rejection(code=_CODE, reason="the profile does not count issued samples")
+    waves = now.waves(sms)
+    if waves > 1 and _is_even(profile, now, sms):
+        over = percent(_overfull(now.blocks, sms) - 1)
+        reason = f"{_here(now, sms)}: every SM has work, the fullest {over} over the mean"
+        return Rejection(code=_CODE, reason=reason)
+    free = freedom(context.program, context.kernel, profile)
+    if free.any_total and waves < 1:
+        return _more_blocks(context, profile, now, free, ratio)
+    if now.blocks < sms:
+        return _fewer_than_sms(context, profile, now, free, ratio)
+    if waves <= 1:
+        why = "" if free.grid is None else f"; {free.grid}"
+        return Rejection(
+            code=_CODE,
+            reason=f"{_here(now, sms)}: every SM has work, and all blocks are there at once{why}",
+        )
+    return _fullest_sm(context, profile, now, free, ratio)
+
+
+def _here(now: Shape, sms: int) -> str:
+    """The grid beside the GPU."""
+    return f"{counted(now.blocks, 'block')} on {counted(sms, 'SM')} ({now.waves(sms):.2f} waves)"
+
+
+def _is_even(profile: KernelProfile, now: Shape, sms: int) -> bool:
+    """Whether no SM waits notably for the fullest, by the number of blocks or as counted."""
+    idle = idle_share(profile)
+    return _overfull(now.blocks, sms) < _NOTABLE or (idle is not None and 1 - idle > 1 / _NOTABLE)
+
+
+def _more_blocks(
+    context: KernelContext, profile: KernelProfile, now: Shape, free: Freedom, ratio: float
+) -> Match | Rejection:
+    """More threads in all, where they share the elements by a loop."""
+    sms = profile.device.sms or 1
+    new = shape(context, profile, now.fits * sms, now.threads)
+    if new is None or new.warps * new.busy_sms <= now.warps * now.busy_sms:
+        return Rejection(code=_CODE, reason=f"{counted(now.blocks, 'block')} fill the {sms} SMs already")
+    held = held_warps(context, profile)
+    return Match(
+        title=f"{counted(now.blocks, 'block')} for {sms} SMs that hold {new.blocks}",
+        advice=f"Launch {new.blocks} blocks instead of {now.blocks}, {counted(new.fits, 'block')} for each "
+        f"of the {sms} SMs: its threads loop by the size of the grid, so more of them share the elements."
+        + (f" The {now.blocks} blocks reach {now.busy_sms} of {sms} SMs." if now.busy_sms < sms else "")
+        + (" What each block keeps for itself needs as many places." if free.per_block else ""),
+        regions=(),
+        parallel=ParallelTarget(
+            warps_now=now.warps,
+            warps_new=new.warps,
+            issue_ratio=ratio,
+            factor=new.warps / now.warps * new.busy_sms / now.busy_sms,
+            factor_reason="the same elements are shared by more threads at once",
+            blocks_now=now.blocks,
+            blocks_new=new.blocks,
+            threads_now=now.threads,
+            threads_new=now.threads,
+            limiter="grid",
+            busy_sms_now=now.busy_sms,
+            busy_sms_new=new.busy_sms,
+            held_now=held,
+            held_low=None if held is None else new.warps * min(1.0, held / now.warps),
+        ),
+    )
+
+
+def _fewer_than_sms(
+    context: KernelContext, profile: KernelProfile, now: Shape, free: Freedom, ratio: float
+) -> Match | Rejection:
+    """Fewer blocks than SMs, with threads that each have their own elements."""
+    sms = profile.device.sms or 1
+    enough = context.machine.sm.schedulers.value * context.machine.sm.warp_size.value
+    new = None
+    if free.block is None and now.threads > enough:
+        new = shape(context, profile, *_best_split(now.blocks, now.threads, sms, enough))
+    if new is None or new.blocks <= now.blocks:
+        new = now
+    return Match(
+        title=f"{counted(now.blocks, 'block')} for {counted(sms, 'SM')}",
+        advice=_split_words(context, now, new, sms, free) + _missing_threads(context, now),
+        regions=(),
+        parallel=_spread_target(context, now, new if new is not now else None, sms, ratio),
+    )
+
+
+def _spread_target(
+    context: KernelContext, now: Shape, new: Shape | None, sms: int, ratio: float
+) -> ParallelTarget:
+    """The target of a split; without one, that of a division of the blocks' own work over all SMs."""
+    warps_new = now.warps * now.blocks / sms if new is None else new.warps
+    factor, reason = _factor(context, warps_new)
+    return ParallelTarget(
+        warps_now=now.warps,
+        warps_new=min(now.warps, warps_new),
+        issue_ratio=ratio,
+        factor=factor,
+        factor_reason=reason,
+        blocks_now=now.blocks,
+        blocks_new=now.blocks if new is None else new.blocks,
+        threads_now=now.threads,
+        threads_new=now.threads if new is None else new.threads,
+        limiter="grid",
+        busy_sms_now=now.busy_sms,
+        busy_sms_new=sms if new is None else new.busy_sms,
+    )
+
+
+def _split_words(context: KernelContext, now: Shape, new: Shape, sms: int, free: Freedom) -> str:
+    if new is not now:
+        unknown = " Without machine code nothing tells whether its threads work together."
+        return (
+            f"Launch {new.blocks} blocks of {new.threads} threads instead of {now.blocks} of {now.threads}: "
+            f"{new.busy_sms} of {sms} SMs get work instead of {now.busy_sms}."
+            + ("" if free.code else unknown)
+            + (" The kernel has the block's size as a constant: change it, too." if free.compiled else "")
+            + _gain_note(now, new, sms)
+        )
+    if free.block is not None:
+        why = f"Its blocks cannot be split ({free.block})"
+    else:
+        why = (
+            f"Its blocks of {counted(now.threads, 'thread')} are too small to split: that is no more than "
+            f"one warp for each of the {context.machine.sm.schedulers.value} schedulers"
+        )
+    return (
+        f"{sms - now.blocks} of {sms} SMs have no work. {why}: divide what a block does along another "
+        "dimension (its loop, its tile), or run independent kernels at the same time."
+    )
+
+
+def _missing_threads(context: KernelContext, now: Shape) -> str:
+    """What else it takes where warps do not stand in each other's way."""
+    if context.blame is None:
+        return ""
+    crowded = share(context.blame, by_stall(context.blame, _CROWDED))
+    if crowded > _LITTLE:
+        return ""
+    warps = now.blocks * -(-now.threads // context.machine.sm.warp_size.value)
+    return (
+        f" Its warps hardly wait for one another ({percent(crowded)} of the samples), so SMs of their own "
+        f"give them little: {counted(warps, 'warp')} are too few. Let several threads share what one does "
+        "now in its loop."
+    )
+
+
+def _best_split(blocks: int, threads: int, sms: int, enough: int) -> tuple[int, int]:
+    """Blocks and threads of the split whose fullest SM has the fewest; of equals the largest blocks."""
+    warps = -(-threads // 32)
+    best = (blocks, threads)
+    fullest = threads
+    for parts in range(2, warps + 1):
+        if warps % parts or warps // parts * 32 < enough:
+            continue
+        size, count = warps // parts * 32, blocks * parts
+        load = -(-count // sms) * size
+        if load < fullest or best[0] == blocks:
+            best, fullest = (count, size), load
+    if best[0] == blocks:  # an odd number of warps: one warp per scheduler, rounded up
+        best = (-(-blocks * threads // enough), enough)
+    return best
+
+
+def _factor(context: KernelContext, warps_new: float) -> tuple[float, str]:
+    """The factor of Eq. 10 for this optimizer, and why."""
+    if context.blame is None or warps_new > 1:
+        return 1.0, f"a scheduler keeps {warps_new:g} warps, which still get in each other's way"
+    crowded = share(context.blame, by_stall(context.blame, _CROWDED))
+    reason = (
+        f"with at most one warp per scheduler the {percent(crowded)} of samples that are throttled, not "
+        "selected or wait for a busy pipe go away"
+    )
+    return 1 / max(1e-3, 1 - crowded), reason
+
+
+def _gain_note(now: Shape, new: Shape, sms: int) -> str:
+    if -(-new.blocks // sms) * new.threads < now.threads:
+        return ""
+    return (
+        f" The fullest SM keeps {now.threads} threads, so little is gained: {now.blocks} blocks nearly fill "
+        "the GPU."
+    )
+
+
+def _fullest_sm(
+    context: KernelContext, profile: KernelProfile, now: Shape, free: Freedom, ratio: float
+) -> Match | Rejection:
+    """Blocks of one SM more than of the mean: the others wait for it at the end.
+
+    Differs from GPA: it looks at grids smaller than the SMs only.
+    """
+    sms = profile.device.sms or 1
+    loss = _overfull(now.blocks, sms)
+    idle = idle_share(profile)
+    counted_loss = None if idle is None else 1 / max(1e-3, 1 - idle)
+    new = _evener(context, profile, now, free)
+    if new is None:
+        why = free.block or free.grid
+        return Rejection(
+            code=_CODE,
+            reason=f"{_here(now, sms)}: the fullest SM has {percent(loss - 1)} more than the mean"
+            + (
+                f", but no other launch is possible: {why}"
+                if why
+                else ", and no smaller block evens that out"
+            ),
+        )
+    evened = loss / _overfull(new.blocks, sms)
+    expected = evened if counted_loss is None else min(evened, counted_loss)
+    words = (
+        f"{new.blocks} blocks, {new.blocks // sms} for each SM, whose threads loop over the rest"
+        if new.threads == now.threads
+        else f"{new.blocks} blocks of {new.threads} threads"
+    )
+    scale = (expected - 1) / (evened - 1)
+    return Match(
+        title="the last blocks leave SMs idle",
+        advice=f"{now.blocks} blocks are {now.blocks / sms:.2f} for each of {sms} SMs: some have "
+        f"{-(-now.blocks // sms)}, and the others wait for them. Launch {words}.",
+        regions=(),
+        adjustments=(
+            Adjustment(
+                low=0.0,
+                expected=scale,
+                high=1.0,
+                reason="blocks that differ in length even out by themselves"
+                + ("" if idle is None else f", and SMs were idle for {percent(idle)} of the cycles"),
+            ),
+        ),
+        parallel=ParallelTarget(
+            warps_now=now.warps,
+            warps_new=now.warps,
+            issue_ratio=ratio,
+            factor=evened,
+            factor_reason=f"the fullest SM has {loss:.2f} times the blocks of the mean now, "
+            f"{_overfull(new.blocks, sms):.2f} times then",
+            blocks_now=now.blocks,
+            blocks_new=new.blocks,
+            threads_now=now.threads,
+            threads_new=new.threads,
+            limiter="grid",
+            busy_sms_now=sms,
+            busy_sms_new=sms,
+        ),
+    )
+
+
+def _overfull(blocks: int, sms: int) -> float:
+    """Blocks of the fullest SM over the mean."""
+    return -(-blocks // sms) * sms / blocks
+
+
+def _evener(context: KernelContext, profile: KernelProfile, now: Shape, free: Freedom) -> Shape | None:
+    """A launch whose fullest SM is less over the mean: as many blocks on each SM, or smaller ones."""
+    sms = profile.device.sms or 1
+    if free.any_total:
+        return shape(context, profile, now.fits * sms, now.threads)
+    half = now.threads // 2
+    if free.block is not None or half < 64 or half % 32 or now.threads % 2:
+        return None
+    new = shape(context, profile, now.blocks * 2, half)
+    return new if new is not None and _overfull(new.blocks, sms) < _overfull(now.blocks, sms) - 0.02 else None
+
+
+OPTIMIZER: Final = Optimizer(
+    code=_CODE,
+    slug="block-increase",
+    name="Block Increase",
+    category=Category.PARALLEL,
+    match=_match,
+    estimate=parallel,
+    document=__doc__ or "",
+)

@@ -1,0 +1,425 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Code Reordering: work that could stand between a def and its use (GPA Table II).
+
+## What it finds
+
+Latency samples of memory and execution dependencies, by loop or function. For each def and use it looks
+at how far the def could move up: to the instructions that make its address, to a barrier or call, to a
+store that may write what it reads, or to the start of its basic block; and at how much independent work
+follows the use. Suggested is only what a programmer can do and the compiler may not: to say that a store
+does not write what is loaded, to load before a barrier or a pass ahead, to aggregate an atomic, to keep
+an element in a register that each pass of a loop writes to memory. All else is the compiler's schedule,
+and a note.
+
+## Why warps stall
+
+An instruction is issued in program order. If a value is used right after the load that brings it, the
+warp waits the whole latency; twenty other instructions in between would have hidden part of it.
+
+## What to try
+
+Load earlier: read the next element before working on this one, move loads to the top of the block, fetch
+before the barrier what is needed after it. If a store stands in the way, mark pointers `const
+__restrict__`, so that the compiler may move loads across it. Keep an array element in a scalar while a
+loop works on it.
+
+## Example
+
+```cuda
+for (int i = 0; i < n; ++i) {                 float next = a[0];
+    __syncthreads();                          for (int i = 0; i < n; ++i) {
+    work(a[i]);                                   float now = next;
+}                                                 if (i + 1 < n) next = a[i + 1];
+                                                  __syncthreads();
+                                                  work(now);
+                                              }
+```
+
+## When this advice is wrong
+
+If everything before the def depends on the results of the last barrier, there is nothing to put in
+between (the paper's example is pathfinder: estimated 1.31, achieved 1.04). A distance that is long
+already cannot be stretched much. Values that live longer take registers.
+
+## How the gain is estimated
+
+GPA Eqs. 4 and 5. Of what they hide, the expected value keeps the share that could move: each pair counts
+by the instructions that could stand between def and use, against the number that would cover the latency,
+times 0.8, the average of the kernels of the paper's Table III in which nothing stood in the way. Without
+samples only one pattern is named: a load in a loop, used at once, that a store which may alias holds
+back.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+import numpy as np
+
+from gpadvisor.estimators.context import KernelContext, Optimizer
+from gpadvisor.estimators.latency_hiding import latency_hiding
+from gpadvisor.evidence.arrays import same_array
+from gpadvisor.evidence.launches import runs_once
+from gpadvisor.evidence.loops import kept_in_memory, loop_facts
+from gpadvisor.evidence.patterns import DEVICE_SPACES
+from gpadvisor.evidence.queries import (
+    Rows,
+    by_class,
+    by_role,
+    by_stall,
+    kernel_functions,
+    latency,
+    line_text,
+    percent,
+    regions,
+    static_match,
+)
+from gpadvisor.evidence.reordering import Room, room_to_move
+from gpadvisor.model.advice import Adjustment, Category, Match, Rejection, StaticSite
+from gpadvisor.model.blame import CLASSES, NO_INDEX, Blame, DependencyClass, Role
+from gpadvisor.model.instruction import Instruction, OpcodeClass
+from gpadvisor.model.program import Function
+from gpadvisor.model.stalls import StallClass
+
+_CODE: Final = "GPA202"
+_CLEAR: Final = 0.8
+"""Share of the matched latency that goes where there is room (Table III without pathfinder)."""
+_CHECKED_ROWS: Final = 256
+"""Heaviest pairs looked at one by one; the rest count as their mean."""
+_STALLS: Final = frozenset({StallClass.MEMORY, StallClass.EXECUTION, StallClass.FIXED_LATENCY})
+_CLASSES: Final = frozenset(
+    {
+        DependencyClass.GLOBAL_MEMORY,
+        DependencyClass.TEXTURE,
+        DependencyClass.CONSTANT_MEMORY,
+        DependencyClass.SHARED_MEMORY,
+        DependencyClass.ARITHMETIC,
+        DependencyClass.WRITE_AFTER_READ,
+        DependencyClass.ASYNC_COPY,
+        DependencyClass.TENSOR,
+    }
+)
+_COVERING: Final = {
+    # Instructions between def and use that cover most of the latency with a few warps per scheduler.
+    StallClass.MEMORY: 40,
+    StallClass.EXECUTION: 12,
+    StallClass.FIXED_LATENCY: 4,
+}
+_WARP: Final = 32
+_AT_ONCE: Final = 3  # a load used within so many instructions is used immediately
+
+
+class _Cure(Enum):
+    """What a programmer can do where the compiler may not; all else it has scheduled as it is able to."""
+
+    NO_ALIAS = "no alias"  # say that a store does not write what is loaded
+    BEFORE_BARRIER = "before the barrier"
+    ONE_AHEAD = "a pass ahead"  # load one pass of the loop ahead
+    ATOMIC = "atomic"
+    IN_REGISTER = "in a register"  # what each pass writes to one place
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Pair:
+    row: int
+    weight: int
+    room: Room
+    wanted: int
+    cure: _Cure | None
+
+
+def _heaviest_cure(pairs: list[_Pair]) -> _Cure | None:
+    weights: Counter[_Cure] = Counter()
+    for pair in pairs:
+        if pair.cure is not None and pair.weight:
+            weights[pair.cure] += pair.weight
+    return weights.most_common(1)[0][0] if weights else None
+
+
+def _cure_of(function: Function, definition: int, room: Room, wanted: int) -> _Cure | None:
+    """What can be done about one pair, or None where it is the compiler's affair."""
+    instruction = function.instructions[definition]
+    if instruction.info.opclass is OpcodeClass.ATOMIC:
+        return _Cure.ATOMIC
+    kept = kept_in_memory(function)
+    if definition in kept or (room.may_alias and room.obstacle_index in kept):
+        return _Cure.IN_REGISTER
+    if instruction.info.opclass is not OpcodeClass.LOAD or instruction.info.space not in DEVICE_SPACES:
+        return None
+    if room.obstacle is None:  # it could start a pass ahead
+        return _Cure.ONE_AHEAD if room.slots >= wanted and _begins_pass(function, definition) else None
+    if room.obstacle_index is None:
+        return None
+    if room.may_alias:
+        same = same_array(function, definition, room.obstacle_index)
+        return _Cure.NO_ALIAS if not same and not _has_cache_hint(instruction) else None
+    held = function.instructions[room.obstacle_index].info.opclass
+    return _Cure.BEFORE_BARRIER if held is OpcodeClass.BARRIER else None
+
+
+def _begins_pass(function: Function, definition: int) -> bool:
+    """Whether a load stands in the block that each pass of its loop begins with, and nobody unrolled that."""
+    loop = function.innermost_loop(definition)
+    if loop is None or function.loops[loop].header != int(function.block_of[definition]):
+        return False
+    return loop_facts(function, loop).copies == 1
+
+
+def _has_cache_hint(load: Instruction) -> bool:
+    """Whether a load is an intrinsic's such as ``__ldcs``, in assembler, which no keyword moves."""
+    return not {"EF", "EL", "EU", "LU", "NA"}.isdisjoint(load.modifiers)
+
+
+def _match(context: KernelContext) -> Match | Rejection:
+    if context.blame is None:
+        return static_match(
+            _CODE,
+            title="load held back by a store that may alias"
+            if _held_loads(context)
+            else "element of memory written in every pass of a loop",
+            advice=_static_advice(context),
+            sites=(*_held_loads(context), *_kept(context)),
+            missing="no global load in a loop is used at once and held back by nothing but a store that may "
+            "alias, and no loop writes one element in every pass",
+        )
+    blame = context.blame
+    candidates = _candidates(context, blame)
+    if not latency(blame, candidates):
+        return Rejection(code=_CODE, reason="no latency sample on a memory or execution dependency")
+    kept, far = _without_distant(blame, candidates)
+    if not latency(blame, kept):
+        return Rejection(
+            code=_CODE,
+            reason=f"all {latency(blame, far)} latency samples on dependencies have a def far enough from "
+            "its use "
+            "already (40 instructions for memory, 12 for shared memory and slow arithmetic, 4 else)",
+        )
+    pairs = _pairs(context, blame, kept)
+    cure = _heaviest_cure(pairs)
+    if cure is not None:
+        # The number is of the pairs that the words are about.
+        pairs = [pair for pair in pairs if pair.cure is cure]
+        kept = np.array(sorted(pair.row for pair in pairs), dtype=np.intp)
+    return Match(
+        title="value used too soon after it is asked for",
+        advice=_advice(context, blame, pairs),
+        regions=regions(blame, context.program, context.kernel, kept),
+        adjustments=(_adjustment(pairs),),
+        static_sites=(),
+        actionable=cure is not None,
+    )
+
+
+def _candidates(context: KernelContext, blame: Blame) -> Rows:
+    table = blame.rows
+    mask = by_role(blame, Role.BLAMED) & by_stall(blame, _STALLS) & by_class(blame, _CLASSES)
+    mask &= (table.def_index != NO_INDEX) & (table.use_index != NO_INDEX)
+    return np.flatnonzero(mask & (table.function < len(context.program.functions)))
+
+
+def _wanted(blame: Blame, row: int) -> int:
+    return _COVERING[blame.reasons[int(blame.rows.reason[row])].stall_class]
+
+
+def _without_distant(blame: Blame, rows: Rows) -> tuple[Rows, Rows]:
+    """Differs from GPA: its code declares a limit on the distance and does not use it."""
+    wanted = np.array([_wanted(blame, row) for row in rows.tolist()], dtype=np.int64)
+    near = blame.rows.distance[rows] < wanted
+    return rows[near], rows[~near]
+
+
+def _pairs(context: KernelContext, blame: Blame, rows: Rows) -> list[_Pair]:
+    order = np.argsort(-blame.rows.latency[rows], kind="stable")
+    found = []
+    for row in rows[order][:_CHECKED_ROWS].tolist():
+        function = context.program.functions[int(blame.rows.function[row])]
+        definition, use = int(blame.rows.def_index[row]), int(blame.rows.use_index[row])
+        wanted = _wanted(blame, row)
+        room = room_to_move(function, definition, use, wanted)
+        cure = _cure_of(function, definition, room, wanted)
+        if cure is _Cure.ONE_AHEAD and runs_once(context.program, (function.id, definition), context.profile):
+            cure = None  # there is no next pass to load for
+        if cure is _Cure.ONE_AHEAD and _is_short(context):
+            cure = None  # full warps hide it, and come first
+        found.append(
+            _Pair(
+                row=row,
+                weight=int(blame.rows.latency[row]),
+                room=room,
+                wanted=wanted,
+                cure=cure,
+            )
+        )
+    return found
+
+
+def _is_short(context: KernelContext) -> bool:
+    """Whether blocks have fewer threads than a warp."""
+    threads = 0 if context.profile is None else context.profile.launch.threads_per_block
+    return 0 < threads < _WARP
+
+
+def _adjustment(pairs: list[_Pair]) -> Adjustment:
+    total = sum(pair.weight for pair in pairs)
+    expected = sum(pair.weight * min(1.0, pair.room.slots / pair.wanted) for pair in pairs) / total
+    obstacles: Counter[str] = Counter()
+    for pair in pairs:
+        if pair.room.slots < pair.wanted and pair.room.obstacle is not None:
+            obstacles[pair.room.obstacle] += pair.weight
+    if not obstacles:
+        return Adjustment(
+            low=0.16,
+            expected=_CLEAR * expected,
+            high=1.0,
+            reason="in the paper's Table III this change removed 16 to 90 % of what Eq. 4 says, 78 % on "
+            "average over the three kernels without an obstacle that is checked here",
+        )
+    said = ", ".join(
+        f"{percent(weight / total)} by {obstacle}" for obstacle, weight in obstacles.most_common(3)
+    )
+    return Adjustment(
+        low=0.0,
+        expected=_CLEAR * expected,
+        high=1.0,
+        reason=f"room to move covers {percent(expected)} of the matched latency; in part or whole it is "
+        f"held: {said}",
+    )
+
+
+def _advice(context: KernelContext, blame: Blame, pairs: list[_Pair]) -> str:
+    top = pairs[0]
+    function = context.program.functions[int(blame.rows.function[top.row])]
+    definition, use = int(blame.rows.def_index[top.row]), int(blame.rows.use_index[top.row])
+    distance = int(blame.rows.distance[top.row])
+    apart = "" if distance == NO_INDEX else f", {distance} instruction{'s' if distance != 1 else ''} later"
+    if function.instructions[definition].info.opclass is OpcodeClass.ATOMIC:
+        return (
+            f"The result of {function.instructions[definition].opcode} at {line_text(function, definition)} "
+            f"is used by {function.instructions[use].opcode} at {line_text(function, use)}{apart}. An atomic "
+            "stays where it is: put independent work behind it, or, where the threads of a warp add to one "
+            "address, let one thread do it for all (count with __activemask() and __popc(), pass on with "
+            "__shfl_sync())."
+        )
+    text = (
+        f"{function.instructions[definition].opcode} at {line_text(function, definition)} "
+        f"{_relation(blame, top)} {function.instructions[use].opcode} at {line_text(function, use)}{apart}: "
+    )
+    room_index = top.room.obstacle_index
+    if top.cure is _Cure.ONE_AHEAD:
+        return f"{text}load for the next pass of the loop before the work of this one."
+    if top.cure is _Cure.IN_REGISTER:
+        store = definition if room_index is None or definition in kept_in_memory(function) else room_index
+        return f"{text}{_in_register(line_text(function, store))}"
+    if top.cure is _Cure.BEFORE_BARRIER and top.room.obstacle_index is not None:
+        place = line_text(function, top.room.obstacle_index)
+        return f"{text}load it before the barrier at {place}, which the compiler may not do."
+    if top.cure is None:
+        text += "the compiler has put what it can between them."
+        return text
+    if top.room.slots:
+        several = top.room.slots > 1
+        text += (
+            f" About {top.room.slots} instruction{'s' if several else ''} nearby "
+            f"{'are' if several else 'is'} independent of both."
+        )
+    return text + f" It is held by {top.room.obstacle}" + _no_alias(function, top.room)
+
+
+def _relation(blame: Blame, pair: _Pair) -> str:
+    """What the use does to the def; one that overwrites an operand uses no result."""
+    overwrites = CLASSES[int(blame.rows.dependency_class[pair.row])] is DependencyClass.WRITE_AFTER_READ
+    return "still reads a register that is overwritten by" if overwrites else "is used by"
+
+
+def _in_register(place: str) -> str:
+    return (
+        f"the element at {place} is the same in every pass of the loop: keep it in a local variable and "
+        "store it behind the loop."
+    )
+
+
+def _no_alias(function: Function, room: Room) -> str:
+    if room.obstacle_index is None:
+        return "."
+    place = line_text(function, room.obstacle_index)
+    return f" at {place}: if the pointers never overlap, mark them const __restrict__."
+
+
+def _held_loads(context: KernelContext) -> tuple[StaticSite, ...]:
+    """Loads that the compiler left next to their use because a store before them may write what they read.
+
+    Where nothing holds a load, the compiler has moved it already; what else holds one (its address, a
+    barrier) has no cure that could be named without samples.
+    """
+    found = []
+    for function in kernel_functions(context.program, context.kernel):
+        for index, instruction in enumerate(function.instructions):
+            if (
+                instruction.info.opclass is OpcodeClass.LOAD
+                and instruction.info.space in DEVICE_SPACES
+                and function.innermost_loop(index) is not None
+            ):
+                distance = _first_use(function, index)
+                if distance is None:
+                    continue
+                room = room_to_move(function, index, index + distance, _COVERING[StallClass.MEMORY])
+                if _cure_of(function, index, room, _COVERING[StallClass.MEMORY]) is _Cure.NO_ALIAS:
+                    apart = f"{distance} instruction{'s' if distance > 1 else ''}"
+                    store = line_text(function, room.obstacle_index or 0)
+                    detail = f"{instruction.opcode} used {apart} later, behind the store of {store}"
+                    found.append(StaticSite(function=function.id, index=index, detail=detail))
+    return tuple(found)
+
+
+def _kept(context: KernelContext) -> tuple[StaticSite, ...]:
+    """Stores to an element that its loop could keep in a register, one for each line."""
+    found: dict[str, StaticSite] = {}
+    for function in kernel_functions(context.program, context.kernel):
+        for index in sorted(kept_in_memory(function)):
+            if function.instructions[index].info.opclass is OpcodeClass.STORE:
+                detail = "element written in every pass of its loop"
+                site = StaticSite(function=function.id, index=index, detail=detail)
+                found.setdefault(line_text(function, index), site)
+    return tuple(found.values())
+
+
+def _static_advice(context: KernelContext) -> str:
+    parts = []
+    sites, kept = _held_loads(context), _kept(context)
+    if sites:
+        first = sites[0]
+        place = line_text(context.program.functions[first.function], first.index)
+        parts.append(
+            f"The load at {place} cannot move ahead of a store that may write what it reads: if the pointers "
+            "never overlap, mark them const __restrict__; else load into a local variable before the store."
+        )
+    if kept:
+        place = line_text(context.program.functions[kept[0].function], kept[0].index)
+        said = _in_register(place)
+        parts.append(f"{said[0].upper()}{said[1:]}")
+    return " ".join(parts)
+
+
+def _first_use(function: Function, index: int) -> int | None:
+    wanted = set(function.instructions[index].defs)
+    for distance in range(1, _AT_ONCE + 1):
+        if index + distance >= len(function.instructions):
+            return None
+        if wanted.intersection(function.instructions[index + distance].uses):
+            return distance
+    return None
+
+
+OPTIMIZER: Final = Optimizer(
+    code=_CODE,
+    slug="code-reordering",
+    name="Code Reordering",
+    category=Category.LATENCY_HIDING,
+    match=_match,
+    estimate=latency_hiding,
+    document=__doc__ or "",
+    optimized_only=True,
+)

@@ -1,0 +1,276 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Function Inlining: small device functions that are called instead of inlined (GPA Table II).
+
+## What it finds
+
+Latency samples inside device functions that are called, and at the calls, where the function is small
+next to the instruction cache. The compiler's own math routines are left to Fast Math; functions that call
+themselves or are called through a pointer are rejected. Without samples only calls in loops are named.
+
+## Why warps stall
+
+A call is a wall for the compiler's scheduler: loads of the caller cannot be moved across it, arguments go
+through fixed registers, and registers in use are saved around it. The latency before and after the call
+stays exposed.
+
+## What to try
+
+Put `__forceinline__` on the function, and its definition in a header if it is in another file (or compile
+with link-time optimization, `-dlto`). Remove `__noinline__`. If only one hot call matters, write its body
+there.
+
+## Example
+
+```cuda
+// other.cu
+__device__ double cross_section(const Data* d, int group) { return d->values[group] * d->density; }
+
+// header
+__device__ __forceinline__ double cross_section(const Data* d, int group) { ... }
+```
+
+## When this advice is wrong
+
+Large functions with many call sites multiply the code: where warps wait for instruction fetch, inlining
+makes it worse (the rule is silent above 30 % of latency samples). More live values may spill. Recursion
+cannot be inlined.
+
+## How the gain is estimated
+
+GPA Eqs. 4 and 5 for each function with its calls: its latency samples can be filled with the active
+samples of the function. In the paper's Table III the one kernel of this kind (Quicksilver) gained 0.8 of
+what was matched.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from gpadvisor.cubin import demangle
+from gpadvisor.estimators.context import KernelContext, Optimizer
+from gpadvisor.estimators.latency_hiding import latency_hiding
+from gpadvisor.estimators.reliefs import freed
+from gpadvisor.evidence.queries import (
+    by_role,
+    by_stall,
+    counted,
+    function_location,
+    is_recursive,
+    kernel_functions,
+    latency,
+    percent,
+    samples,
+    static_match,
+)
+from gpadvisor.model.advice import (
+    Adjustment,
+    Category,
+    Match,
+    Region,
+    Rejection,
+    Scope,
+    ScopeKind,
+    StaticSite,
+)
+from gpadvisor.model.blame import NO_INDEX, Blame, Role
+from gpadvisor.model.ids import INSTRUCTION_BYTES, FunctionId
+from gpadvisor.model.instruction import OpcodeClass
+from gpadvisor.model.program import CallSite, Function, FunctionKind, Program
+from gpadvisor.model.stalls import StallClass
+
+_CODE: Final = "GPA203"
+_TITLE: Final = "small device function called, not inlined"
+_MAX_FETCH_SHARE: Final = 0.3
+"""Above this share of fetch stalls the released GPA code gives no inlining advice."""
+_CACHE_PART: Final = 4
+"""A function is small if it fills at most this part of a scheduler's instruction cache.
+
+A quarter of the V100's 12 KiB is the 3000 bytes of the released GPA code.
+"""
+
+
+def _match(context: KernelContext) -> Match | Rejection:
+    functions = kernel_functions(context.program, context.kernel)
+    callees = [function for function in functions if function.kind is FunctionKind.DEVICE]
+    limit = context.machine.sm.instruction_cache_l0_bytes.value // _CACHE_PART
+    usable = [
+        function
+        for function in callees
+        if _size(function) <= limit and not is_recursive(context.program, function)
+    ]
+    if not usable:
+        return Rejection(code=_CODE, reason=_nothing(context.program, functions, callees, limit))
+    sites = _call_sites(functions, {function.id for function in usable})
+    if context.blame is None:
+        looped = _in_loops(context.program, sites)
+        called = {call.callee for site in looped for call in _call_at(context.program, site)}
+        return static_match(
+            _CODE,
+            title=_TITLE,
+            advice=_advice([function for function in usable if function.id in called], len(looped)),
+            sites=looped,
+            missing="the small device functions are called outside of loops only, or not directly",
+        )
+    blame = context.blame
+    fetch = latency(blame, by_stall(blame, {StallClass.INSTRUCTION_FETCH})) / max(1, blame.latency_samples)
+    if fetch > _MAX_FETCH_SHARE:
+        return Rejection(
+            code=_CODE,
+            reason=f"{percent(fetch)} of latency samples wait for instruction fetch, more than "
+            f"{percent(_MAX_FETCH_SHARE)}: more code would not help",
+        )
+    found = _regions(blame, functions, usable)
+    if not found:
+        names = ", ".join(function.demangled for function in usable[:3])
+        return Rejection(code=_CODE, reason=f"no latency sample in {names} or at calls of it")
+    hot = [function for function in usable if any(r.scope.function == function.id for r in found)]
+    return Match(
+        title=_TITLE,
+        advice=_advice(hot, len(sites)),
+        regions=found,
+        adjustments=(
+            Adjustment(
+                low=0.0,
+                expected=0.8,
+                high=1.0,
+                reason="in the paper's Table III this change removed 81 % of the matched stalls (one kernel, "
+                "Quicksilver)",
+            ),
+        ),
+        static_sites=sites,
+        relieves=freed(context, _calls_and_returns(functions, {function.id for function in hot})),
+    )
+
+
+def _calls_and_returns(
+    functions: tuple[Function, ...], inlined: set[FunctionId]
+) -> dict[tuple[FunctionId, int], float]:
+    """What inlining removes for certain; moves of arguments and saved registers go beyond that."""
+    gone = {
+        (function.id, call.index): 1.0
+        for function in functions
+        for call in function.calls
+        if call.callee in inlined
+    }
+    for function in functions:
+        if function.id in inlined:
+            for index, instruction in enumerate(function.instructions):
+                if instruction.info.opclass is OpcodeClass.RETURN:
+                    gone[function.id, index] = 1.0
+    return gone
+
+
+def _size(function: Function) -> int:
+    return len(function.instructions) * INSTRUCTION_BYTES
+
+
+def _nothing(program: Program, functions: tuple[Function, ...], callees: list[Function], limit: int) -> str:
+    unknown = [call for function in functions for call in function.calls if call.callee is None]
+    indirect = sum(1 for call in unknown if call.symbol is None)
+    through = f"; {indirect} calls through pointers cannot be inlined" if indirect else ""
+    elsewhere = sorted({call.symbol for call in unknown if call.symbol is not None})
+    if elsewhere:
+        names = ", ".join(demangle(name) for name in elsewhere[:3])
+        through += (
+            f"; {counted(len(elsewhere), 'function')} of other files ({names}) joined by the linker: -dlto"
+        )
+    if not callees:
+        inlined = (
+            "no device function of this file is called directly" if unknown else "all are inlined already"
+        )
+        return f"{inlined}{through}"
+    recursive = [function for function in callees if is_recursive(program, function)]
+    large = [function for function in callees if function not in recursive]
+    parts = []
+    if large:
+        smallest = min(large, key=_size)
+        parts.append(
+            f"{smallest.demangled} has {_size(smallest)} bytes, more than the {limit} that count as small"
+        )
+    if recursive:
+        parts.append(f"{recursive[0].demangled} calls itself")
+    return f"{' and '.join(parts)}{through}"
+
+
+def _call_sites(functions: tuple[Function, ...], wanted: set[FunctionId]) -> tuple[StaticSite, ...]:
+    names = {function.id: function.demangled for function in functions}
+    return tuple(
+        StaticSite(function=function.id, index=call.index, detail=f"call of {names[call.callee]}")
+        for function in functions
+        for call in function.calls
+        if call.callee is not None and call.callee in wanted
+    )
+
+
+def _in_loops(program: Program, sites: tuple[StaticSite, ...]) -> tuple[StaticSite, ...]:
+    """Calls that run often by the code alone: in a loop, or in a function that is called."""
+    return tuple(
+        site
+        for site in sites
+        if program.functions[site.function].innermost_loop(site.index) is not None
+        or program.functions[site.function].kind is FunctionKind.DEVICE
+    )
+
+
+def _call_at(program: Program, site: StaticSite) -> tuple[CallSite, ...]:
+    return tuple(call for call in program.functions[site.function].calls if call.index == site.index)
+
+
+def _regions(blame: Blame, functions: tuple[Function, ...], usable: list[Function]) -> tuple[Region, ...]:
+    """For each callee its own samples and those of the blocks that call it; a row goes to one callee only.
+
+    Differs from GPA: its code adds a call site only where the caller is a small device function itself, and
+    so misses calls from the kernel; the paper says device functions and their call sites.
+    """
+    table = blame.rows
+    found = []
+    taken = np.zeros(len(table), dtype=bool)
+    stalled = by_role(blame, Role.BLAMED, Role.SELF) & (table.latency > 0)
+    for callee in sorted(usable, key=lambda one: -samples(blame, table.function == one.id)):
+        mask = table.function == callee.id
+        for caller in functions:
+            calls = [call.index for call in caller.calls if call.callee == callee.id]
+            if calls:
+                blocks = np.isin(caller.block_of, caller.block_of[calls])
+                at = table.function == caller.id
+                mask |= at & (table.use_index != NO_INDEX) & blocks[np.maximum(table.use_index, 0) * at]
+        rows = np.flatnonzero(mask & stalled & ~taken)
+        if len(rows):
+            taken[rows] = True
+            inside = np.flatnonzero(mask)
+            found.append(
+                Region(
+                    scope=Scope(
+                        kind=ScopeKind.FUNCTION,
+                        name=callee.demangled,
+                        location=function_location(callee),
+                        function=callee.id,
+                    ),
+                    rows=rows,
+                    active_samples=samples(blame, inside) - latency(blame, inside),
+                )
+            )
+    return tuple(found)
+
+
+def _advice(usable: list[Function], calls: int) -> str:
+    names = ", ".join(f"{function.demangled} ({_size(function)} bytes)" for function in usable[:3])
+    return (
+        f"Let the compiler inline {names}: {calls} call{'s' if calls != 1 else ''}. Mark it __forceinline__, "
+        "with "
+        "its definition visible to the caller (a header, or -dlto)."
+    )
+
+
+OPTIMIZER: Final = Optimizer(
+    code=_CODE,
+    slug="function-inlining",
+    name="Function Inlining",
+    category=Category.LATENCY_HIDING,
+    match=_match,
+    estimate=latency_hiding,
+    document=__doc__ or "",
+    optimized_only=True,
+)

@@ -1,0 +1,347 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Function Split: code too large for the instruction caches (GPA Table II).
+
+## What it finds
+
+Samples in which a warp had no instruction to issue because it was still being fetched
+(`no_instructions`), grouped by the inlined function they are in, else by the loop. It compares the code
+that runs again and again with the sizes of the instruction caches.
+
+## Why warps stall
+
+Each scheduler has a small instruction cache and the SM a larger one. A loop larger than the cache evicts
+itself on every pass. Inlining and unrolling make code larger, and each inlined copy of a function is
+fetched by itself.
+
+## What to try
+
+Where a large function is inlined into many places of a loop, mark it `__noinline__`, so that one copy serves
+all. Where a loop is unrolled far, lower the factor (`#pragma unroll 2`, `#pragma unroll 1`). Else split the
+loop into several that fit, and rare paths off into a function of their own.
+
+## Example
+
+```cuda
+__device__ __noinline__ float rare_case(float x) { ... }   // out of the hot loop's code
+
+#pragma unroll 4        // instead of the full unrolling of 64 passes
+for (int i = 0; i < 64; ++i) { ... }
+```
+
+## When this advice is wrong
+
+Short kernels fetch their code once, and no change of size helps against that: there the stalls stand in
+code outside of loops, and the rule is a note. Where a loop is too large by its library math alone, Fast Math
+is the cure, and the rule is silent. Very divergent or jumpy code may wait for fetches in a small loop, too. A
+call costs instructions for moving arguments and keeping registers; the estimate does not know them.
+
+## How the gain is estimated
+
+GPA Eq. 2 with the instruction fetch stalls. The expected value counts those in code that is larger than a
+cache in full and the others less, since making small code smaller gains little; where the whole code fits
+into a scheduler's cache, nothing.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+
+from gpadvisor.estimators.context import KernelContext, Optimizer
+from gpadvisor.estimators.stall_elimination import stall_elimination
+from gpadvisor.evidence.loops import loop_facts
+from gpadvisor.evidence.patterns import math_sequences
+from gpadvisor.evidence.queries import (
+    Rows,
+    by_stall,
+    causes,
+    kernel_functions,
+    line_text,
+    percent,
+    samples,
+    static_match,
+    weighted,
+)
+from gpadvisor.evidence.queries import regions as by_scope
+from gpadvisor.model.advice import (
+    Adjustment,
+    Category,
+    Match,
+    Region,
+    Rejection,
+    Scope,
+    ScopeKind,
+    StaticSite,
+)
+from gpadvisor.model.blame import NO_INDEX, Blame
+from gpadvisor.model.ids import INSTRUCTION_BYTES, LoopId
+from gpadvisor.model.program import Function, FunctionKind, InlineFrame, Program
+from gpadvisor.model.stalls import StallClass
+
+_CODE: Final = "GPA103"
+_TITLE: Final = "instructions fetched too late"
+
+
+def _match(context: KernelContext) -> Match | Rejection:
+    near, far = _caches(context)
+    if context.blame is None:
+        loops = _large_loops(context, near)
+        return static_match(
+            _CODE,
+            title="loop larger than the instruction cache",
+            advice=f"{_cure(_loop_of(context.program, loops))}: a scheduler's instruction "
+            f"cache holds {near // 1024} KiB, {_named(context.program, loops)}.",
+            sites=loops,
+            missing=f"no loop is larger than the {near // 1024} KiB instruction cache of a scheduler, "
+            "without the loops in it",
+        )
+    blame = context.blame
+    fetch = np.flatnonzero(by_stall(blame, {StallClass.INSTRUCTION_FETCH}))
+    if not samples(blame, fetch):
+        return Rejection(code=_CODE, reason="no sample waits for instruction fetch (no_instructions)")
+    sizes = _footprints(context.program, blame, fetch)
+    hot = _hot_loop(context.program, blame, fetch, sizes)
+    largest = max(sizes)
+    math = 0 if hot is None else _math_bytes(context, *hot)
+    if largest > near >= largest - math:
+        return Rejection(
+            code=_CODE,
+            reason=f"of the {largest / 1024:.1f} KiB of the hot loop {math / 1024:.1f} KiB are library math, "
+            "the subject of Fast Math (GPA104)",
+        )
+    return Match(
+        title=_TITLE,
+        advice=_advice(context, hot, largest, near, far),
+        actionable=largest > near,
+        regions=_regions(context, blame, fetch),
+        adjustments=_adjustments(context, blame, fetch, sizes),
+        static_sites=_large_loops(context, near),
+    )
+
+
+def _caches(context: KernelContext) -> tuple[int, int]:
+    """Bytes of a scheduler's instruction cache and of the SM's."""
+    sm = context.machine.sm
+    return sm.instruction_cache_l0_bytes.value, sm.instruction_cache_l1_bytes.value
+
+
+def _large_loops(context: KernelContext, limit: int) -> tuple[StaticSite, ...]:
+    found = []
+    for function in kernel_functions(context.program, context.kernel):
+        for loop in function.loops:
+            facts = loop_facts(function, loop.id)
+            size = facts.size_bytes
+            # Passes of the loops in it run from the cache: only what is run once per pass is fetched for it.
+            once = (
+                sum(function.innermost_loop(index) == loop.id for index in facts.indices)
+                if size > limit
+                else 0
+            )
+            # Less its library math, which Fast Math replaces.
+            if once * INSTRUCTION_BYTES - _math_bytes(context, function, loop.id) > limit:
+                index = function.blocks[loop.header].start
+                detail = f"loop of {size // 1024} KiB"
+                found.append(StaticSite(function=function.id, index=index, detail=detail))
+    return tuple(found)
+
+
+def _named(program: Program, loops: Sequence[StaticSite]) -> str:
+    """Which loop it is, the first of several, and how large."""
+    if not loops:
+        return ""
+    first = loops[0]
+    text = f"the {first.detail} at {line_text(program.functions[first.function], first.index)} does not fit"
+    return text if len(loops) == 1 else f"{text}, nor do {len(loops) - 1} more"
+
+
+def _outermost(function: Function, index: int) -> LoopId | None:
+    loops = function.enclosing_loops(index)
+    return loops[-1] if loops else None
+
+
+def _footprints(program: Program, blame: Blame, rows: Rows) -> list[int]:
+    """Per row the bytes of code that are run again before the sampled instruction is; 0 outside of loops."""
+    at = causes(blame)
+    found = []
+    for row in rows.tolist():
+        function_id = int(blame.rows.function[row])
+        if function_id >= len(program.functions) or at[row] == NO_INDEX:
+            found.append(0)
+            continue
+        function = program.functions[function_id]
+        loop = _outermost(function, int(at[row]))
+        found.append(0 if loop is None else _with_callees(program, function, loop))
+    return found
+
+
+def _hot_loop(
+    program: Program, blame: Blame, rows: Rows, sizes: Sequence[int]
+) -> tuple[Function, LoopId] | None:
+    """The largest loop that fetch stalls are in."""
+    at = int(np.argmax(sizes))
+    if not sizes[at]:
+        return None
+    function = program.functions[int(blame.rows.function[rows[at]])]
+    loop = _outermost(function, int(causes(blame)[rows[at]]))
+    return None if loop is None else (function, loop)
+
+
+def _loop_of(program: Program, loops: Sequence[StaticSite]) -> tuple[Function, LoopId] | None:
+    function = None if not loops else program.functions[loops[0].function]
+    loop = None if function is None else function.innermost_loop(loops[0].index)
+    return None if function is None or loop is None else (function, loop)
+
+
+def _math_bytes(context: KernelContext, function: Function, loop: LoopId) -> int:
+    """Of a loop, library math expanded in place, and the library's routines that it calls."""
+    inside = set(loop_facts(function, loop).indices)
+    own = inside & {index for sequence in math_sequences(function) for index in sequence.indices}
+    called = {call.callee for call in function.calls if call.index in inside and call.callee is not None}
+    routines = [context.program.functions[callee] for callee in called]
+    return INSTRUCTION_BYTES * (
+        len(own) + sum(len(one.instructions) for one in routines if one.kind is FunctionKind.MATH_HELPER)
+    )
+
+
+def _cure(hot: tuple[Function, LoopId] | None) -> str:
+    """What makes a loop smaller: what stands in it several times, else its parts in loops of their own."""
+    if hot is not None:
+        function, loop = hot
+        inside = set(loop_facts(function, loop).indices)
+        largest = max(
+            (
+                loop_facts(function, one.id)
+                for one in function.loops
+                if one.blocks <= function.loops[loop].blocks
+            ),
+            key=lambda facts: 0 if facts.has_inner else facts.size_bytes,
+        )
+        if largest.copies > 1 and len(largest.indices) * _NOTABLE_PART >= len(inside):
+            header = line_text(function, largest.indices[0])
+            return f"Lower the unroll factor ({largest.copies} copies of the body at {header})"
+        repeated = _repeated(function, inside)
+        if repeated is not None:
+            name, copies = repeated
+            return f"Mark {name} __noinline__, which is inlined {copies} times"
+    return "Split the loop into several that fit, or move rare paths into a __noinline__ function"
+
+
+def _repeated(function: Function, inside: set[int]) -> tuple[str, int] | None:
+    """The function that is inlined in several places and has the most code there; at least a quarter."""
+    sizes: Counter[str] = Counter()
+    places: dict[str, set[tuple[InlineFrame, ...]]] = {}
+    for index in inside:
+        entry = function.lines[index]
+        for depth, frame in enumerate(() if entry is None else entry.inline):
+            if entry is not None and frame.function is not None:
+                sizes[frame.function] += 1
+                places.setdefault(frame.function, set()).add(entry.inline[depth:])
+    found = [(name, size) for name, size in sizes.most_common() if len(places[name]) > 1]
+    if not found or found[0][1] * _NOTABLE_PART < len(inside):
+        return None
+    return found[0][0], len(places[found[0][0]])
+
+
+_NOTABLE_PART: Final = 4
+"""Less than a quarter of a loop is not what makes it too large."""
+
+
+def _with_callees(program: Program, function: Function, loop: LoopId) -> int:
+    """Bytes of a loop and of the functions it calls directly."""
+    facts = loop_facts(function, loop)
+    inside = set(facts.indices)
+    called = {call.callee for call in function.calls if call.index in inside and call.callee is not None}
+    return facts.size_bytes + sum(
+        len(program.functions[callee].instructions) * INSTRUCTION_BYTES for callee in called
+    )
+
+
+def _regions(context: KernelContext, blame: Blame, rows: Rows) -> tuple[Region, ...]:
+    """By the innermost inlined function where the line information has one, else by loop or function."""
+    at = causes(blame)
+    inlined: dict[tuple[int, str], list[int]] = {}
+    rest = []
+    for row in rows.tolist():
+        function_id = int(blame.rows.function[row])
+        name = None
+        if function_id < len(context.program.functions) and at[row] != NO_INDEX:
+            entry = context.program.functions[function_id].lines[int(at[row])]
+            name = entry.inline[0].function if entry is not None and entry.inline else None
+        if name is None:
+            rest.append(row)
+        else:
+            inlined.setdefault((function_id, name), []).append(row)
+    found = [_inlined_region(context, blame, key, members) for key, members in inlined.items()]
+    if rest:
+        found.extend(by_scope(blame, context.program, context.kernel, np.array(rest, dtype=np.intp)))
+    return tuple(sorted(found, key=lambda region: -samples(blame, region.rows)))
+
+
+def _inlined_region(context: KernelContext, blame: Blame, key: tuple[int, str], members: list[int]) -> Region:
+    function = context.program.functions[key[0]]
+    rows = np.array(members, dtype=np.intp)
+    entry = function.lines[int(causes(blame)[members[0]])]
+    scope = Scope(
+        kind=ScopeKind.INLINED,
+        name=key[1],
+        location=None if entry is None else entry.location,
+        function=function.id,
+    )
+    return Region(scope=scope, rows=rows, active_samples=0)
+
+
+def _adjustments(
+    context: KernelContext, blame: Blame, rows: Rows, sizes: list[int]
+) -> tuple[Adjustment, ...]:
+    """Differs from GPA: it takes any fetch stall in inlined code; size decides whether a split helps."""
+    near, far = _caches(context)
+    # Code that fits as a whole is fetched once, however it is cut.
+    small = 0.2 if _code_bytes(context) > near else 0.0
+    expected = weighted(blame, rows, [1.0 if size > far else 0.6 if size > near else small for size in sizes])
+    possible = weighted(blame, rows, [1.0 if size > near else 0.5 for size in sizes])
+    large = weighted(blame, rows, [float(size > near) for size in sizes])
+    return (
+        Adjustment(
+            low=0.0,
+            expected=expected,
+            high=possible,
+            reason=f"{percent(large)} of the fetch stalls are in loops larger than the {near // 1024} KiB "
+            f"instruction cache of a scheduler (SM: {far // 1024} KiB)",
+        ),
+    )
+
+
+def _code_bytes(context: KernelContext) -> int:
+    """Of a kernel and of all that it calls."""
+    return sum(
+        len(function.instructions) * INSTRUCTION_BYTES
+        for function in kernel_functions(context.program, context.kernel)
+    )
+
+
+def _advice(
+    context: KernelContext, hot: tuple[Function, LoopId] | None, largest: int, near: int, far: int
+) -> str:
+    whole = _code_bytes(context)
+    caches = f"caches hold {near // 1024} KiB per scheduler and {far // 1024} KiB per SM"
+    if largest > near:
+        return f"{_cure(hot)}: the hot loop has {largest / 1024:.1f} KiB of code ({caches})."
+    return (
+        f"The hot code is small ({largest / 1024:.1f} KiB in loops, {whole / 1024:.1f} KiB in all; "
+        f"{caches}): these are first fetches and jumps."
+    )
+
+
+OPTIMIZER: Final = Optimizer(
+    code=_CODE,
+    slug="function-split",
+    name="Function Split",
+    category=Category.STALL_ELIMINATION,
+    match=_match,
+    estimate=stall_elimination,
+    document=__doc__ or "",
+    optimized_only=True,
+)

@@ -1,0 +1,467 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Strength Reduction: long-latency arithmetic that a cheaper form replaces (GPA Table II).
+
+## What it finds
+
+Stalls on the result of a slow arithmetic instruction: the special-function unit (`MUFU`), conversions
+between types (`F2F`, `F2I`, `I2F`), bit counts, double precision on GPUs that have little of it, and
+stalls because their pipe is full. It names what the instruction belongs to: an integer division or
+remainder by a value that the compiler does not know, with all its steps, wherever they were moved to, or
+single precision that becomes double and comes back. Divisions that the compiler adds to count the passes
+of a loop, or to divide a collapsed loop of OpenACC or OpenMP, are none of the source's. Slow instructions
+that belong to neither are a note, but for double precision on a GPU that has little of it.
+
+## Why warps stall
+
+These units take tens of cycles and accept a new warp only every few cycles. An integer division has no
+instruction of its own: it is a conversion to floating point, a reciprocal, a conversion back, and
+corrections, each waiting for the one before. On most GPUs other than the data-center ones, double
+precision runs at 1/32 or 1/64 of the single-precision rate.
+
+## What to try
+
+- Division and remainder by the same value over and over: use a shift and a mask if it is a power of two,
+  compute the reciprocal once and multiply, or make the divisor a template parameter, so that the compiler
+  does it. A divisor that changes from pass to pass has no reciprocal to keep: carry quotient and remainder
+  along. Divide in 32 bits where the numbers fit.
+- A literal without `f` (`2.0 * x`) is a double and makes the whole expression double: write `2.0f`.
+- `pow(x, 2)` is `x * x`; count in `int` instead of converting in a loop; hoist conversions out of loops.
+
+## Example
+
+```cuda
+y[i] = 2.0 * x[i];              // float to double, multiply, double to float
+y[i] = 2.0f * x[i];
+
+int row = i / width;            // width is a kernel parameter: about 20 instructions with three slow ones
+int row = __umulhi(i, magic);   // magic computed on the host for this width
+```
+
+## When this advice is wrong
+
+If the result needs double precision or an exact quotient, keep it. A slow instruction whose result is
+used much later costs nothing: then there are no samples here.
+
+## How the gain is estimated
+
+GPA Eq. 2 with the dependency stalls that slow arithmetic causes and the throttle stalls of its pipes; of
+integer divisions with all samples that their steps have or cause, for whatever reason. In the paper's
+Table III the three kernels of this kind gained 0.9 to 1.75 times what was matched, since the instructions
+themselves went too, which also frees their issue slots and pipes; slow instructions that belong to no
+known pattern count for a fifth.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
+from enum import Enum
+from typing import Final
+
+import numpy as np
+
+from gpadvisor.estimators.context import KernelContext, Optimizer
+from gpadvisor.estimators.reliefs import freed
+from gpadvisor.estimators.stall_elimination import stall_elimination
+from gpadvisor.evidence.arrays import reaching
+from gpadvisor.evidence.divisions import division_calls, written_divisions
+from gpadvisor.evidence.patterns import (
+    DOUBLE_SUM,
+    CodeSequence,
+    double_excursions,
+    is_slow_on,
+    math_sequences,
+)
+from gpadvisor.evidence.queries import (
+    Mask,
+    by_instruction,
+    by_place,
+    by_role,
+    by_stall,
+    causes,
+    counted,
+    kernel_functions,
+    line_text,
+    loop_indices,
+    percent,
+    regions,
+    samples,
+    static_match,
+)
+from gpadvisor.model.advice import Adjustment, Category, Match, Rejection, Relief, StaticSite
+from gpadvisor.model.blame import Blame, Role
+from gpadvisor.model.ids import FunctionId
+from gpadvisor.model.instruction import Instruction, OpcodeClass, Pipe
+from gpadvisor.model.program import Function, FunctionKind
+from gpadvisor.model.stalls import StallClass
+
+_CODE: Final = "GPA102"
+_NOTABLE_PART: Final = 10
+"""Less than a tenth of the matched samples is not worth a sentence."""
+_NO_CHEAPER: Final = 0.8
+"""Of stalls without a known cheaper form, the share expected to stay: no published case gives one."""
+_WAITS: Final = frozenset({StallClass.EXECUTION, StallClass.FIXED_LATENCY})
+_PIPE_FULL: Final = frozenset(
+    {
+        StallClass.PIPE_THROTTLE,
+        StallClass.SHARED_THROTTLE,  # the queue before the special-function unit
+        StallClass.MEMORY_THROTTLE,  # those before double precision where it is slow
+        StallClass.TEXTURE_THROTTLE,
+    }
+)
+_TITLES: Final = {
+    "division": "integer division or remainder by a value the compiler does not know",
+    "double": "single precision computed in double precision",
+    "rate": "double precision, of which the GPU does little at once",
+    "library": "slow arithmetic of library math",
+    "other": "dependence on slow arithmetic",
+}
+
+
+def _match(context: KernelContext) -> Match | Rejection:
+    functions = kernel_functions(context.program, context.kernel)
+    divisions = {
+        function.id: tuple(one for one in written_divisions(function) if _places(functions, function, one))
+        for function in functions
+    }
+    doubles = {function.id: double_excursions(function) for function in functions}
+    kinds = {"division": _sites(functions, divisions), "double": _sites(functions, doubles)}
+    sites = (*kinds["division"], *kinds["double"])
+    if context.blame is None:
+        sites = _worth_naming(functions, sites)
+        found = static_match(
+            _CODE,
+            title=_TITLES["division" if any(divisions.values()) else "double"],
+            advice=_advice(context, functions, divisions, doubles, Counter()),
+            sites=sites,
+            missing="no integer division by an unknown value and no float-double-float conversion in a "
+            "loop or more than once",
+        )
+        titles = {(one.function, one.index): _TITLES[kind] for kind, own in kinds.items() for one in own}
+        return found if isinstance(found, Rejection) else replace(found, titles=titles)
+    blame = context.blame
+    in_division, in_double = (_rows_of(blame, found) for found in (divisions, doubles))
+    slow = _slow_rows(context, blame, in_double)
+    # The whole sequence goes: what it issues, and what waits on any of its steps.
+    of_division = in_division & by_role(blame, Role.BLAMED, Role.SELF)
+    slow |= of_division
+    if not samples(blame, slow):
+        return Rejection(
+            code=_CODE,
+            reason="no stall on arithmetic of 10 or more cycles, nor on its pipes",
+        )
+    of_double = in_double & slow
+    of_library = _rows_of(blame, {function.id: math_sequences(function) for function in functions})
+    of_library |= np.isin(
+        blame.rows.function, [one.id for one in functions if one.kind is FunctionKind.MATH_HELPER]
+    )
+    of_doubles = by_instruction(
+        blame, context.program, causes(blame), lambda one: one.info.opclass is OpcodeClass.FLOAT64
+    )
+    masks = {
+        "division": of_division,
+        "double": of_double & ~of_division,
+        "library": slow & of_library & ~of_division & ~of_double,
+        "rate": slow & ~of_library & ~of_division & ~of_double & of_doubles,
+    }
+    masks["other"] = slow & ~np.any([*masks.values()], axis=0)
+    weights = Counter({kind: samples(blame, mask) for kind, mask in masks.items()})
+    return Match(
+        title=_TITLES[weights.most_common(1)[0][0]],
+        advice=_advice(context, functions, divisions, doubles, weights),
+        regions=regions(blame, context.program, context.kernel, np.flatnonzero(slow)),
+        adjustments=_adjustments(weights),
+        static_sites=sites,
+        relieves=_reliefs(context, functions, divisions, doubles),
+        titles=_titles(blame, masks),
+        # Of the rest nothing but the program itself tells whether there is a cheaper form.
+        actionable=weights["library"] + weights["other"] <= (1 - 1 / _NOTABLE_PART) * sum(weights.values()),
+    )
+
+
+def _titles(blame: Blame, masks: Mapping[str, Mask]) -> dict[tuple[FunctionId, int], str]:
+    """What each instruction is part of."""
+    places = causes(blame)
+    return {
+        (FunctionId(int(blame.rows.function[row])), int(places[row])): _TITLES[kind]
+        for kind, mask in masks.items()
+        for row in np.flatnonzero(mask)
+    }
+
+
+def _worth_naming(functions: tuple[Function, ...], sites: tuple[StaticSite, ...]) -> tuple[StaticSite, ...]:
+    """Without samples: those in loops, or all where there are several; one outside of loops runs once."""
+    by_id = {function.id: function for function in functions}
+    looped = [site for site in sites if by_id[site.function].innermost_loop(site.index) is not None]
+    return sites if looped or len(sites) > 1 else ()
+
+
+_DIVISION_LEFT: Final = 2
+"""Of a division's instructions, those that multiplying by a known reciprocal still needs."""
+
+
+def _reliefs(
+    context: KernelContext,
+    functions: tuple[Function, ...],
+    divisions: dict[FunctionId, tuple[CodeSequence, ...]],
+    doubles: dict[FunctionId, tuple[CodeSequence, ...]],
+) -> tuple[Relief, ...]:
+    """Conversions and reciprocals go; double arithmetic becomes as much single-precision arithmetic."""
+    gone: dict[tuple[FunctionId, int], float] = {}
+    elsewhere = set()
+    for function in functions:
+        code = function.instructions
+        for sequence in divisions[function.id]:
+            plain = [index for index in sequence.indices if code[index].info.pipe is not Pipe.XU]
+            left = min(1.0, _DIVISION_LEFT / len(plain)) if plain else 0.0
+            gone.update({(function.id, index): 1.0 for index in sequence.indices})
+            gone.update({(function.id, index): 1 - left for index in plain})
+        for sequence in doubles[function.id]:
+            for index in sequence.indices:
+                if code[index].info.opclass is OpcodeClass.FLOAT64:
+                    elsewhere.add((function.id, index))
+                else:
+                    gone[function.id, index] = 1.0
+    return freed(context, gone, elsewhere=elsewhere)
+
+
+def _slow_rows(context: KernelContext, blame: Blame, patterned: Mask) -> Mask:
+    """Dependency stalls on slow arithmetic, and slow arithmetic that finds its pipe full.
+
+    Arithmetic of a known pattern counts as slow on every GPU.
+
+    Differs from GPA: its code counts every sample of such an instruction, issued ones too, and its table
+    leaves double precision out; the paper says execution dependency stalls of long-latency arithmetic.
+    """
+    slow = by_instruction(
+        blame, context.program, causes(blame), lambda instruction: is_slow_on(context.machine, instruction)
+    )
+    waited = by_role(blame, Role.BLAMED) & by_stall(blame, _WAITS)
+    full = by_stall(blame, _PIPE_FULL)
+    return (slow | patterned) & (waited | full)
+
+
+def _rows_of(blame: Blame, found: dict[FunctionId, tuple[CodeSequence, ...]]) -> Mask:
+    places = {
+        (function, index)
+        for function, sequences in found.items()
+        for sequence in sequences
+        for index in sequence.indices
+    }
+    return by_place(blame, causes(blame), places)
+
+
+def _sites(
+    functions: tuple[Function, ...], found: dict[FunctionId, tuple[CodeSequence, ...]]
+) -> tuple[StaticSite, ...]:
+    """Where the sequences start; for those in a routine of the compiler's, where that is called."""
+    return tuple(
+        StaticSite(function=caller.id, index=index, detail=_detail(sequence))
+        for function in functions
+        for sequence in found[function.id]
+        for caller, index in _places(functions, function, sequence)
+    )
+
+
+def _places(
+    functions: tuple[Function, ...], function: Function, sequence: CodeSequence
+) -> list[tuple[Function, int]]:
+    """Where a sequence is written: that of a routine of the compiler's where it is called for the source."""
+    if function.kind is not FunctionKind.MATH_HELPER:
+        return [(function, sequence.start)]
+    called = [
+        (caller, call.index) for caller in functions for call in caller.calls if call.callee == function.id
+    ]
+    if not called:
+        return [(function, sequence.start)]
+    return [(caller, index) for caller, index in called if index in division_calls(caller)]
+
+
+def _detail(sequence: CodeSequence) -> str:
+    if sequence.operand is None:
+        return sequence.kind
+    if sequence.operand.startswith("c["):
+        return f"{sequence.kind} by a kernel parameter or constant, {sequence.operand}"
+    if sequence.operand.startswith("UR"):
+        return f"{sequence.kind} by a value that is the same for the whole warp, {sequence.operand}"
+    if sequence.operand.startswith("0x"):
+        return f"{sequence.kind} by {int(sequence.operand, 16)}"
+    return f"{sequence.kind} by {sequence.operand}"
+
+
+def _advice(
+    context: KernelContext,
+    functions: tuple[Function, ...],
+    divisions: dict[FunctionId, tuple[CodeSequence, ...]],
+    doubles: dict[FunctionId, tuple[CodeSequence, ...]],
+    weights: Counter[str],
+) -> str:
+    parts = []
+    if any(divisions.values()) and (not weights or weights["division"]):
+        parts.append(_division_advice(functions, divisions))
+    if any(doubles.values()) and (not weights or weights["double"]):
+        parts.append(_double_advice(functions, doubles))
+    if weights["rate"] > sum(weights.values()) / _NOTABLE_PART:
+        parts.append(
+            f"This GPU is slow in double precision ({_common(context, functions)}): compute in float what "
+            "bears it."
+        )
+    if weights["library"] > sum(weights.values()) / _NOTABLE_PART:
+        parts.append("Those in library math are the subject of Fast Math (GPA104).")
+    if weights["other"] > sum(weights.values()) / _NOTABLE_PART or not parts:
+        parts.append(
+            f"Use fewer of the slow instructions ({_common(context, functions)}), hoist them out of loops, "
+            "or use their results later."
+        )
+    return " ".join(parts)
+
+
+def _double_advice(
+    functions: tuple[Function, ...], doubles: dict[FunctionId, tuple[CodeSequence, ...]]
+) -> str:
+    found = [one for sequences in doubles.values() for one in sequences]
+    place = _first_place(functions, doubles)
+    if all(one.kind == DOUBLE_SUM for one in found):
+        return (
+            f"Floats are added up in a double ({place}): a float is enough if the sum may lose digits, or "
+            "several of them that are added up at the end."
+        )
+    lines = {line_text(function, one.start) for function in functions for one in doubles[function.id]}
+    return (
+        f"{counted(len(lines), 'line')} convert{'' if len(lines) > 1 else 's'} float to double and back "
+        f"({place}): add the suffix f to literals and call the float form of math functions."
+    )
+
+
+def _first_place(functions: tuple[Function, ...], found: dict[FunctionId, tuple[CodeSequence, ...]]) -> str:
+    """Where most of the sequences stand, in loops first."""
+    lines = Counter(
+        (line_text(caller, index), caller.innermost_loop(index) is not None)
+        for function in functions
+        for sequence in found[function.id]
+        for caller, index in _places(functions, function, sequence)
+    )
+    (place, _), _ = max(lines.items(), key=lambda entry: (entry[0][1], entry[1]))
+    return f"most at {place}" if len(lines) > 1 else f"at {place}"
+
+
+def _division_advice(
+    functions: tuple[Function, ...], divisions: dict[FunctionId, tuple[CodeSequence, ...]]
+) -> str:
+    lines: dict[str, Counter[_Divisor]] = {}  # by place: copies of a loop's body are one division
+    numbers = set()
+    wide = False
+    for function in functions:
+        for sequence in divisions[function.id]:
+            for caller, index in _places(functions, function, sequence):
+                kind = _divisor(function, sequence)
+                lines.setdefault(line_text(caller, index), Counter())[kind] += 1
+                numbers.add(sequence.operand)
+                wide |= sequence.kind.startswith("64")
+    kinds = Counter(max(of_line, key=lambda kind: kind.value) for of_line in lines.values())
+    several = len(lines) > 1
+    text = "integer divisions or remainders" if several else "integer division or remainder"
+    text = f"{len(lines)} {text} by a run-time value ({_first_place(functions, divisions)})"
+    shift = "a shift and a mask where it is a power of two"
+    narrow = " Divide in 32 bits where the numbers fit." if wide else ""
+    if kinds.keys() == {_Divisor.NUMBER} and len(numbers) == 1:
+        number = int(numbers.pop() or "0", 16)
+        return (
+            f"{text}: the divisor is {number}, but not as a constant of the source (as warpSize is 32): "
+            f"write the number.{narrow}"
+        )
+    if uniform := kinds[_Divisor.UNIFORM]:
+        which = "each of them" if uniform == len(lines) else f"{uniform} of them"
+        return (
+            f"{text}; {f'in {which} ' if several else ''}all threads divide by the same value: use {shift}, "
+            f"else pass a precomputed reciprocal (__umulhi) or make the divisor a template parameter.{narrow}"
+        )
+    if kinds[_Divisor.CHANGES] == len(lines):
+        return (
+            f"{text}, which changes from pass to pass: use {shift}, or carry quotient and remainder "
+            f"along.{narrow}"
+        )
+    return (
+        f"{text}: use {shift}, and one reciprocal for all numbers that are divided by the same value.{narrow}"
+    )
+
+
+class _Divisor(Enum):
+    """What is known of a divisor; of copies of one line the last kind that any has."""
+
+    NUMBER = 0
+    UNIFORM = 1  # the same for all threads
+    CHANGES = 2  # computed anew in each pass of the loop around the division
+    OWN = 3
+
+
+def _divisor(function: Function, sequence: CodeSequence) -> _Divisor:
+    operand = sequence.operand or ""
+    if operand.startswith("0x"):
+        return _Divisor.NUMBER
+    if operand.startswith(("c[", "UR")):
+        return _Divisor.UNIFORM
+    first = min(sequence.indices)
+    loop = function.innermost_loop(first)
+    made = {
+        at for used in function.instructions[first].uses for at in reaching(function).definitions(first, used)
+    }
+    if made and all(_is_parameter(function.instructions[at]) for at in made):
+        return _Divisor.UNIFORM
+    inside = set() if loop is None else {*loop_indices(function, loop)}
+    return _Divisor.CHANGES if made & inside else _Divisor.OWN
+
+
+def _is_parameter(instruction: Instruction) -> bool:
+    """Whether an instruction only fetches a parameter or a size of the launch."""
+    return "c[" in instruction.operands and not instruction.uses
+
+
+def _common(context: KernelContext, functions: tuple[Function, ...]) -> str:
+    """The slow opcodes of the code, most frequent first."""
+    counts = Counter(
+        instruction.opcode
+        for function in functions
+        for instruction in function.instructions
+        if is_slow_on(context.machine, instruction)
+    )
+    return ", ".join(opcode for opcode, _ in counts.most_common(3)) or "see the hot spots"
+
+
+def _adjustments(weights: Counter[str]) -> tuple[Adjustment, ...]:
+    total = sum(weights.values())
+    other = (weights["rate"] + weights["library"] + weights["other"]) / total
+    found = [
+        Adjustment(
+            low=0.9,
+            expected=1.0,
+            high=1.4,
+            reason="in the paper's Table III the three kernels of this kind removed 90 to 175 % of the "
+            "matched "
+            "stalls, as instructions went too",
+        )
+    ]
+    if other > 0:
+        found.append(
+            Adjustment(
+                low=1 - other,
+                expected=1 - _NO_CHEAPER * other,
+                high=1.0,
+                reason=f"{percent(other)} of the matched samples belong to no pattern with a known cheaper "
+                "form, as those of the paper's kernels did",
+            )
+        )
+    return tuple(found)
+
+
+OPTIMIZER: Final = Optimizer(
+    code=_CODE,
+    slug="strength-reduction",
+    name="Strength Reduction",
+    category=Category.STALL_ELIMINATION,
+    match=_match,
+    estimate=stall_elimination,
+    document=__doc__ or "",
+    optimized_only=True,
+)

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tensor Cores: plain products that run on the multiply-add pipe (beyond GPA Table II).
+
+## What it finds
+
+Loops that multiply two loaded values and add the products up, each value used by many threads, in a kernel
+without a tensor core instruction on a GPU that has them for this type: half precision from sm_70 on, TF32 and
+bfloat16 (and double precision) from sm_80 on.
+
+## Why warps stall
+
+They need not: the note is about the unit. A tensor core does in one instruction of a warp what takes the
+multiply-add pipe hundreds, with fewer loads for each product.
+
+## What to try
+
+- cuBLAS, cuDNN or CUTLASS where the product has the shape of one.
+- `nvcuda::wmma` or `mma.sync` for products inside a larger kernel; TF32 keeps the range of `float` and 10
+  bits of its mantissa.
+- From sm_100 on, packed single precision (`__ffma2_rn` on `float2`) does two products at once without
+  rounding.
+
+## Example
+
+```cuda
+sum += a_tile[ty][k] * b_tile[k][tx];
+
+nvcuda::wmma::load_matrix_sync(a, a_tile + k, pitch);
+nvcuda::wmma::load_matrix_sync(b, b_tile + k * pitch, pitch);
+nvcuda::wmma::mma_sync(sum, a, b, sum);
+```
+
+## When this advice is wrong
+
+Where inputs must not be rounded to fewer bits: TF32 has 10 bits of mantissa, `float` 23. Double precision is
+fast on the tensor cores of data center GPUs only.
+
+## How the gain is estimated
+
+It is not: the gain depends on the type that the result can bear and on how the data gets to the unit.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from gpadvisor.estimators.context import KernelContext, Optimizer
+from gpadvisor.estimators.notes import no_estimate
+from gpadvisor.evidence.products import ProductLoop, product_loops, times_loaded
+from gpadvisor.evidence.queries import (
+    Mask,
+    by_place,
+    causes,
+    kernel_functions,
+    line_text,
+    percent,
+    regions,
+    samples,
+    share,
+)
+from gpadvisor.model.advice import Category, Match, Rejection
+from gpadvisor.model.blame import Blame
+from gpadvisor.model.instruction import OpcodeClass
+from gpadvisor.model.machine import sm_number
+
+_CODE: Final = "GPA402"
+_NOTABLE_SHARE: Final = 0.2
+_TIMES_LOADED: Final = 4.0
+"""A value used by fewer threads than this is no operand of a matrix product."""
+_HALF: Final = frozenset({"HFMA2", "HMUL2"})
+_DOUBLE: Final = frozenset({"DFMA", "DMUL"})
+_FIRST: Final = {"half precision": 70, "TF32 or bfloat16": 80, "double precision": 80}
+_PACKED_ARCH: Final = 100
+
+
+def _match(context: KernelContext) -> Match | Rejection:
+    blame, profile = context.blame, context.profile
+    if blame is None or profile is None:
+        return Rejection(code=_CODE, reason="needs samples and executed counts")
+    functions = kernel_functions(context.program, context.kernel)
+    if any(one.info.opclass is OpcodeClass.TENSOR for function in functions for one in function.instructions):
+        return Rejection(code=_CODE, reason="the kernel uses the tensor cores")
+    found = max(
+        product_loops(context.program, context.kernel),
+        key=lambda one: samples(blame, _rows(blame, one)),
+        default=None,
+    )
+    if found is None:
+        return Rejection(code=_CODE, reason="no loop multiplies values that it loads")
+    rows = _rows(blame, found)
+    times = times_loaded(context.program, profile, found)
+    if share(blame, rows) < _NOTABLE_SHARE or times is None or times < _TIMES_LOADED:
+        return Rejection(
+            code=_CODE,
+            reason=f"the products at {line_text(found.function, found.products[0])} have "
+            f"{percent(share(blame, rows))} of the samples, or are none of matrices",
+        )
+    kind = _kind(found)
+    number = sm_number(context.machine.arch)
+    if number < _FIRST[kind]:
+        return Rejection(code=_CODE, reason=f"{context.machine.arch} has no tensor cores for {kind}")
+    packed = " or packed (__ffma2_rn)" if number >= _PACKED_ARCH and kind.startswith("TF32") else ""
+    return Match(
+        title="a plain product without tensor cores",
+        advice=(
+            f"The loop at {line_text(found.function, found.products[0])}, with {percent(share(blame, rows))} "
+            f"of the samples, is a plain product on the multiply-add pipe; the tensor cores do it in {kind}"
+            f"{packed}, by cuBLAS, CUTLASS or wmma, if the result bears the rounding."
+        ),
+        regions=regions(blame, context.program, context.kernel, np.flatnonzero(rows)),
+    )
+
+
+def _kind(found: ProductLoop) -> str:
+    """The type of tensor core operation that comes nearest."""
+    opcodes = {found.function.instructions[index].opcode for index in found.products}
+    if opcodes <= _HALF:
+        return "half precision"
+    return "double precision" if opcodes & _DOUBLE else "TF32 or bfloat16"
+
+
+def _rows(blame: Blame, found: ProductLoop) -> Mask:
+    return by_place(blame, causes(blame), [(found.function.id, index) for index in found.indices])
+
+
+OPTIMIZER: Final = Optimizer(
+    code=_CODE,
+    slug="tensor-cores",
+    name="Tensor Cores",
+    category=Category.NOTE,
+    match=_match,
+    estimate=no_estimate,
+    document=__doc__ or "",
+)

@@ -1,0 +1,267 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Thread Divergence: instructions that few threads of a warp have work in (beyond GPA Table II).
+
+## What it finds
+
+Instructions in which the report counted fewer active threads than the warp has: both sides of a branch that
+the threads of a warp take differently, loops that some of them leave early, and predicated code that a warp
+goes through although the condition holds for few of its threads or for none. Warps that are short because of
+the block's size are not meant: see Thread Increase.
+
+## Why warps stall
+
+A warp executes what any of its threads needs, one side after the other, and a predicated instruction takes
+its issue slot and its turn in the pipe even if no thread is left for it.
+
+## What to try
+
+- Let whole warps agree: index by `threadIdx.x` so that the active threads are neighbours, and let warps
+  without work leave or skip the code by a branch on the warp.
+- In reductions: several elements per thread before the tree, the last 32 elements by warp shuffles.
+- Sort or bin work items by the side they take or by how long they take.
+- Short sides: compute both and select.
+
+## Example
+
+```cuda
+if (tid % (2 * i) == 0) tile[tid] += tile[tid + i];     // every warp, few threads of each
+
+if (tid < 32) {                                         // one warp, and no barrier
+    float value = tile[tid] + tile[tid + 32];
+    for (int i = 16; i > 0; i /= 2) value += __shfl_down_sync(~0u, value, i);
+}
+```
+
+## When this advice is wrong
+
+Predicated instructions cost nothing while no unit is full: then only real branches count here. Where the data
+decides which thread does what and cannot be sorted, the loss stays.
+
+## How the gain is estimated
+
+Idle threads are turned into instructions that need not be executed: all of them at the high end, three in
+four expected, half of them at the low end. Where a unit is busy for 60 % of the time or more, its load falls
+by what these instructions put on it, until another unit limits. Where none is, the samples of the divergent
+branches shrink by the idle share (Eq. 2).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from gpadvisor.estimators.caps import BUSY_PERCENT, L1_DATA, busiest_after, measured_loads
+from gpadvisor.estimators.context import KernelContext, Optimizer
+from gpadvisor.estimators.reliefs import freed
+from gpadvisor.estimators.relieved import as_reliefs, relieved_bound
+from gpadvisor.estimators.stall_elimination import stall_elimination
+from gpadvisor.evidence.barriers import in_level_loop, tree_barriers
+from gpadvisor.evidence.lanes import (
+    Choice,
+    active_share,
+    choice_of,
+    condition,
+    passes_differ,
+    threads_per_warp,
+    wavefronts,
+)
+from gpadvisor.evidence.measured import Values, executed_warps
+from gpadvisor.evidence.patterns import is_shared
+from gpadvisor.evidence.queries import (
+    by_place,
+    causes,
+    kernel_functions,
+    line_text,
+    percent,
+    regions,
+    samples,
+    share,
+)
+from gpadvisor.model.advice import Adjustment, Category, Match, Rejection
+from gpadvisor.model.blame import Blame
+from gpadvisor.model.ids import FunctionId
+from gpadvisor.model.instruction import OpcodeClass
+from gpadvisor.model.profile import KernelProfile
+from gpadvisor.model.program import Function
+
+_CODE: Final = "GPA109"
+_FULL: Final = 0.75
+"""A quarter of the warp idle, or more, is divergence; less is the edge of a problem."""
+_NOTABLE_SHARE: Final = 0.05
+_ATOMIC: Final = frozenset({OpcodeClass.ATOMIC, OpcodeClass.REDUCTION})
+_ENDS: Final = (0.5, 0.75, 1.0)
+"""Shares of the idle threads' instructions that go: at the low end, expected, and at the high end."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Idle:
+    """Instructions with idle threads."""
+
+    shares: dict[tuple[FunctionId, int], float]  # of their threads
+    lost: float  # of all executed instructions of the kernel, as a share
+    idle_accesses: float  # to shared memory: without a thread they take their turn in the data stage, too
+    function: Function  # where most of it is lost
+    worst: int  # and at which instruction
+    condition: int | None  # that keeps the others out
+    active: float  # mean share of a warp's threads behind that condition
+    shares_of_function: Values  # of active threads, by instruction of that function
+
+
+def _match(context: KernelContext) -> Match | Rejection:
+    blame, profile = context.blame, context.profile
+    if blame is None or profile is None:
+        return Rejection(code=_CODE, reason="needs samples and counts of active threads", looked=False)
+    measured = measured_loads(context)
+    full = busiest_after(measured, ())
+    is_busy = full is not None and full.unit.percent >= BUSY_PERCENT
+    found = _idle(context, guarded=is_busy)
+    if found is None:
+        return Rejection(
+            code=_CODE, reason="no instruction has idle threads, or the report did not count them"
+        )
+    rows = by_place(blame, causes(blame), list(found.shares))
+    part = share(blame, rows)
+    if found.lost < _NOTABLE_SHARE or part < _NOTABLE_SHARE:
+        return Rejection(
+            code=_CODE,
+            reason=f"idle threads of warps take {percent(found.lost)} of the executed instructions, and "
+            f"{percent(part)} of the samples are there",
+        )
+    what = f"{percent(found.lost)} of what warps execute is for threads without work"
+    left = [_left(context, profile, found, end) for end in _ENDS]
+    bound = relieved_bound(measured, left[0], left[1], left[2], what) if is_busy else None
+    return Match(
+        title="warps execute code that few of their threads need",
+        cure=_cure(context, found),
+        advice=_advice(context, found, threads_per_warp(profile), what),
+        regions=regions(blame, context.program, context.kernel, np.flatnonzero(rows)),
+        adjustments=() if bound is not None else (_adjustment(blame, found),),
+        measured_bound=bound,
+        relieves=as_reliefs(left[1], left[2]),
+    )
+
+
+def _left(context: KernelContext, profile: KernelProfile, found: _Idle, end: float) -> dict[str, float]:
+    """What stays of each unit's load once a share of the idle threads' instructions is gone."""
+    gone = {place: end * idle for place, idle in found.shares.items()}
+    left = {one.resource: one.remaining for one in freed(context, gone)}
+    passes = wavefronts(profile)
+    if passes:
+        left[L1_DATA] = 1 - min(1.0, end * found.idle_accesses / passes)
+    return left
+
+
+def _idle(context: KernelContext, *, guarded: bool) -> _Idle | None:
+    """Instructions with idle threads; those that only a predicate idles, where wanted."""
+    profile = context.profile
+    shares: dict[tuple[FunctionId, int], float] = {}
+    every = lost = idle_accesses = 0.0
+    by_condition: dict[tuple[FunctionId, int | None], float] = defaultdict(float)
+    members: dict[tuple[FunctionId, int | None], list[int]] = defaultdict(list)
+    known: dict[FunctionId, tuple[Function, Values, Values]] = {}
+    for function in kernel_functions(context.program, context.kernel):
+        executed = executed_warps(profile, function)
+        active = None if profile is None else active_share(profile, function)
+        if executed is None or active is None:
+            continue
+        every += float(executed.sum())
+        known[function.id] = function, executed, active
+        for index in np.flatnonzero(active < _FULL).tolist():
+            if function.instructions[index].guard is not None and not guarded:
+                continue
+            if function.instructions[index].info.opclass in _ATOMIC:
+                continue  # waits for its address, however many threads there are
+            idle = 1 - float(active[index])
+            shares[function.id, index] = idle
+            lost += idle * float(executed[index])
+            if is_shared(function.instructions[index]):
+                idle_accesses += idle * float(executed[index])
+            key = function.id, condition(function, index, active)
+            by_condition[key] += idle * float(executed[index])
+            members[key].append(index)
+    if not shares:
+        return None
+    key = max(by_condition, key=lambda one: by_condition[one])
+    function, executed, active = known[key[0]]
+    at = members[key]
+    return _Idle(
+        shares=shares,
+        lost=lost / every,
+        idle_accesses=idle_accesses,
+        function=function,
+        worst=max(at, key=lambda index: (1 - active[index]) * executed[index]),
+        condition=key[1],
+        active=float(np.average(active[at], weights=executed[at])),
+        shares_of_function=active,
+    )
+
+
+_NEIGHBOURS: Final = "Let the active threads be neighbours, so that whole warps skip the code"
+_CURES: Final = {
+    Choice.DATA: "The data decide which threads go on: sort or queue what is left to do, so that whole warps "
+    "have work or skip the code.",
+    Choice.SPREAD: f"{_NEIGHBOURS}.",
+    Choice.FIRST: "Only some threads side by side have work there: share it among all threads of the block.",
+    Choice.PASSES: "Threads of a warp run different numbers of passes: sort their items by length, or let "
+    "several threads share one.",
+    Choice.UNKNOWN: f"{_NEIGHBOURS}: sort or queue what is left to do, and give whole warps of it out.",
+}
+_TREE: Final = (
+    "give each thread more than one element, and leave the last steps to one warp and its shuffles."
+)
+
+
+def _cure(context: KernelContext, found: _Idle) -> str:
+    """A tree's last steps have few threads by themselves; elsewhere it counts what parts them."""
+    function, index = found.function, found.worst
+    profile = context.profile
+    if profile is None:
+        return _CURES[Choice.UNKNOWN]
+    launch, arch = profile.launch, context.program.arch
+    choice = (
+        Choice.PASSES
+        if passes_differ(function, index, found.shares_of_function)
+        else choice_of(function, found.condition, arch, launch)
+    )
+    if tree_barriers(function) or in_level_loop(function, index):
+        if choice is Choice.FIRST:
+            return f"{_TREE[0].upper()}{_TREE[1:]}"
+        return f"{_NEIGHBOURS}; then {_TREE}"
+    return _CURES[choice]
+
+
+def _advice(context: KernelContext, found: _Idle, full: float, what: str) -> str:
+    where = line_text(found.function, found.worst if found.condition is None else found.condition)
+    by = "at" if found.condition is None else "behind the condition at"
+    return (
+        f"{what}: {by} {where}, {found.active * full:.1f} of {full:.0f} threads of a warp are active. "
+        f"{_cure(context, found)}"
+    )
+
+
+def _adjustment(blame: Blame, found: _Idle) -> Adjustment:
+    """The idle share of the matched samples."""
+    at = causes(blame)
+    weights = [samples(blame, by_place(blame, at, [place])) for place in found.shares]
+    mean = float(np.average(list(found.shares.values()), weights=weights))
+    low, middle, high = (end * mean for end in _ENDS)
+    return Adjustment(
+        low=low,
+        expected=middle,
+        high=high,
+        reason=f"{percent(mean)} of the threads are idle where these samples are",
+    )
+
+
+OPTIMIZER: Final = Optimizer(
+    code=_CODE,
+    slug="thread-divergence",
+    name="Thread Divergence",
+    category=Category.STALL_ELIMINATION,
+    match=_match,
+    estimate=stall_elimination,
+    document=__doc__ or "",
+)

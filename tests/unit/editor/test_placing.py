@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Findings and samples in today's text, one kind of change at a time."""
+
+from __future__ import annotations
+
+import pytest
+from tests.editor_values import FILE, HEADER, SOURCE, analysis, file_analysis, finding, line_data
+
+from gpadvisor.editor.place.placing import extent, place, place_now, related_now
+from gpadvisor.model.finding import BaselineKind, Freshness, Place, Related
+
+
+def test_the_same_text_is_fresh() -> None:
+    found = place(file_analysis(), SOURCE)
+    assert [(one.line, one.freshness, one.moved) for one in found.findings] == [(7, Freshness.FRESH, False)]
+    assert found.stale_samples == 0
+    assert found.samples == 980
+
+
+def test_lines_go_down_with_what_is_inserted_above() -> None:
+    found = place(file_analysis(), "// one\n// two\n" + SOURCE)
+    assert [(one.line, one.freshness) for one in found.findings] == [(9, Freshness.FRESH)]
+
+
+def test_an_edited_line_stays_and_is_edited() -> None:
+    found = place(file_analysis(), SOURCE.replace("scaled(in[j])", "scaled(in[j + 1])"))
+    assert [(one.line, one.freshness) for one in found.findings] == [(7, Freshness.EDITED)]
+    assert found.stale_samples == 600
+    assert found.stale_findings == 1
+
+
+def test_an_edited_line_is_found_behind_a_new_one() -> None:
+    text = SOURCE.replace("    acc += scaled(in[j]);", "    prefetch(idx);\n    acc += twice(in[j]);")
+    assert place(file_analysis(), text).findings[0].line == 8
+
+
+def test_a_deleted_line_is_listed_where_it_stood() -> None:
+    found = place(file_analysis(), SOURCE.replace("    acc += scaled(in[j]);\n", ""))
+    assert found.findings == ()
+    assert [(one.line, one.freshness) for one in found.deleted_findings] == [(7, Freshness.EDITED)]
+    assert found.samples == 980
+    assert found.stale_samples == 600
+    assert found.map.is_deleted(7)
+
+
+def test_a_reformatted_line_is_the_same_line() -> None:
+    found = place(file_analysis(), SOURCE.replace("    acc += scaled(in[j]);", "\tacc+=scaled( in[ j ] ) ;"))
+    assert found.findings[0].freshness is Freshness.FRESH
+
+
+@pytest.mark.parametrize(
+    ("name", "line", "said"),
+    [
+        ("k.cu", "  acc += in[k];", "  acc += in[k];  // measured"),
+        ("k.py", "  acc += x", "  acc += x  # why"),
+    ],
+)
+def test_a_comment_behind_a_line_is_no_edit(name: str, line: str, said: str) -> None:
+    file = file_analysis(
+        path=name, baseline=f"a;\n{line}\nb;\n", findings=(finding(2),), lines=(line_data(2, 10),)
+    )
+    found = place(file, f"a;\n{said}\nb;\n")
+    assert [one.freshness for one in (*found.findings, *found.lines)] == [Freshness.FRESH] * 2
+    assert found.stale_findings == found.stale_samples == 0
+    other = place(file, f"a;\n{said.replace('acc', 'sum')}\nb;\n")
+    assert {one.freshness for one in other.findings} == {Freshness.EDITED}
+
+
+def test_a_moved_loop_keeps_its_numbers() -> None:
+    lines = SOURCE.splitlines()
+    loop = lines[4:8]
+    text = "\n".join([*lines[:3], *loop, lines[3], *lines[8:]])
+    found = place(file_analysis(), text)
+    assert [(one.line, one.freshness) for one in found.findings] == [(6, Freshness.FRESH)]
+    assert found.stale_samples == 0
+
+
+def test_everything_can_be_deleted() -> None:
+    found = place(file_analysis(), "")
+    assert found.findings == ()
+    assert [one.line for one in found.deleted_findings] == [1]
+    assert found.stale_samples == found.samples == 980
+
+
+def test_a_hashed_baseline_is_unverified_where_it_is_unchanged() -> None:
+    file = file_analysis(baseline_kind=BaselineKind.HASHED)
+    assert place(file, SOURCE).findings[0].freshness is Freshness.UNVERIFIED
+    edited = place(file, SOURCE.replace("scaled", "twice"))
+    assert edited.findings[0].freshness is Freshness.EDITED
+
+
+def test_without_a_baseline_lines_are_taken_as_they_are() -> None:
+    file = file_analysis(baseline=None, baseline_kind=BaselineKind.UNKNOWN)
+    assert [(one.line, one.freshness) for one in place(file, SOURCE).findings] == [(7, Freshness.UNVERIFIED)]
+    short = place(file, "one\ntwo")
+    assert [(one.line, one.freshness) for one in short.deleted_findings] == [(2, Freshness.EDITED)]
+    assert short.samples == 980
+
+
+def test_lines_beyond_the_baseline_are_not_lost() -> None:
+    file = file_analysis(findings=(finding(900),), lines=(line_data(900, 5),))
+    found = place(file, SOURCE)
+    assert len(found.deleted_findings) == 1
+    assert found.samples == found.stale_samples == 5
+
+
+def test_windows_line_ends_change_nothing() -> None:
+    found = place(file_analysis(), SOURCE.replace("\n", "\r\n"))
+    assert found.findings[0].freshness is Freshness.FRESH
+    assert found.map.line_count == SOURCE.count("\n") + 1
+
+
+@pytest.mark.parametrize(
+    ("line", "token", "expected"),
+    [
+        ("  x = 0.5 * y;", "0.5", (6, 9)),
+        ("  x = 0.5 + 0.5;", "0.5", (2, 16)),  # twice: which of them is not known
+        ("  x = y;  ", None, (2, 8)),
+        ("  x = y;", "0.5", (2, 8)),
+        ("   ", None, (3, 3)),
+        ("", None, (0, 0)),
+    ],
+)
+def test_the_extent_is_the_expression_or_the_statement(
+    line: str, token: str | None, expected: tuple[int, int]
+) -> None:
+    assert extent(line, token) == expected
+
+
+def test_an_expression_of_an_edited_line_is_not_looked_for() -> None:
+    file = file_analysis(findings=(finding(9, token="0.5"),))
+    fresh = place(file, SOURCE).findings[0]
+    assert (fresh.start, fresh.end) == (17, 20)
+    edited = place(file, SOURCE.replace("acc * 0.5 + 1.0f", "0.5 * acc")).findings[0]
+    assert edited.start == 2
+
+
+def test_related_places_follow_their_files() -> None:
+    found = place(file_analysis(), "// new\n" + SOURCE)
+    files = {FILE: found}
+    assert place_now(Place(file=FILE, line=6), files) == Place(file=FILE, line=7)
+    assert place_now(Place(file=HEADER, line=3), files) == Place(file=HEADER, line=3)
+    moved = related_now(analysis().files[0].findings[0].related, files)
+    assert [one.place.line for one in moved] == [7, 3]
+    edited = {FILE: place(file_analysis(), SOURCE.replace("int j = idx[k]", "int j = idx[k + 1]"))}
+    said = related_now((Related(place=Place(file=FILE, line=6), message="loads it"),), edited)
+    assert said[0].message == "loads it (edited since the profile)"
+
+
+def test_long_lines_and_many_lines_are_placed_too() -> None:
+    wide = "\n".join(f"{'x' * 100_000}{at}" for at in range(20))
+    file = file_analysis(baseline=wide, findings=(finding(3),), lines=())
+    assert place(file, "new\n" + wide).findings[0].line == 4
+    many = "same();\n" * 50_000
+    file = file_analysis(baseline=many, findings=(finding(40_000),), lines=())
+    found = place(file, "first\n" + many)
+    assert len(found.findings) + len(found.deleted_findings) == 1
+
+
+def test_a_text_beyond_all_bounds_is_edited_as_a_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gpadvisor.editor.place.placing.MAX_CHARACTERS", 10)
+    found = place(file_analysis(), SOURCE + "// more\n")
+    assert [one.freshness for one in found.findings] == [Freshness.EDITED]
+    assert found.stale_samples == found.samples

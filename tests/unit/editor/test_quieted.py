@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Comments that were just written, and comments that one analysis knows no use for."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from tests.editor_values import FILE, SOURCE, analysis, file_analysis, finding, placed
+
+from gpadvisor.editor.place.quieted import quieted
+from gpadvisor.lsp.layers import Entry, PlacedLayer, settled
+from gpadvisor.model.finding import EditorAnalysis, Place, ToolNote
+
+LINE = "    acc += scaled(in[j]);"
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (SOURCE.replace(LINE, LINE + "  // gpadvisor: ignore[GPA202] known"), "known"),
+        (SOURCE.replace(LINE, "    // gpadvisor: ignore-next-line[GPA202] known\n" + LINE), "known"),
+        (SOURCE.replace(LINE, LINE + "  // gpadvisor: ignore[GPA102] another rule"), None),
+        (SOURCE.replace("  float acc", "  // gpadvisor: ignore[GPA202] above\n  float acc"), None),
+        (SOURCE, None),
+    ],
+)
+def test_the_mark_goes_with_the_comment_before_anything_is_saved(text: str, reason: str | None) -> None:
+    (found,) = quieted(placed(analysis(), text), text).findings
+    assert found.finding.suppressed == reason
+
+
+def _layer(value: EditorAnalysis, text: str, *, is_profile: bool) -> PlacedLayer:
+    entry = Entry(key=str(is_profile), analysis=value, is_profile=is_profile, age=0.0)
+    return PlacedLayer(entry=entry, analysis=value, file=placed(value, text))
+
+
+@pytest.mark.parametrize(
+    ("of_profile", "is_told"),
+    [
+        (finding(suppressed="known"), False),
+        (finding(), False),
+        (finding(code="GPA102", suppressed="known"), True),
+        (finding(9), True),
+    ],
+    ids=["sets it aside", "will when it is read again", "another rule", "another line"],
+)
+def test_a_comment_that_another_analysis_has_a_use_for_is_not_useless(
+    of_profile: object, is_told: bool
+) -> None:
+    note = ToolNote(
+        code="GPA905",
+        message=f"{FILE}:7 ignores GPA202, which says nothing there: remove it from the comment.",
+        place=Place(file=FILE, line=7),
+    )
+    static = analysis(files=(file_analysis(findings=()),), problems=(note,))
+    measured = analysis(files=(replace(file_analysis(), findings=(of_profile,)),))
+    layers = settled([_layer(measured, SOURCE, is_profile=True), _layer(static, SOURCE, is_profile=False)])
+    assert (note in layers[-1].analysis.problems) == is_told

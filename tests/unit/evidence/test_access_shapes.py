@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How a warp's addresses lie to each other, and which padding parts those that share a bank."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from tests.optimizer_values import Row, context_of, listing
+
+from gpadvisor.evidence.access_shapes import (
+    Conflict,
+    Lie,
+    Shape,
+    access_shape,
+    conflict,
+    feeds_tensor_cores,
+)
+from gpadvisor.model.profile import Launch
+from gpadvisor.model.program import Function
+
+FLAT = (256, 1, 1)
+SQUARE = (16, 16, 1)
+
+
+def _access(text: str, block: tuple[int, int, int], arch: str) -> tuple[Function, int, Launch]:
+    """The access tagged ``at``, and a launch."""
+    code = listing(f"{text}\nEXIT", arch)
+    context = context_of(code, [Row("selected", "at", 1)])
+    assert context.profile is not None
+    return code.program.functions[0], code.tags["at"][1], replace(context.profile.launch, block=block)
+
+
+def _shape(text: str, block: tuple[int, int, int] = FLAT, arch: str = "sm_86") -> Shape:
+    function, index, launch = _access(text, block, arch)
+    return access_shape(function, index, arch, launch)
+
+
+def _conflict(text: str, block: tuple[int, int, int] = FLAT) -> Conflict | Lie | None:
+    function, index, launch = _access(text, block, "sm_86")
+    return conflict(function, index, "sm_86", launch)
+
+
+RECIPROCAL = "I2F.U32.RP R3, c[0x0][0x170]\nMUFU.RCP R3, R3\nF2I.FTZ.U32.TRUNC.NTZ R3, R3\n"
+THREAD = "S2R R0, SR_TID.X\n"
+ROW_AND_COLUMN = "S2R R0, SR_TID.X\nS2R R1, SR_TID.Y\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "shape"),
+    [
+        ("IMAD.WIDE R2, R0, 0x4, R8\nat| LDG.E R4, [R2.64]", Shape(Lie.NEIGHBOURS, 4)),
+        ("IMAD.WIDE R2, R0, 0x4, R8\nat| LDG.E R4, [R2.64+-0x4]", Shape(Lie.NEIGHBOURS, 4)),
+        ("IMAD.WIDE R2, R0, 0xc, R8\nat| LDG.E R4, [R2.64]", Shape(Lie.APART, 12)),
+        ("SHF.L.U32 R2, R0, 0x4, RZ\nat| LDG.E.128 R4, [R2.64]", Shape(Lie.NEIGHBOURS, 16)),
+        ("IMAD R2, R0, c[0x0][0x170], RZ\nLEA R2, R2, R8, 0x2\nat| STG.E [R2.64], R4",
+         Shape(Lie.ROWS, 16384)),
+        ("at| LDG.E R4, [R8.64]", Shape(Lie.SAME)),
+        ("S2R R1, SR_CTAID.X\nIMAD.WIDE R2, R1, 0x4, R8\nat| LDG.E R4, [R2.64]", Shape(Lie.SAME)),
+        ("LOP3.LUT R1, R0, 0x1f, RZ, 0xc0, !PT\nLEA R2, R1, R8, 0x2\nat| LDG.E R4, [R2.64]",
+         Shape(Lie.NEIGHBOURS, 4)),
+        ("SHF.R.U32.HI R1, RZ, 0x5, R0\nLEA R2, R1, R8, 0x2\nat| LDG.E R4, [R2.64]", Shape(Lie.SAME)),
+        ("IMAD.WIDE R2, R0, 0x4, R8\nLDG.E R3, [R2.64]\nIMAD.WIDE R2, R3, 0x4, R10\nat| LDG.E R4, [R2.64]",
+         Shape(Lie.BY_DATA)),
+        # An offset that all threads load alike shifts them together.
+        ("LDG.E R3, [R8.64]\nIMAD.IADD R3, R3, 0x1, R0\nIMAD.WIDE R2, R3, 0x4, R10\nat| LDG.E R4, [R2.64]",
+         Shape(Lie.NEIGHBOURS, 4)),
+        # Division by an argument: the quotient comes from a reciprocal that is not followed.
+        (f"{RECIPROCAL}IMAD.HI.U32 R4, R3, R0, RZ\nLEA R2, R4, R8, 0x2\nat| LDG.E R4, [R2.64]",
+         Shape(Lie.UNKNOWN)),
+    ],
+)  # fmt: skip
+def test_threads_in_a_row(text: str, shape: Shape) -> None:
+    assert _shape(THREAD + text) == shape
+
+
+@pytest.mark.parametrize(
+    ("text", "shape"),
+    [
+        ("IMAD R3, R1, c[0x0][0x170], R0\nIMAD.WIDE R2, R3, 0x4, R8\nat| LDG.E R4, [R2.64]",
+         Shape(Lie.NEIGHBOURS, 4, 16)),
+        ("IMAD R3, R0, c[0x0][0x170], R1\nIMAD.WIDE R2, R3, 0x4, R8\nat| LDG.E R4, [R2.64]",
+         Shape(Lie.ROWS, 16384, 16)),
+        ("IMAD R3, R1, c[0x0][0x170], RZ\nIMAD.WIDE R2, R3, 0x4, R8\nat| LDG.E R4, [R2.64]",
+         Shape(Lie.SAME, 0, 16)),
+    ],
+)  # fmt: skip
+def test_narrow_blocks_start_anew_with_each_row(text: str, shape: Shape) -> None:
+    assert _shape(ROW_AND_COLUMN + text, SQUARE) == shape
+
+
+@pytest.mark.parametrize(("arch", "size"), [("sm_86", "c[0x0][0x0]"), ("sm_120", "c[0x0][0x360]")])
+def test_the_size_of_the_block_is_known(arch: str, size: str) -> None:
+    text = f"{THREAD}IMAD R3, R0, {size}, RZ\nLEA R2, R3, R8, 0x2\nat| LDG.E R4, [R2.64]"
+    assert _shape(text, FLAT, arch) == Shape(Lie.APART, 1024)
+
+
+def test_a_loop_is_looked_at_in_its_first_pass() -> None:
+    text = f"""
+        {THREAD}
+        MOV R5, 0x1
+        again:
+        IMAD R3, R0, R5, RZ
+        at| LDS R4, [R3.X8]
+        SHF.L.U32 R5, R5, 0x1, RZ
+        @P0 BRA again
+    """
+    assert _shape(text) == Shape(Lie.APART, 8)
+
+
+def test_a_value_that_the_data_decide_later_is_by_data() -> None:
+    text = f"""
+        {THREAD}
+        MOV R5, RZ
+        again:
+        IMAD.WIDE R2, R5, 0x4, R8
+        at| LDG.E R4, [R2.64]
+        IMAD.WIDE R6, R0, 0x4, R10
+        LDG.E R5, [R6.64]
+        @P0 BRA again
+    """
+    assert _shape(text) == Shape(Lie.BY_DATA)
+
+
+def test_a_write_under_a_condition_does_not_hide_the_other() -> None:
+    text = f"{THREAD}I2F R3, R0\n@P0 MOV R3, 0x1\nLEA R2, R3, R8, 0x2\nat| LDG.E R4, [R2.64]"
+    assert _shape(text) == Shape(Lie.UNKNOWN)
+
+
+def test_columns_of_a_tile_want_one_element_of_padding() -> None:
+    found = _conflict(f"{THREAD}SHF.L.U32 R2, R0, 0x7, RZ\nat| LDS R4, [R2]")
+    assert found == Conflict(turns=32, row=128, pad=4, after=1)
+
+
+def test_padding_is_as_wide_as_the_widest_access_and_follows_the_threads_own_rows() -> None:
+    # Four values of a thread go to four rows of 256 bytes, and those of the next thread to the next four.
+    stores = "\n".join(f"{'at| ' * (not i)}STS [R2{f'+{256 * i:#x}' if i else ''}], R4" for i in range(4))
+    text = f"{ROW_AND_COLUMN}SHF.L.U32 R2, R0, 0xa, RZ\nLEA R2, R1, R2, 0x2\n{stores}\nLDS.128 R8, [R3]"
+    assert _conflict(text, SQUARE) == Conflict(turns=16, row=256, pad=16, after=8)
+
+
+@pytest.mark.parametrize(
+    ("access", "block", "turns", "distance"),
+    [
+        ("SHF.L.U32 R2, R0, 0x5, RZ\nat| LDS.128 R4, [R2]", SQUARE, 8, 32),  # each thread eight in a row
+        ("SHF.L.U32 R2, R0, 0x3, RZ\nat| LDS R4, [R2]", FLAT, 2, 8),
+    ],
+)
+def test_no_padding_of_rows_parts_the_banks_within_one(
+    access: str, block: tuple[int, int, int], turns: int, distance: int
+) -> None:
+    assert _conflict(ROW_AND_COLUMN + access, block) == Conflict(turns=turns, distance=distance)
+
+
+def test_rows_of_a_fragment_stay_aligned() -> None:
+    # Four threads are side by side, and the next four a row of 128 bytes further.
+    rows = "SHF.R.U32.HI R1, RZ, 0x2, R0\nLOP3.LUT R2, R0, 0x3, RZ, 0xc0, !PT\nSHF.L.U32 R1, R1, 0x7, RZ\n"
+    text = f"{THREAD}{rows}LEA R2, R2, R1, 0x3\nat| LDS.64 R4, [R2]\nHMMA.16816.F32 R4, R8, R12, R4"
+    found = _conflict(text)
+    assert isinstance(found, Conflict)
+    assert (found.row, found.pad) == (128, 32)
+
+
+@pytest.mark.parametrize("text", ["at| LDS R4, [R0.X4]", "at| LDS.128 R4, [R0.X16]", "at| LDS R4, [R9]"])
+def test_what_takes_its_fewest_turns_has_no_conflict(text: str) -> None:
+    assert _conflict(THREAD + text) is None
+
+
+def test_a_table_that_the_data_index_has_none_that_could_be_cured() -> None:
+    assert _conflict(f"{THREAD}LDG.E R2, [R0.64]\nat| LDS R4, [R2.X4]") is Lie.BY_DATA
+
+
+def test_the_shared_side_of_an_asynchronous_copy_is_its_first_address() -> None:
+    text = f"{THREAD}SHF.L.U32 R2, R0, 0x7, RZ\nat| LDGSTS.E [R2], [R8.64]"
+    found = _conflict(text)
+    assert isinstance(found, Conflict)
+    assert found.turns == 32
+
+
+@pytest.mark.parametrize(
+    ("between", "fed"),
+    [("", True), ("MOVM.16.MT88 R4, R4\n", True), ("HADD2 R4, R4, R5\n", False)],
+)
+def test_fragments_come_as_they_are(between: str, fed: bool) -> None:
+    text = f"at| LDG.E R4, [R8.64]\n{between}HMMA.1688.F32 R12, R4, R6, R12"
+    function, index, _ = _access(text, FLAT, "sm_86")
+    assert feeds_tensor_cores(function, index) is fed

@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reports without a line table: their lines from the source that is here, else where their kernel begins."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tests.kernels import KERNELS
+from tests.ncu_writer import write_report
+from tests.sampled import sampled
+
+from gpadvisor.editor.contents.analysis import analyse_for_editor, sass_for_editor
+from gpadvisor.editor.place.placing import place
+from gpadvisor.errors import GpadvisorError
+from gpadvisor.model.advice import Advice
+from gpadvisor.model.finding import BaselineKind, EditorAnalysis, Freshness
+from gpadvisor.model.problem import ProblemCode
+from gpadvisor.pipeline.advise import advise_file
+from gpadvisor.pipeline.cache import Cache
+from gpadvisor.pipeline.render import AnswerOptions, answer
+from gpadvisor.pipeline.request import Request
+from gpadvisor.pipeline.settings import Settings
+from gpadvisor.report import render_text
+from gpadvisor.toolchain import compile_source
+
+pytestmark = [pytest.mark.toolkit, pytest.mark.nvdisasm]
+
+KERNEL = KERNELS["thermal_stencil"]
+TEXT = KERNEL.source().read_text(encoding="utf-8")
+
+
+def without_table(cubin: bytes) -> bytes:
+    """The cubin with its line table under a name that nobody looks for."""
+    assert b".debug_line\0" in cubin
+    return cubin.replace(b".debug_line\0", b".other_line\0")
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """The kernel as the compiler of this machine makes it."""
+    source = tmp_path_factory.mktemp("built") / "stencil.cu"
+    source.write_text(TEXT, encoding="utf-8")
+    return compile_source(source, arch="sm_80").cubin
+
+
+def report(cubin: bytes) -> bytes:
+    return write_report([sampled(cubin, KERNEL.entry, seed="s", demangled=f"{KERNEL.entry}(float *)")])
+
+
+@pytest.fixture
+def project(tmp_path: Path, built: bytes) -> Path:
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "stencil.cu").write_text(TEXT, encoding="utf-8")
+    (tmp_path / "run.ncu-rep").write_bytes(report(without_table(built)))
+    (tmp_path / "lines.ncu-rep").write_bytes(report(built))
+    return tmp_path
+
+
+def request(root: Path, **changes: object) -> Request:
+    return replace(Request(settings=Settings(), root=root), **changes)  # type: ignore[arg-type] # by name
+
+
+def advice(project: Path, name: str = "run.ncu-rep", **changes: object) -> Advice:
+    return advise_file(project / name, request(project, **changes), lambda _: None, Cache(None)).advice
+
+
+def editor(project: Path, cache: Cache, **changes: object) -> EditorAnalysis:
+    return analyse_for_editor(project / "run.ncu-rep", request(project, **changes), lambda _: None, cache)
+
+
+def said(advised: Advice, code: ProblemCode) -> list[str]:
+    return [one.message for kernel in advised.kernels for one in kernel.problems if one.code is code]
+
+
+def scopes(advised: Advice) -> list[tuple[int | None, int, int]]:
+    return [
+        (None if one.scope.location is None else one.scope.location.line, one.samples, one.caused)
+        for one in advised.kernels[0].scopes
+    ]
+
+
+def test_the_same_code_has_the_lines_of_its_table(project: Path) -> None:
+    found, known = advice(project), advice(project, "lines.ncu-rep")
+    assert scopes(found) == scopes(known)
+    assert any(line is not None for line, _, _ in scopes(found))
+    assert found.kernels[0].samples == known.kernels[0].samples
+    (message,) = said(found, ProblemCode.LINES_RECOVERED)
+    assert message.startswith("lines from stencil.cu, compiled here by ")
+    assert message.endswith(": the same code as the report's")
+    assert not said(found, ProblemCode.NO_LINE_INFO)
+    assert "! Lines from stencil.cu" in render_text(found, width=200, color=False, sources={})
+
+
+def test_nothing_is_compiled_where_that_is_not_wanted(project: Path) -> None:
+    found = advice(project, may_compile=False)
+    assert all(line is None for line, _, _ in scopes(found))
+    (problem,) = (one for one in found.kernels[0].problems if one.code is ProblemCode.NO_LINE_INFO)
+    assert problem.location is not None
+    assert problem.location.file == str((project / "src" / "stencil.cu").resolve())
+    assert "__global__" in TEXT.splitlines()[problem.location.line - 1]
+    text = render_text(found, width=200, color=False, sources={})
+    assert f"{KERNEL.entry} begins at stencil.cu:{problem.location.line}" in text
+
+
+def test_a_source_that_does_not_compile_is_told_with_where_the_kernel_is(project: Path) -> None:
+    source = project / "src" / "stencil.cu"
+    source.write_text(TEXT.replace("float result", "undefined_type result"), encoding="utf-8")
+    (message,) = said(advice(project), ProblemCode.NO_LINE_INFO)
+    assert "stencil.cu does not compile" in message
+    assert "undefined_type" in message
+
+
+def test_a_source_with_another_kernel_of_that_name_gives_no_lines(project: Path) -> None:
+    other = f'extern "C" __global__ void {KERNEL.entry}(int *out) {{ out[0] = 1; }}\n'
+    (project / "src" / "stencil.cu").write_text(other, encoding="utf-8")
+    (message,) = said(advice(project), ProblemCode.NO_LINE_INFO)
+    assert "stencil.cu" in message
+
+
+def test_of_two_sources_the_one_with_the_same_code_counts(project: Path) -> None:
+    (project / "a.cu").write_text(TEXT.replace("__syncthreads();", ""), encoding="utf-8")
+    (message,) = said(advice(project), ProblemCode.LINES_RECOVERED)
+    assert "stencil.cu" in message
+    assert "the same code" in message
+
+
+def test_lines_come_from_a_source_or_cubin_that_is_named(project: Path, built: bytes) -> None:
+    elsewhere = project.parent / f"{project.name}-elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "renamed.cu").write_text(TEXT, encoding="utf-8")
+    (elsewhere / "with_lines.cubin").write_bytes(built)
+    (project / "src" / "stencil.cu").unlink()
+    for name in ("renamed.cu", "with_lines.cubin"):
+        (message,) = said(advice(project, lines_from=(elsewhere / name,)), ProblemCode.LINES_RECOVERED)
+        assert name in message
+        assert "the same code" in message
+    with pytest.raises(GpadvisorError, match="missing"):
+        advice(project, lines_from=(elsewhere / "missing.cu",))
+
+
+def test_code_that_differs_in_part_says_for_how_much_it_has_lines(project: Path) -> None:
+    changed = TEXT.replace("__global__", "__global__ __launch_bounds__(64, 16)", 1)
+    (project / "src" / "stencil.cu").write_text(changed + "\n__device__ int more;\n", encoding="utf-8")
+    found = advice(project, settings=replace(Settings(), extra_flags=("-maxrregcount=16",)))
+    (message,) = said(found, ProblemCode.LINES_RECOVERED)
+    assert re.search(r"other code than the report's, .*; \d+ % of the samples have a line", message)
+    kernel = found.kernels[0]
+    assert kernel.samples.total == advice(project, "lines.ncu-rep").kernels[0].samples.total
+    assert kernel.samples.blamed + kernel.samples.self + kernel.samples.unattributed == kernel.samples.total
+
+
+def test_the_editor_keeps_the_lines_of_a_source_that_is_edited_later(project: Path, tmp_path: Path) -> None:
+    cache = Cache(tmp_path / "cache")
+    source = project / "src" / "stencil.cu"
+    (first,) = editor(project, cache).files
+    assert first.local == str(source.resolve())
+    assert first.baseline == TEXT
+    assert first.baseline_kind is BaselineKind.EMBEDDED
+    edited = "// one line more\n" + TEXT.replace("max(tx - 1, 0)", "max(tx - 2, 0)")
+    source.write_text(edited, encoding="utf-8")
+    (second,) = editor(project, cache).files
+    assert (second.baseline, second.lines) == (first.baseline, first.lines)
+    fresh = [one for one in place(second, edited).lines if one.freshness is Freshness.FRESH]
+    assert fresh
+    assert all(one.line == one.data.line + 1 for one in fresh)
+
+
+def test_the_editor_has_findings_on_the_definition_where_no_line_is_known(project: Path) -> None:
+    shown = editor(project, Cache(None), may_compile=False)
+    (kernel,) = shown.kernels
+    assert kernel.place is not None
+    assert "__global__" in TEXT.splitlines()[kernel.place.line - 1]
+    (file,) = shown.files
+    assert file.local == str((project / "src" / "stencil.cu").resolve())
+    assert file.findings
+    assert {one.line for one in file.findings} == {kernel.place.line}
+    assert kernel.unplaced == kernel.samples > 0
+    path = project / "run.ncu-rep"
+    view = sass_for_editor(
+        path, request(project, may_compile=False), lambda _: None, Cache(None), kernel=kernel.kernel
+    )
+    assert sum(row.samples for row in view.rows) == kernel.samples
+
+
+def test_a_kernel_in_a_header_is_compiled_through_what_includes_it(project: Path) -> None:
+    source = project / "src" / "stencil.cu"
+    source.rename(project / "src" / "stencil.cuh")
+    source.write_text('#include "stencil.cuh"\n', encoding="utf-8")
+    (message,) = said(advice(project), ProblemCode.LINES_RECOVERED)
+    assert "the same code" in message
+    assert {Path(one.report_path).name for one in advice(project).sources} == {"stencil.cuh"}
+
+
+def test_an_answer_is_made_anew_when_a_source_comes_or_changes(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GPADVISOR_CACHE", str(project / "cache"))
+    source = project / "src" / "stencil.cu"
+    source.rename(project / "away")
+    shown = AnswerOptions(format="json", width=80, color=False, use_cache=True)
+
+    def codes() -> set[str]:
+        text = answer(project / "run.ncu-rep", request(project), shown, lambda _: None).text
+        return {one["code"] for kernel in json.loads(text)["kernels"] for one in kernel["problems"]}
+
+    assert "no_line_info" in codes()
+    (project / "away").rename(source)
+    assert "lines_recovered" in codes()

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Looking for the sources of a report in a project folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from gpadvisor.pipeline.sources import local as local_sources
+
+
+def test_candidates_by_name_and_by_size(tmp_path: Path) -> None:
+    (tmp_path / "src").mkdir()
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "build").mkdir()
+    (tmp_path / "src" / "kernel.cu").write_text("one")
+    (tmp_path / "src" / "renamed.cuh").write_text("12345")
+    (tmp_path / "src" / "notes.txt").write_text("12345")
+    (tmp_path / ".git" / "kernel.cu").write_text("two")
+    (tmp_path / "build" / "kernel.cu").write_text("three")
+    assert local_sources.candidates(tmp_path, ["KERNEL.cu"], []) == [tmp_path / "src" / "kernel.cu"]
+    assert local_sources.candidates(tmp_path, [], [5]) == [tmp_path / "src" / "renamed.cuh"]
+    assert local_sources.candidates(tmp_path, [], []) == []
+
+
+def test_headers_of_the_library_have_no_suffix() -> None:
+    assert local_sources.is_source_name(Path("/usr/include/c++/12/new"))
+    assert local_sources.is_source_name(Path("/src/Kernel.CUH"))
+    assert not local_sources.is_source_name(Path("/etc/passwd"))
+    assert not local_sources.is_source_name(Path("/src/include/secrets.env"))
+
+
+def test_fingerprint_changes_with_content_and_with_new_files(tmp_path: Path) -> None:
+    (tmp_path / "kernel.cu").write_text("one")
+    wanted = {"names": ["kernel.cu"], "sizes": []}
+    first = local_sources.fingerprint(tmp_path, wanted)
+    assert first == local_sources.fingerprint(tmp_path, wanted)
+    (tmp_path / "kernel.cu").write_text("two")
+    second = local_sources.fingerprint(tmp_path, wanted)
+    assert second != first
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "kernel.cu").write_text("two")
+    assert local_sources.fingerprint(tmp_path, wanted) != second
+
+
+def test_a_huge_project_is_searched_in_part(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr(local_sources, "MAX_FILES", 3)
+    for name in "abc":
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "kernel.cu").write_text(name)
+    assert len(list(local_sources.walk(tmp_path))) < 3

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Settings files: found upwards, checked key by key, documented."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from gpadvisor.errors import SettingsError
+from gpadvisor.pipeline.settings import Settings, find_settings, parse_settings
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+def test_nearest_file_wins_and_paths_are_relative_to_it(tmp_path: Path) -> None:
+    (tmp_path / "gpadvisor.toml").write_text('top = 3\nmachine = "my.toml"\n[source-map]\n"/build" = "."\n')
+    inner = tmp_path / "a" / "b"
+    inner.mkdir(parents=True)
+    loaded = find_settings(inner)
+    assert loaded.path == tmp_path / "gpadvisor.toml"
+    assert loaded.settings.top == 3
+    assert loaded.settings.machine == str(tmp_path / "my.toml")
+    assert dict(loaded.settings.source_map) == {"/build": "."}
+    assert loaded.digest
+
+
+def test_pyproject_table_is_read_and_a_foreign_pyproject_is_not_ours_to_judge(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text("[tool.gpadvisor]\nmin-speedup = 1.5\n")
+    assert find_settings(tmp_path).settings.min_speedup == 1.5
+    (tmp_path / "pyproject.toml").write_text("this is = not [ toml")
+    assert find_settings(tmp_path).path is None
+    (tmp_path / "pyproject.toml").write_text("[tool.other]\nx = 1\n")
+    assert find_settings(tmp_path).path is None
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("nvcc = 'evil'", "unknown setting 'nvcc'"),
+        ("top = 0", "'top' must be a positive integer"),
+        ("top = true", "'top' must be a positive integer"),
+        ("min-speedup = 'x'", "'min-speedup' must be a number"),
+        ("flags = 'x'", "'flags' must be a list"),
+        ("arch = 3", "'arch' must be a string"),
+        ("source-map = 3", "'source-map' must be a table"),
+        ("top = ", "is not valid TOML"),
+    ],
+)
+def test_a_wrong_file_is_named_with_its_fault(tmp_path: Path, text: str, says: str) -> None:
+    (tmp_path / "gpadvisor.toml").write_text(text)
+    with pytest.raises(SettingsError, match=says) as caught:
+        find_settings(tmp_path)
+    assert str(tmp_path / "gpadvisor.toml") in str(caught.value)
+    assert caught.value.exit_code == 2
+
+
+def test_no_key_names_a_program() -> None:
+    for tool in ("nvcc", "nvdisasm", "cuobjdump", "ncu", "compiler"):
+        with pytest.raises(SettingsError):
+            parse_settings({tool: "anything"}, "test")
+
+
+def test_every_key_is_documented() -> None:
+    page = (ROOT / "docs" / "settings.md").read_text()
+    for entry in fields(Settings):
+        assert f"| `{entry.name.replace('_', '-')}` |" in page
+        assert entry.metadata["doc"] in page

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""GPA204: which loads an asynchronous copy could take over, and where it costs blocks."""
+
+from __future__ import annotations
+
+import pytest
+from tests.optimizer_values import Row, context_of, listing
+
+from gpadvisor.estimators.context import KernelContext
+from gpadvisor.model.advice import Match, Rejection
+from gpadvisor.model.blame import DependencyClass
+from gpadvisor.rules.asynchronous_copy import OPTIMIZER
+
+TILE = """
+    again:
+    load| LDG.E{width} R4, [R12.64] // 9
+    {between}
+    fill| STS{width} [R20], R4 // 9
+    {barrier}
+    use| FFMA R10, R8, R9, R10 // 11
+    @P0 BRA again // 8
+    EXIT
+"""
+BARRIER = "BAR.SYNC.DEFER_BLOCKING 0x0 // 10"
+
+
+def _context(
+    *,
+    arch: str = "sm_86",
+    width: str = "",
+    between: str = "",
+    barrier: str = BARRIER,
+    shared: int = 4096,
+    metrics: dict[str, float] | None = None,
+) -> KernelContext:
+    code = listing(TILE.format(width=width, between=between, barrier=barrier), arch)
+    rows = [
+        Row("long_scoreboard", "fill", 400, 400, "load", DependencyClass.GLOBAL_MEMORY),
+        Row("selected", "use", 600),
+    ]
+    return context_of(code, rows, static_shared=shared, metrics=metrics or {})
+
+
+@pytest.mark.parametrize("width", ["", ".64", ".128"])
+def test_values_that_are_stored_as_they_are(width: str) -> None:
+    context = _context(width=width)
+    found = OPTIMIZER.match(context)
+    assert isinstance(found, Match), found
+    assert "a second buffer with cuda::memcpy_async" in found.advice
+    estimate = OPTIMIZER.estimate(context, found)
+    # Eq. 4, half of it, and of that what measured cures were seen to remove.
+    assert estimate.expected == pytest.approx(1000 / (1000 - 0.75 * 0.5 * 400), rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("context", "reason"),
+    [
+        (_context(arch="sm_75"), "sm_80 is the first"),
+        (_context(width=".U8"), "no loop with a barrier"),  # copies take 4, 8 or 16 bytes
+        (_context(barrier=""), "no loop with a barrier"),  # a warp's own values
+        (_context(between="FADD R6, R4, R7"), "no loop with a barrier"),  # used on the way
+    ],
+)
+def test_what_cannot_be_copied(context: KernelContext, reason: str) -> None:
+    found = OPTIMIZER.match(context)
+    assert isinstance(found, Rejection), found
+    assert reason in found.reason
+
+
+@pytest.mark.parametrize(("kilobytes", "left"), [(40, "1 block of 2"), (64, "no block of 1")])
+def test_where_a_second_buffer_costs_blocks_registers_hold_the_next_tile(kilobytes: int, left: str) -> None:
+    found = OPTIMIZER.match(_context(shared=kilobytes << 10))
+    assert isinstance(found, Match)
+    assert "load the next tile into registers before this one is used" in found.advice
+    assert f"would leave {left} per SM" in found.advice
+
+
+def test_a_full_unit_is_not_relieved_by_waiting_less() -> None:
+    full = {"l1tex__lsuin_requests.avg.pct_of_peak_sustained_elapsed": 85.0}
+    found = OPTIMIZER.match(_context(metrics=full))
+    assert isinstance(found, Match)
+    assert not found.actionable

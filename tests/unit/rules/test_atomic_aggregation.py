@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+"""GPA110: how many operations meet, and what is left when they are added up first."""
+
+from __future__ import annotations
+
+import pytest
+from tests.optimizer_values import Row, context_of, listing
+
+from gpadvisor.estimators.context import KernelContext
+from gpadvisor.evidence.addresses import is_same_for_all
+from gpadvisor.model.advice import Match, Rejection
+from gpadvisor.rules.atomic_aggregation import OPTIMIZER
+
+CYCLES = "lts__cycles_elapsed.max"
+L2 = "lts__t_sectors.avg.pct_of_peak_sustained_elapsed"
+ISSUE = "sm__issue_active.avg.pct_of_peak_sustained_elapsed"
+SECTORS = "memory_l2_theoretical_sectors_global"
+
+
+def _context(
+    place: str,
+    sectors: float,
+    threads: int = 32,
+    metrics: dict[str, float] | None = None,
+    block: int = 256,
+    grid: int = 125,
+) -> KernelContext:
+    code = listing(f"to| MOV R4, {place} // 19\nadd| RED.E.ADD.F32.FTZ.RN.STRONG.GPU [R4.64], R2 // 20\nEXIT")
+    return context_of(
+        code,
+        [Row("drain", "add", 500, 500), Row("selected", "to", 500)],
+        counts={"to": (1000, 32000), "add": (1000, 1000 * threads)},
+        pc_metrics={SECTORS: {"add": 1000 * sectors}},
+        metrics=metrics or {},
+        block=block,
+        grid=grid,
+    )
+
+
+def _match(context: KernelContext) -> Match:
+    found = OPTIMIZER.match(context)
+    assert isinstance(found, Match), found
+    return found
+
+
+def test_threads_that_meet_are_added_up_in_the_warp() -> None:
+    context = _context("R9", 1)
+    found = _match(context)
+    assert "send one" in found.advice
+    assert OPTIMIZER.estimate(context, found).expected == pytest.approx(1 / (1 - 0.5 * 255 / 256), rel=0.01)
+
+
+def test_threads_that_are_spread_are_kept_apart_in_shared_memory() -> None:
+    found = _match(_context("R9", 32))
+    assert found.title == "atomic operations set the pace"
+    assert "a copy for each block in shared memory" in found.advice
+
+
+def test_one_thread_for_each_warp_leaves_the_block() -> None:
+    found = _match(_context("R9", 1, threads=1))
+    assert "combine in the block" in found.advice
+    assert found.adjustments[0].expected == pytest.approx(7 / 8)
+
+
+def test_one_address_of_the_grid_sets_the_time() -> None:
+    # 32,000 operations in 100,000 cycles and nothing else to do: one in 256 is left, at least one in 32.
+    context = _context("c[0x0][0x170]", 1, metrics={CYCLES: 1e5, L2: 3.0, ISSUE: 1.0})
+    estimate = OPTIMIZER.estimate(context, _match(context))
+    assert estimate.expected == pytest.approx(1 / (1 / 256 + 0.03), rel=0.05)
+    assert estimate.low == pytest.approx(1 / (1 / 32 + 0.03), rel=0.05)
+    assert estimate.high <= 256.0 + 1e-6
+
+
+@pytest.mark.parametrize(
+    ("place", "metrics"),
+    [
+        ("R9", {CYCLES: 1e5, L2: 3.0}),  # each thread may have an address of its own
+        ("c[0x0][0x170]", {CYCLES: 1e7, L2: 3.0}),  # few operations in all that time
+        ("c[0x0][0x170]", {CYCLES: 1e5, L2: 60.0}),  # something else takes it
+    ],
+)
+def test_otherwise_only_the_waits_count(place: str, metrics: dict[str, float]) -> None:
+    assert _match(_context(place, 1, metrics=metrics)).measured_bound is None
+
+
+@pytest.mark.parametrize(
+    ("text", "same"),
+    [
+        ("MOV R4, c[0x0][0x170]\nRED.E.ADD [R4.64+0x8], R2", True),
+        ("MOV R4, c[0x0][0x170]\n@P0 BRA again\nagain:\nRED.E.ADD [R4.64], R2", True),
+        ("ULDC.64 UR4, c[0x0][0x170]\nRED.E.ADD [UR4], R2", True),
+        ("LDC.64 R4, c[0x0][0x210]\nRED.E.ADD desc[UR6][R4.64], R2", True),
+        ("LDC.64 R4, c[0x3][R9]\nRED.E.ADD [R4.64], R2", False),
+        ("S2R R5, SR_TID.X\nLEA R4, R5, c[0x0][0x170], 0x2\nRED.E.ADD [R4.64], R2", False),
+        ("LDG.E R4, [R8.64]\nRED.E.ADD [R4.64], R2", False),
+        ("RED.E.ADD [R4.64], R2", False),
+    ],
+)
+def test_addresses_that_the_launch_alone_decides(text: str, same: bool) -> None:
+    (function,) = listing(f"{text}\nEXIT").program.functions
+    (index,) = [at for at, one in enumerate(function.instructions) if one.opcode == "RED"]
+    assert is_same_for_all(function, index) is same
+
+
+@pytest.mark.parametrize(("used", "words"), [(True, "pass the base on"), (False, "a copy for each block")])
+def test_a_result_that_is_used_cannot_be_added_up_later(used: bool, words: str) -> None:
+    place = "R8" if used else "R3"
+    code = listing(
+        f"add| ATOMG.E.ADD.STRONG.GPU PT, R8, [R4.64], R2 // 20\nIMAD.WIDE R10, {place}, R9, R6\n"
+        "STG.E [R10.64], R0\nEXIT"
+    )
+    rows = [Row("long_scoreboard", "add", 500, 500), Row("selected", "add", 500)]
+    counts = {"add": (1000, 32000)}
+    found = _match(context_of(code, rows, counts=counts, pc_metrics={SECTORS: {"add": 32000.0}}))
+    assert words in found.advice
+
+
+def _of(operation: str, warps: int = 32_768, threads: int = 32, used: bool = False) -> Match | Rejection:
+    use = "IMAD.WIDE R10, R8, R9, R6\nSTG.E [R10.64], R0\n" if used else ""
+    code = listing(f"add| {operation} // 20\n{use}EXIT")
+    rows = [Row("long_scoreboard", "add", 500, 500), Row("selected", "add", 500)]
+    counts = {"add": (warps, warps * threads)}
+    return OPTIMIZER.match(context_of(code, rows, counts=counts, pc_metrics={SECTORS: {"add": float(warps)}}))
+
+
+@pytest.mark.parametrize(
+    ("operation", "words"),
+    [
+        (
+            "RED.E.MAX.S32.STRONG.GPU [R4.64], R2",
+            "combine the values of a warp by shuffles, from sm_80 by __reduce_max",
+        ),
+        (
+            "RED.E.ADD.STRONG.GPU [R4.64], R2",
+            "add the values of a warp up by shuffles, from sm_80 by __reduce_add",
+        ),
+        ("RED.E.ADD.F64.RN.STRONG.GPU [R4.64], R2", "add the values of a warp up by shuffles, then those"),
+        ("ATOMG.E.CAS.STRONG.GPU PT, R8, [R4.64], R2, R3", "repeat a compare-and-swap"),
+        ("ATOMS.CAST.SPIN R8, [R4], R2, R3", "or give each warp a copy of its own"),
+    ],
+)
+def test_the_cure_goes_by_the_operation(operation: str, words: str) -> None:
+    found = _of(operation, used="CAS" in operation)
+    assert isinstance(found, Match)
+    assert words in found.cure
+
+
+@pytest.mark.parametrize(
+    ("operation", "warps", "threads"),
+    [
+        ("ATOMG.E.EXCH.STRONG.GPU PT, R8, [R4.64], R2", 32_768, 32),
+        ("ATOMG.E.ADD.STRONG.GPU PT, R8, [R4.64], R2", 4096, 1),  # a number for each of 4096 blocks
+    ],
+)
+def test_what_cannot_be_combined_is_left_alone(operation: str, warps: int, threads: int) -> None:
+    assert isinstance(_of(operation, warps, threads, used=True), Rejection)
+
+
+def test_one_operation_of_a_block_becomes_fewer_with_fewer_blocks() -> None:
+    found = _of("RED.E.ADD.STRONG.GPU [R4.64], R2", 4096, 1)
+    assert isinstance(found, Match)
+    assert "fewer blocks, a loop over the grid" in found.cure

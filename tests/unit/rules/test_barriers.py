@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Barriers that protect nothing, and barriers at the levels of a tree."""
+
+from __future__ import annotations
+
+import pytest
+from tests.optimizer_values import Row, context_of, listing
+
+from gpadvisor.estimators.caps import ISSUE, L1_REQUESTS
+from gpadvisor.evidence.barriers import Needless, needless_barriers, needless_in, tree_barriers
+from gpadvisor.model.advice import Match
+from gpadvisor.model.blame import DependencyClass
+from gpadvisor.rules import warp_balance
+
+EITHER_WAY = """LDG.E R0, [R6.64]
+STS [R9], R0
+BAR.SYNC 0x0
+@P0 BRA other
+{left}
+BRA join
+other:
+FADD R1, R1, R2
+join:
+BAR.SYNC 0x0
+LDS R4, [R8]
+EXIT"""
+
+LOOP = """STS [R9], R0
+again:
+{first}
+BAR.SYNC 0x0
+IADD3 R3, R3, -0x1, RZ
+ISETP.NE.AND P0, PT, R3, RZ, PT
+@P0 BRA again
+EXIT"""
+
+HALVED = "SHF.R.U32.HI R9, RZ, 0x1, R9"
+TREE = """again:
+ISETP.GE.U32.AND P0, PT, R4, R9, PT
+@P0 BRA skip
+LDS R7, [R5]
+FADD R8, R8, R7
+STS [R4], R8
+skip:
+BAR.SYNC 0x0
+ISETP.GT.U32.AND P1, PT, R9, 0x1, PT
+{step}
+@P1 BRA again
+EXIT"""
+
+
+def _level(bound: int) -> str:
+    return (
+        f"ISETP.GT.AND P0, PT, R0, 0x{bound - 1:x}, PT\n@!P0 LDS R7, [R5]\n@!P0 FADD R8, R8, R7\n"
+        "@!P0 STS [R4], R8\nBAR.SYNC 0x0\n"
+    )
+
+
+NOTHING, STORES = Needless.NOTHING_SHARED, Needless.ONLY_STORES
+BOTH = "STS [R9], R0\nBAR.SYNC 0x0\nBAR.SYNC 0x0\nLDS R4, [R8]\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "needless"),
+    [
+        (EITHER_WAY.format(left="FMUL R1, R1, R2"), {7: NOTHING}),
+        (EITHER_WAY.format(left="STS [R10], R0"), {2: STORES}),  # one path writes, and nobody has read yet
+        (EITHER_WAY.format(left="STS [R10], RZ"), {}),  # first values, for other threads to write over
+        (EITHER_WAY.format(left="LDS R1, [R10]"), {7: NOTHING}),  # both sides of the second one read
+        (EITHER_WAY.format(left="LDG.E R1, [R2.64]"), {7: NOTHING}),
+        (EITHER_WAY.format(left="MEMBAR.SC.GPU"), {}),
+        (EITHER_WAY.format(left="LDGSTS.E [R2], [R4.64]"), {}),
+        (EITHER_WAY.format(left="ATOMS.ADD R1, [R2], R3"), {}),
+        (EITHER_WAY.format(left="HGMMA.64x8x16.F32 R24, gdesc[UR4], R24"), {}),  # reads shared memory later
+        (EITHER_WAY.format(left="CS2R R2, SR_CLOCKLO"), {}),  # a measurement begins
+        (LOOP.format(first="LDS R1, [R2]\nSTS [R3], R1"), {}),
+        (LOOP.format(first="LDS R1, [R2]\nBAR.SYNC 0x0\nSTS [R3], R1"), {}),
+        (LOOP.format(first="LDS R1, [R2]\nBAR.SYNC 0x0\nBAR.SYNC 0x0\nSTS [R3], R1"), {3: NOTHING}),
+        ("STS [R9], R0\nBAR.SYNC 0x0\nLDS R4, [R8]\nBAR.SYNC 0x0\nSTG.E [R2.64], R4\nEXIT", {3: NOTHING}),
+        ("LDG.E R0, [R2.64]\nBAR.SYNC 0x0\nSTG.E [R2.64], R4\nEXIT", {}),  # in place
+        ("LDG.E.CONSTANT R0, [R2.64]\nBAR.SYNC 0x0\nSTG.E [R2.64], R4\nEXIT", {1: NOTHING}),
+        ("LDS R0, [R2]\nBAR.SYNC 0x0\nST.E [R4.64], R4\nEXIT", {}),  # a generic store may be to shared memory
+        ("BAR.SYNC 0x0\nBAR.SYNC 0x1\nEXIT", {}),  # another barrier
+        ("BAR.SYNC 0x0\nBAR.RED.POPC.DEFER_BLOCKING 0x0, P0\nEXIT", {}),
+        ("LDS R4, [R8]\n@!P0 BAR.SYNC 0x0\n@!P0 BRA away\nBAR.SYNC 0x0\naway:\nEXIT", {}),  # one or the other
+        ("BAR.SYNC 0x0\n@!P0 BAR.SYNC 0x0\nBAR.SYNC 0x0\nEXIT", {}),
+        (f"{BOTH}EXIT", {2: NOTHING}),
+    ],
+)
+def test_barriers_that_protect_nothing(text: str, needless: dict[int, Needless]) -> None:
+    (function,) = listing(text).program.functions
+    assert needless_in(function) == needless
+
+
+@pytest.mark.parametrize(
+    ("condition", "aligned"),
+    [
+        ("S2R R0, SR_TID.X\nISETP.GT.AND P0, PT, R0, 0x1f, PT", False),
+        ("S2R R0, SR_LANEID\nIMAD R1, R0, R0, R2\nISETP.GT.AND P0, PT, R1, 0x1f, PT", False),
+        ("LDS R0, [R1]\nISETP.GT.AND P0, PT, R0, 0x1f, PT", False),
+        ("S2R R0, SR_TID.X\nR2UR UR4, R0\nISETP.GT.AND P0, PT, RZ, UR4, PT", False),
+        ("S2R R0, SR_CTAID.X\nISETP.GT.AND P0, PT, R0, 0x1f, PT", True),
+        ("ISETP.GT.AND P0, PT, RZ, c[0x0][0x160], PT", True),
+    ],
+)
+def test_where_warps_part_nothing_is_needless(condition: str, aligned: bool) -> None:
+    text = f"{condition}\n@P0 BRA other\n{BOTH}BRA join\nother:\nLDS R5, [R8]\nBAR.SYNC 0x0\njoin:\nEXIT"
+    (function,) = listing(text).program.functions
+    assert bool(needless_in(function)) is aligned
+
+
+def test_threads_that_leave_part_from_nobody() -> None:
+    text = f"S2R R0, SR_TID.X\nISETP.GE.AND P0, PT, R0, 0x63, PT\n@P0 EXIT\n{BOTH}EXIT"
+    (function,) = listing(text).program.functions
+    assert needless_in(function) == {5: NOTHING}
+
+
+@pytest.mark.parametrize(("between", "found"), [("FADD R1, R1, R2", 2), ("LDS R4, [R8]\nSTS [R5], R4", 0)])
+def test_a_line_goes_only_if_no_other_kernel_needs_it(between: str, found: int) -> None:
+    body = "STS [R9], R0 // 4\nBAR.SYNC 0x0 // 5\n{between} // 6\nBAR.SYNC 0x0 // 7\nLDS R4, [R8] // 8\nEXIT"
+    lines = "\n".join(f"{line} // 6" for line in between.splitlines())
+    second = body.replace("{between} // 6", lines)
+    text = f".function small\n{body.replace('{between}', 'FADD R1, R1, R2')}\n.function large\n{second}"
+    assert len(needless_barriers(listing(text).program)) == found
+
+
+@pytest.mark.parametrize(
+    ("text", "levels"),
+    [
+        (TREE.format(step=HALVED), 1),
+        (TREE.format(step="IMAD.SHL.U32 R9, R9, 0x2, RZ"), 1),
+        (TREE.format(step="IADD3 R9, R9, -0x1, RZ"), 0),  # a loop over tiles
+        (TREE.format(step=HALVED).replace("STS [R4], R8", "FADD R7, R7, R7"), 0),
+        (TREE.format(step=HALVED).replace("FADD R8, R8, R7", "SEL R8, R8, R7, P2"), 0),  # a sort
+        (TREE.format(step=HALVED).replace("@P0 BRA skip", "NOP"), 0),  # a butterfly: every thread stores
+        (TREE.format(step=HALVED).replace("@P0 BRA skip", "LDS R8, [R4]"), 1),  # a scan: two loads, one store
+        (TREE.format(step=HALVED).replace("R9, 0x1, PT", "R9, 0x83, PT"), 0),  # one warp does the rest
+        ("".join(_level(bound) for bound in (128, 64, 32, 16, 8)) + "EXIT", 3),
+        ("".join(_level(bound).replace("FADD", "IMNMX") for bound in (128, 64, 32, 16)) + "EXIT", 0),
+        ("".join(_level(bound) for bound in (128, 64)) + "EXIT", 0),
+        ("".join(_level(bound) for bound in (16, 16, 16, 16)) + "EXIT", 0),
+        ("".join(_level(bound) for bound in (1024, 256, 32, 16)) + "EXIT", 0),  # bounds of other things
+        ("".join(_level(bound) for bound in (128, 64, 32)).replace(".GT.", ".GE.") + "EXIT", 0),
+    ],
+)
+def test_trees_over_the_whole_block(text: str, levels: int) -> None:
+    (function,) = listing(text).program.functions
+    assert len(tree_barriers(function)) == levels
+
+
+TAGGED = (
+    TREE.format(step=HALVED)
+    .replace("LDS R7", "load| LDS R7")
+    .replace("BAR.SYNC", "barrier| BAR.SYNC")
+    .replace("EXIT", "end| EXIT")
+)
+
+
+@pytest.mark.parametrize(("block", "levels"), [(64, 1), (256, 3), (1024, 5)])
+def test_a_tree_takes_every_stall_of_its_levels_within_a_warp(block: int, levels: int) -> None:
+    rows = [
+        Row("barrier", "barrier", 300, 200),
+        Row("short_scoreboard", "load", 200, 150),
+        Row("selected", "end", 100),
+    ]
+    context = context_of(listing(TAGGED), rows, block=block)
+    found = warp_balance.OPTIMIZER.match(context)
+    assert isinstance(found, Match)
+    assert sum(len(region.rows) for region in found.regions) == 2  # all of the loop, nothing behind it
+    (part,) = found.adjustments
+    all_levels, warps = levels + 5, block // 32
+    assert part.low == pytest.approx(1 - (levels + 5 / warps) / all_levels)
+    assert part.low < part.expected < part.high == pytest.approx(1 - 1 / all_levels)
+    assert "shuffles (__shfl_down_sync()" in found.advice
+
+
+def test_a_tree_frees_the_load_store_unit_by_what_it_no_longer_executes() -> None:
+    rows = [Row("barrier", "barrier", 300, 200), Row("selected", "end", 100)]
+    counts = {"load": (900, 28800), "end": (100, 3200), "barrier": (900, 28800)}
+    context = context_of(listing(TAGGED), rows, counts=counts)
+    found = warp_balance.OPTIMIZER.match(context)
+    assert isinstance(found, Match)
+    left = {relief.resource: relief.remaining for relief in found.relieves}
+    (part,) = found.adjustments
+    assert left[L1_REQUESTS] == pytest.approx(1 - part.expected)
+    assert left[ISSUE] > left[L1_REQUESTS]  # what is executed behind the tree stays
+
+
+def test_a_wait_without_uneven_work_is_a_note() -> None:
+    """After an image kernel and a reduction: three remedies without a place helped nobody."""
+    text = "FADD R2, R2, R3 // 3\nlate| STS [R9], R2 // 3\nBAR.SYNC 0x0 // 4\nafter| LDS R4, [R8] // 5\nEXIT"
+    rows = [Row("barrier", "after", 100, 100, "late", DependencyClass.SYNCHRONIZATION)]
+    found = warp_balance.OPTIMIZER.match(context_of(listing(text), rows))
+    assert isinstance(found, Match)
+    assert not found.actionable
+    few = text.replace("FADD", "@P0 BRA join\nsome| FADD").replace("late|", "join:\nlate|")
+    counts = {"some": (200, 6400), "late": (800, 25600), "after": (800, 25600)}
+    counts["wait"] = (800, 25600)
+    uneven = few.replace("BAR.SYNC", "wait| BAR.SYNC")
+    found = warp_balance.OPTIMIZER.match(context_of(listing(uneven), rows, counts=counts))
+    assert isinstance(found, Match)
+    assert found.actionable
+    assert "Only 25.0 % of the warps at the barrier run kernel.cu:3" in found.advice
+    # Nobody waits at that barrier, and at the other one all warps have the same to do.
+    elsewhere = uneven.replace(
+        "after| LDS", "LDS R6, [R7] // 5\nSTS [R9], R6 // 5\nBAR.SYNC 0x0 // 6\nafter| LDS"
+    )
+    found = warp_balance.OPTIMIZER.match(context_of(listing(elsewhere), rows, counts=counts))
+    assert isinstance(found, Match)
+    assert not found.actionable

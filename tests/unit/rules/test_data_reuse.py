@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: Apache-2.0
+"""GPA107: which loops load too much for what they multiply, and what a larger tile gives."""
+
+from __future__ import annotations
+
+import pytest
+from tests.optimizer_values import Row, context_of, listing
+
+from gpadvisor.estimators.context import KernelContext
+from gpadvisor.evidence.products import product_loops, times_loaded
+from gpadvisor.model.advice import Match, Rejection
+from gpadvisor.model.blame import DependencyClass
+from gpadvisor.rules.data_reuse import OPTIMIZER
+
+SHARED = DependencyClass.SHARED_MEMORY
+REQUESTS = "l1tex__lsuin_requests.avg.pct_of_peak_sustained_elapsed"
+DATA = "l1tex__data_pipe_lsu_wavefronts.avg.pct_of_peak_sustained_elapsed"
+ISSUE = "sm__issue_active.avg.pct_of_peak_sustained_elapsed"
+DRAM = "dram__throughput.avg.pct_of_peak_sustained_elapsed"
+
+
+def _tile(rows: int, columns: int, *, width: str = "") -> str:
+    """A product out of shared memory: ``rows`` by ``columns`` results for each thread."""
+    loads = [f"load{i}| LDS{width} R{20 + i * 4}, [R4+{16 * i:#x}] // 9" for i in range(rows + columns)]
+    products = [
+        f"R{100 + i * columns + j}, R{20 + 4 * i}, R{20 + 4 * (rows + j)}, R{100 + i * columns + j}"
+        for i in range(rows)
+        for j in range(columns)
+    ]
+    lines = [f"use{number}| FFMA {text} // 9" for number, text in enumerate(products)]
+    return "\n".join(["fill| STS [R6], R7 // 7", "again:", *loads, *lines, "@P0 BRA again // 8", "EXIT"])
+
+
+def _context(
+    text: str, metrics: dict[str, float], *, times: int = 16, grid: int = 4096, stall: str = "mio_throttle"
+) -> KernelContext:
+    code = listing(text)
+    loads = [tag for tag in code.tags if tag.startswith("load")]
+    products = [tag for tag in code.tags if tag.startswith("use")]
+    passes = 1_000_000
+    counts = dict.fromkeys((*loads, *products), (passes, 32 * passes))
+    stores = passes * len(loads) // times
+    counts["fill"] = (stores, 32 * stores)
+    rows = [Row(stall, "load0", 600, 500), Row("selected", "use0", 400)]
+    return context_of(code, rows, counts=counts, metrics=metrics, grid=grid)
+
+
+def _found(context: KernelContext) -> Match:
+    found = OPTIMIZER.match(context)
+    assert isinstance(found, Match), found
+    return found
+
+
+def _reason(context: KernelContext) -> str:
+    found = OPTIMIZER.match(context)
+    assert isinstance(found, Rejection), found
+    return found.reason
+
+
+@pytest.mark.parametrize(("rows", "columns", "values"), [(1, 1, 2.0), (1, 4, 1.25), (2, 2, 1.0), (4, 4, 0.5)])
+def test_values_per_product_are_those_of_the_tile(rows: int, columns: int, values: float) -> None:
+    context = _context(_tile(rows, columns), {REQUESTS: 90.0})
+    (found,) = product_loops(context.program, context.kernel)
+    assert found.values_per_product == pytest.approx(values)
+    assert found.tile == (rows, columns)
+    assert context.profile is not None
+    assert times_loaded(context.program, context.profile, found) == pytest.approx(16, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("tile", "words"),
+    [
+        ((1, 1), "2 x 2 results (1 x 1 now)"),
+        ((4, 1), "4 x 4 results (1 x 4 now)"),
+        ((2, 4), "4 x 8 results (2 x 4 now)"),
+    ],
+)
+def test_the_next_tile_is_four_times_as_large_and_nearly_square(tile: tuple[int, int], words: str) -> None:
+    assert words in _found(_context(_tile(*tile), {REQUESTS: 95.0})).advice
+
+
+def test_a_longer_tile_gains_more_by_a_square() -> None:
+    # 1 x 4 loads 5 values for 4 products, 2 x 4 6 for 8, and 4 x 4 8 for 16.
+    context = _context(_tile(1, 4), {DATA: 100.0, ISSUE: 1.0}, times=1000)
+    estimate = OPTIMIZER.estimate(context, _found(context))
+    assert estimate.low == pytest.approx(5 / 3, rel=0.05)
+    assert estimate.high == pytest.approx(5 / 2, rel=0.05)
+
+
+def test_two_passes_in_one_body_are_the_same_tile() -> None:
+    code = listing(
+        """
+        again:
+        LDS R8, [R4]
+        LDS R9, [R4+0x4]
+        FFMA R20, R8, R9, R20
+        LDS R8, [R4+0x8]
+        LDS R9, [R4+0xc]
+        FFMA R20, R8, R9, R20
+        @P0 BRA again
+        EXIT
+        """
+    )
+    context = context_of(code)
+    (found,) = product_loops(context.program, context.kernel)
+    assert found.tile == (1, 1)
+
+
+def test_products_of_another_shape_have_no_tile() -> None:
+    # A row times a scalar: four values and one for four sums, but one of them comes from outside of the loop.
+    loads = "\n".join(f"LDS R{20 + i}, [R4+{4 * i:#x}]" for i in range(4))
+    products = "\n".join(f"FFMA R{30 + i}, R{20 + i}, R2, R{30 + i}" for i in range(4))
+    context = context_of(listing(f"again:\n{loads}\n{products}\n@P0 BRA again\nEXIT"))
+    (found,) = product_loops(context.program, context.kernel)
+    assert found.tile is None
+
+
+def test_a_factor_may_be_converted_before_it_is_multiplied() -> None:
+    text = """
+        again:
+        load| LDS.U16 R8, [R4]
+        wide| HADD2.F32 R9, -RZ, R8.H0_H0
+        use| FFMA R2, R9, R3, R2
+        @P0 BRA again
+        EXIT
+    """
+    context = context_of(listing(text))
+    (found,) = product_loops(context.program, context.kernel)
+    assert len(found.loads) == 1
+
+
+def test_the_gain_is_what_the_full_unit_is_relieved_of() -> None:
+    # Requests fill the unit: they fall to a half at least and a quarter at most, the bytes as the values do.
+    context = _context(_tile(1, 1), {REQUESTS: 100.0, DATA: 40.0, ISSUE: 20.0}, times=1000)
+    estimate = OPTIMIZER.estimate(context, _found(context))
+    assert estimate.low == pytest.approx(1 / 0.5, rel=0.05)
+    assert estimate.high == pytest.approx(1 / 0.25, rel=0.05)
+    assert estimate.low < estimate.expected < estimate.high
+
+
+def test_issue_slots_of_the_products_stay() -> None:
+    context = _context(_tile(4, 4, width=".128"), {DATA: 90.0, ISSUE: 85.0})
+    estimate = OPTIMIZER.estimate(context, _found(context))
+    assert estimate.expected < 1 / 0.65  # two in three instructions multiply, and are not spared
+
+
+def test_the_full_unit_must_be_one_that_loads_fill() -> None:
+    assert "DRAM is the busiest unit" in _reason(_context(_tile(1, 1), {REQUESTS: 50.0, DRAM: 92.0}))
+    assert "no unit is full" in _reason(_context(_tile(1, 1), {REQUESTS: 30.0}))
+
+
+def test_a_grid_too_small_for_larger_tiles() -> None:
+    assert "2.0 warps per scheduler" in _reason(_context(_tile(1, 1), {REQUESTS: 95.0}, grid=320))
+
+
+def test_registers_end_at_eight_by_eight() -> None:
+    assert "as many registers as there are" in _reason(_context(_tile(8, 8), {DATA: 95.0}))
+
+
+def test_data_that_is_used_twice_is_not_worth_a_tile() -> None:
+    assert "there is nothing to keep" in _reason(_context(_tile(1, 1), {REQUESTS: 95.0}, times=2))
+
+
+def test_without_measured_units_the_stalls_go_with_the_loads() -> None:
+    context = _context(_tile(2, 2), {})
+    found = _found(context)
+    assert found.measured_bound is None
+    estimate = OPTIMIZER.estimate(context, found)
+    assert 1 < estimate.low < estimate.expected < estimate.high
+    assert estimate.paper is not None
+    assert estimate.high <= estimate.paper
+
+
+GLOBAL = """
+    again:
+    left| LDG.E R8, [R4.64] // 9
+    right| LDG.E R9, [R6.64] // 9
+    use| FFMA R10, R8, R9, R10 // 9
+    @P0 BRA again // 8
+    EXIT
+"""
+
+
+def _global(ideal: float) -> KernelContext:
+    counts = dict.fromkeys(("left", "right", "use"), (1_000_000, 32_000_000))
+    return context_of(
+        listing(GLOBAL),
+        [Row("lg_throttle", "left", 600, 500), Row("selected", "use", 200)],
+        counts=counts,
+        pc_metrics={
+            "memory_l2_theoretical_sectors_global": {"left": 4e6, "right": 4e6},
+            "memory_l2_theoretical_sectors_global_ideal": {"left": ideal, "right": 4e6},
+        },
+        metrics={"l1tex__t_sector_hit_rate.pct": 94.0, REQUESTS: 96.0},
+    )
+
+
+def test_global_operands_go_through_a_shared_tile() -> None:
+    found = _found(_global(4e6))
+    assert "same values from global memory" in found.title
+    assert "tiles of about 16 x 16" in found.advice
+    assert found.measured_bound is not None
+    assert 1.1 < found.measured_bound.low < found.measured_bound.expected < found.measured_bound.high
+
+
+def test_scattered_operands_are_coalesced_first() -> None:
+    assert "scattered over too many sectors" in _reason(_global(1e6))

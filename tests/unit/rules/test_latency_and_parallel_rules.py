@@ -1,0 +1,668 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Legality and numbers of GPA201 to GPA302 beyond their fixtures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from tests.optimizer_values import Row, context_of, listing
+
+from gpadvisor.estimators.context import KernelContext
+from gpadvisor.estimators.launches import next_block, shape
+from gpadvisor.estimators.ranges import RUN_TO_RUN
+from gpadvisor.evidence.launches import freedom
+from gpadvisor.evidence.queries import location_text
+from gpadvisor.model.advice import Match, Rejection
+from gpadvisor.model.blame import DependencyClass
+from gpadvisor.model.ids import SourceLocation
+from gpadvisor.model.program import KernelFacts
+from gpadvisor.rules import (
+    block_increase,
+    code_reordering,
+    function_inlining,
+    loop_unrolling,
+    thread_increase,
+)
+
+GLOBAL = DependencyClass.GLOBAL_MEMORY
+
+
+def _match(rule: object, context: KernelContext) -> Match:
+    found = rule.OPTIMIZER.match(context)  # type: ignore[attr-defined]  # a module
+    assert isinstance(found, Match), found
+    return found
+
+
+def _reason(rule: object, context: KernelContext) -> str:
+    found = rule.OPTIMIZER.match(context)  # type: ignore[attr-defined]  # a module
+    assert isinstance(found, Rejection), found
+    return found.reason
+
+
+def _loop(body: str, end: str = "ISETP.NE.AND P0, PT, R4, R12, PT") -> str:
+    rest = f"IADD3 R4, R4, 0x1, RZ // 4\n{end} // 4\nback| @P0 BRA again // 4\nEXIT"
+    return f"before| MOV R4, RZ // 3\nagain:\n{body}\n{rest}"
+
+
+STREAM = "load| LDG.E R2, [R6.64] // 5\nuse| FADD R8, R2, R9 // 5\nSTS [R11], R8 // 5"
+ROWS = (Row("long_scoreboard", "use", 500, 450, "load", GLOBAL), Row("selected", "use", 500))
+
+
+def _expected(text: str, rows: Sequence[Row] = ROWS, **more: object) -> tuple[float, str]:
+    values: dict[str, Any] = {"registers": 20, **more}
+    found = _match(loop_unrolling, context_of(listing(text), rows, **values))
+    return found.adjustments[0].expected, found.adjustments[0].reason
+
+
+def test_a_clear_loop_keeps_most_of_the_equation() -> None:
+    expected, reason = _expected(_loop(STREAM))
+    assert expected == 0.8
+    assert "Table III" in reason
+
+
+def test_few_passes_by_counts_or_by_constants() -> None:
+    counts = {"before": (100, 3200), "load": (150, 4800), "use": (150, 4800), "back": (150, 4800)}
+    expected, reason = _expected(_loop(STREAM), counts=counts)
+    assert expected == pytest.approx(0.8 * 0.125)
+    assert "only 1.5 passes per entry by executed counts" in reason
+    expected, reason = _expected(_loop(STREAM, "ISETP.NE.AND P0, PT, R4, 0x3, PT"))
+    assert "only 3.0 passes per entry by its constants" in reason
+    assert expected == pytest.approx(0.8 * 0.5)
+
+
+def test_threads_that_leave_early() -> None:
+    counts = {"before": (100, 3200), "load": (900, 7200), "use": (900, 7200), "back": (900, 7200)}
+    expected, reason = _expected(_loop(STREAM), counts=counts)
+    assert expected == pytest.approx(0.8 * 0.25)
+    assert "only 8 of 32 threads" in reason
+
+
+def test_a_linked_list_cannot_overlap() -> None:
+    chase = "load| LDG.E.64 R2, [R2.64] // 5\nuse| FADD R8, R2, R9 // 5"
+    expected, reason = _expected(_loop(chase))
+    assert expected == 0
+    assert "100.0 % of its latency is on values carried" in reason
+
+
+def test_atomics_stay_one_after_the_other() -> None:
+    body = "load| ATOMG.E.ADD.STRONG.GPU PT, R2, [R6.64], R10 // 5\nuse| FADD R8, R2, R9 // 5"
+    found = _match(loop_unrolling, context_of(listing(_loop(body)), ROWS, registers=20))
+    (adjustment,) = found.adjustments
+    assert (adjustment.expected, adjustment.high) == (0, 0)  # no order of instructions overlaps them
+    assert "100.0 % of its latency is on results of atomics" in adjustment.reason
+    advice = _match(code_reordering, context_of(listing(_loop(body)), ROWS)).advice
+    assert "An atomic stays where it is" in advice
+    assert "move it up" not in advice
+
+
+def test_a_load_behind_a_condition_waits_for_it() -> None:
+    body = "@P1 BRA skip\nload| LDG.E R2, [R6.64] // 5\nuse| FADD R8, R2, R9 // 5\nskip:\nSTS [R11], R8 // 6"
+    found = _match(loop_unrolling, context_of(listing(_loop(body)), ROWS, registers=20))
+    (adjustment,) = found.adjustments
+    assert (adjustment.expected, adjustment.high) == (0, 1)  # the author may lift the condition
+    assert "on loads behind a condition inside the pass" in adjustment.reason
+
+
+def test_a_barrier_in_each_pass() -> None:
+    expected, reason = _expected(_loop(f"{STREAM}\nBAR.SYNC 0x0"))
+    assert expected == pytest.approx(0.8 * 0.36)
+    assert "1 barrier in each pass keeps" in reason
+
+
+def test_a_loop_with_a_barrier_or_few_threads_is_no_suggestion() -> None:
+    for body, more in (
+        (f"{STREAM}\nBAR.SYNC 0x0", {}),
+        (STREAM, {"counts": {"load": (1000, 9000), "use": (1000, 9000), "back": (1000, 9000)}}),
+    ):
+        context = context_of(listing(_loop(body)), ROWS, registers=20, **more)  # type: ignore[arg-type] # keywords by name
+        assert not _match(loop_unrolling, context).actionable
+
+
+@pytest.mark.parametrize(
+    ("load", "store", "words", "actionable"),
+    [
+        ("LDG.E", "R12", "Mark the pointers const __restrict__, too", True),
+        ("LDG.E.CONSTANT", "R12", "loads of several passes are in flight together.", True),
+        ("LDG.E", "R6", "to the array that it loads from", False),
+    ],
+)
+def test_a_store_that_may_write_what_the_next_pass_loads(
+    load: str, store: str, words: str, actionable: bool
+) -> None:
+    pointers = "IMAD.WIDE R6, R3, R5, c[0x0][0x160]\nIMAD.WIDE R12, R3, R5, c[0x0][0x168]\n"
+    body = f"load| {load} R2, [R6.64] // 5\nuse| FADD R8, R2, R9 // 5\nSTG.E [{store}.64], R8 // 6"
+    context = context_of(
+        listing(f"{pointers}{_loop(body, 'ISETP.NE.AND P0, PT, R4, R15, PT')}"), ROWS, registers=20
+    )
+    found = _match(loop_unrolling, context)
+    assert words in found.advice
+    assert found.actionable is actionable
+
+
+def test_little_may_come_of_it_names_the_largest_obstacle() -> None:
+    text = _loop(f"{STREAM}\nBAR.SYNC 0x0")
+    found = _match(loop_unrolling, context_of(listing(text), ROWS, registers=100))
+    assert "Little may come of it: 1 barrier in each pass" in found.advice
+
+
+@pytest.mark.parametrize(
+    ("copies", "rest", "silent"), [(4, "LDG.E", True), (4, "LDG.E.64", False), (1, "LDG.E", False)]
+)
+def test_the_rest_of_an_unrolled_loop_is_told_without_lines(copies: int, rest: str, silent: bool) -> None:
+    loads = "\n".join(f"LDG.E R{20 + i}, [R6.64+{4 * i:#x}]" for i in range(copies))
+    sums = "\n".join(f"FADD R8, R{20 + i}, R8" for i in range(copies))
+    text = f"""
+        again:
+        {loads}
+        {sums}
+        IADD3 R4, R4, {copies:#x}, RZ
+        ISETP.NE.AND P0, PT, R4, R12, PT
+        @P0 BRA again
+        rest:
+        {rest} R30, [R10.64]
+        FADD R8, R30, R8
+        IADD3 R5, R5, 0x1, RZ
+        ISETP.NE.AND P0, PT, R5, R13, PT
+        @P0 BRA rest
+        EXIT
+    """
+    context = context_of(listing(text))
+    found = loop_unrolling.OPTIMIZER.match(context)
+    assert isinstance(found, Rejection) is silent
+
+
+def test_short_blocks_come_before_an_order_of_loads() -> None:
+    assert not _match(
+        loop_unrolling, context_of(listing(_loop(STREAM)), ROWS, registers=20, block=9)
+    ).actionable
+    work = "FFMA R10, R10, R10, R10\n" * 40
+    ahead = _loop(f"load| LDG.E R2, [R6.64] // 5\nuse| FADD R8, R2, R9 // 5\n{work}")
+    assert _match(code_reordering, context_of(listing(ahead), ROWS)).actionable
+    assert not _match(code_reordering, context_of(listing(ahead), ROWS, block=9)).actionable
+
+
+def test_a_loop_that_is_unrolled_already_is_a_note() -> None:
+    assert _match(loop_unrolling, context_of(listing(_loop(STREAM)), ROWS, registers=20)).actionable
+    again = STREAM.replace("load| ", "").replace("use| ", "")
+    body = "\n".join([STREAM, *[again] * 7])
+    assert not _match(loop_unrolling, context_of(listing(_loop(body)), ROWS, registers=20)).actionable
+
+
+def test_no_room_for_registers_may_cost() -> None:
+    context = context_of(listing(_loop(STREAM)), ROWS, registers=254)
+    found = _match(loop_unrolling, context)
+    assert "of 255 registers" in found.adjustments[0].reason
+    assert found.adjustments[0].low < 0
+    assert loop_unrolling.OPTIMIZER.estimate(context, found).low < 1
+
+
+def test_the_region_is_the_innermost_common_loop_with_its_nested_samples() -> None:
+    text = (
+        "outer:\nload| LDG.E R2, [R6.64] // 5\ninner:\nhot| FADD R3, R3, R4 // 6\n@P1 BRA inner // 6\n"
+        "use| FADD R8, R2, R9 // 7\n@P0 BRA outer // 4\nEXIT"
+    )
+    rows = [*ROWS, Row("selected", "hot", 300), Row("wait", "hot", 50, 50, "hot", DependencyClass.ARITHMETIC)]
+    found = _match(loop_unrolling, context_of(listing(text), rows))
+    by_loop = {region.scope.loop: region for region in found.regions}
+    assert by_loop[0].rows.tolist() == [0]
+    assert by_loop[0].active_samples == 50 + 500 + 300  # its own and those of the loop in it
+    assert by_loop[1].rows.tolist() == [3]
+    assert by_loop[1].active_samples == 300
+
+
+def test_reordering_after_a_barrier_is_held() -> None:
+    # As in pathfinder: the load stands right behind the barrier that its pass begins with.
+    body = "BAR.SYNC 0x0 // 5\nload| LDG.E R2, [R6.64] // 6\nuse| FADD R8, R2, R9 // 6"
+    found = _match(code_reordering, context_of(listing(_loop(body)), ROWS))
+    assert found.adjustments[0].expected < 0.1
+    assert "a barrier" in found.adjustments[0].reason
+    assert "load it before the barrier at kernel.cu:5" in found.advice
+    assert found.actionable
+
+
+def test_what_the_compiler_schedules_is_a_note() -> None:
+    shared = [Row("short_scoreboard", "use", 100, 90, "load", DependencyClass.SHARED_MEMORY, distance=1)]
+    text = "FADD R1, R1, R2\nload| LDS R2, [R6]\nuse| FADD R8, R2, R9\nEXIT"
+    found = _match(code_reordering, context_of(listing(text), [*shared, Row("selected", "use", 100)]))
+    assert not found.actionable
+    guarded = "@P0 EXIT\nload| LDG.E R2, [R6.64]\nuse| FADD R8, R2, R9\nEXIT"
+    assert not _match(code_reordering, context_of(listing(guarded), ROWS)).actionable
+
+
+def test_the_number_is_of_the_pairs_that_the_words_are_about() -> None:
+    text = (
+        "STG.E [R10.64], R12 // 4\nload| LDG.E R2, [R6.64] // 5\nuse| FADD R8, R2, R9 // 5\n"
+        "tile| LDS R4, [R7] // 6\nneed| FADD R5, R4, R8 // 6\nEXIT"
+    )
+    rows = [*ROWS, Row("short_scoreboard", "need", 300, 300, "tile", DependencyClass.SHARED_MEMORY)]
+    found = _match(code_reordering, context_of(listing(text), rows))
+    assert "__restrict__" in found.advice
+    assert [region.rows.tolist() for region in found.regions] == [[0]]
+
+
+def test_a_register_that_is_overwritten_too_soon_is_not_used() -> None:
+    war = DependencyClass.WRITE_AFTER_READ
+    rows = [Row("long_scoreboard", "next", 50, 40, "store", war), Row("selected", "next", 50)]
+    code = "store| STG.E [R2.64], R4\nnext| VIADD R4, R4, 0x4\nEXIT"
+    advice = _match(code_reordering, context_of(listing(code), rows)).advice
+    assert advice.startswith("STG at 0x0 still reads a register that is overwritten by VIADD at 0x10")
+
+
+def test_distant_pairs_are_left_out_of_the_match() -> None:
+    rows = [
+        Row("long_scoreboard", "use", 100, 90, "load", GLOBAL, distance=3),
+        Row("long_scoreboard", "use", 200, 190, "load", GLOBAL, distance=80),
+        Row("selected", "use", 300),
+    ]
+    found = _match(code_reordering, context_of(listing(_loop(STREAM)), rows))
+    assert [region.rows.tolist() for region in found.regions] == [[0]]
+
+
+def test_static_reordering_wants_a_store_that_may_alias_in_a_loop() -> None:
+    held = "STG.E [R10.64], R12 // 4\nload| LDG.E R2, [R4.64] // 5\nuse| FADD R8, R2, R9 // 5"
+    found = _match(code_reordering, context_of(listing(_loop(held))))
+    assert [site.detail for site in found.static_sites] == [
+        "LDG used 1 instruction later, behind the store of kernel.cu:4"
+    ]
+    assert "mark them const __restrict__" in found.advice
+    for silent in (_loop(STREAM), _loop(held.replace("LDG.E", "LDG.E.CONSTANT")), held + "\nEXIT"):
+        assert "no global load in a loop" in _reason(code_reordering, context_of(listing(silent)))
+
+
+CALLED = (
+    ".function kernel\nbefore| MOV R4, R6\nCALL.REL.NOINC lookup\nback| EXIT\n"
+    ".function lookup device\nload| LDG.E R2, [R6.64]\nuse| FADD R8, R2, R9\nRET.REL.NODEC R20 0x0"
+)
+
+
+def test_the_block_of_a_call_counts_and_the_rest_of_the_kernel_does_not() -> None:
+    text = CALLED.replace("back| EXIT", "@P0 EXIT\nback| FADD R1, R2, R3\nEXIT")
+    rows = [*ROWS, Row("wait", "before", 40, 30), Row("wait", "back", 20, 10)]
+    found = _match(function_inlining, context_of(listing(text), rows))
+    assert [region.rows.tolist() for region in found.regions] == [[0, 2]]
+    assert found.regions[0].active_samples == 50 + 500 + 10
+
+
+def test_large_functions_and_pointers_are_not_inlined() -> None:
+    body = "\n".join("FADD R1, R1, R2" for _ in range(600))
+    large = CALLED.replace("load|", f"{body}\nload|")
+    assert "lookup has 9648 bytes, more than the 8192" in _reason(
+        function_inlining, context_of(listing(large), ROWS)
+    )
+    pointer = "CALL.REL.NOINC nowhere\nload| LDG.E R2, [R6.64]\nuse| FADD R8, R2, R9\nEXIT"
+    reason = _reason(function_inlining, context_of(listing(pointer), ROWS))
+    assert "1 function of other files (nowhere) joined by the linker: -dlto" in reason
+
+
+def test_no_inlining_where_code_is_too_large_already() -> None:
+    rows = [*ROWS, Row("no_instructions", "use", 400, 400)]
+    assert "wait for instruction fetch" in _reason(function_inlining, context_of(listing(CALLED), rows))
+
+
+INDEXED = """
+    S2R R0, SR_CTAID.X
+    S2R R3, SR_TID.X
+    IMAD R0, R0, c[0x0][0x0], R3
+    ISETP.GE.AND P0, PT, R0, c[0x0][0x170], PT
+    @P0 EXIT
+    MOV R7, 0x4
+    IMAD.WIDE R4, R0, R7, c[0x0][0x160]
+    load| LDG.E R2, [R4.64] // 6
+    use| FADD R8, R2, R9 // 6
+"""
+SIMPLE = INDEXED + "STG.E [R4.64], R8\nEXIT"
+TILED = INDEXED + "SHF.L.U32 R10, R3, 0x2, RZ\nSTS [R10], R8 // 7\nBAR.SYNC.DEFER_BLOCKING 0x0\nEXIT"
+STRIDED = (
+    INDEXED.replace("@P0 EXIT", "@P0 EXIT\nMOV R11, c[0x0][0x0]\nagain:")
+    + "IMAD R0, R11, c[0x0][0xc], R0\nISETP.LT.AND P1, PT, R0, c[0x0][0x170], PT\n@P1 BRA again\nEXIT"
+)
+WAITING = (Row("long_scoreboard", "use", 980, 900, "load", GLOBAL), Row("selected", "use", 20))
+
+
+def _launch(rows: Sequence[Row], text: str = SIMPLE, **more: Any) -> KernelContext:
+    return context_of(listing(text), rows, **more)
+
+
+def test_the_oracle_of_the_released_code() -> None:
+    # T = 1000, R_I = 0.05, a tenth throttled, not selected or at a busy pipe; 4 warps per scheduler to one.
+    rows = [
+        Row("long_scoreboard", "use", 850, 800, "load", GLOBAL),
+        Row("not_selected", "use", 100),
+        Row("selected", "use", 50),
+    ]
+    context = _launch(rows, grid=2, block=512)
+    found = _match(block_increase, context)
+    assert found.parallel is not None
+    assert (found.parallel.warps_now, found.parallel.warps_new) == (4, 1)
+    assert (found.parallel.blocks_new, found.parallel.threads_new) == (8, 128)
+    estimate = block_increase.OPTIMIZER.estimate(context, found)
+    assert estimate.paper == pytest.approx(1.198, abs=1e-3)
+    # What a warp waits for its own data stays: only the tenth that waited for others goes.
+    assert estimate.expected == pytest.approx(1 / 0.9)
+    assert "10.0 % of the samples waited for other warps" in estimate.reason
+
+
+def test_warps_that_wait_for_nobody_gain_nothing_from_an_sm_of_their_own() -> None:
+    # As 8 blocks of 1024 threads, made 64 of 128, that gained 1.01x on a real GPU.
+    found = _match(block_increase, _launch(WAITING, grid=8, block=1024))
+    assert "64 blocks of 128 threads" in found.advice
+    assert "Its warps hardly wait for one another (0.0 % of the samples)" in found.advice
+    assert "256 warps are too few" in found.advice
+    estimate = block_increase.OPTIMIZER.estimate(_launch(WAITING, grid=8, block=1024), found)
+    assert estimate.expected == pytest.approx(1.0)
+    assert estimate.paper is not None
+    assert estimate.high == pytest.approx((1 + RUN_TO_RUN) * estimate.paper)
+
+
+def test_one_block_short_of_the_gpu_promises_next_to_nothing() -> None:
+    context = _launch(ROWS, grid=79, block=512)
+    found = _match(block_increase, context)
+    assert "The fullest SM keeps 512 threads, so little is gained" in found.advice
+    assert block_increase.OPTIMIZER.estimate(context, found).expected < 1.1
+
+
+@pytest.mark.parametrize(
+    ("text", "block", "shared", "why"),
+    [
+        (TILED, 512, 2048, "cannot be split (its shared memory is indexed by threadIdx (kernel.cu:7)"),
+        (SIMPLE, 128, 0, "blocks of 128 threads are too small to split"),
+    ],
+)
+def test_fewer_blocks_than_sms_are_said_whatever_the_kernel_allows(
+    text: str, block: int, shared: int, why: str
+) -> None:
+    found = _match(block_increase, _launch(ROWS, text, grid=20, block=block, static_shared=shared))
+    assert found.title == "20 blocks for 80 SMs"
+    assert found.advice.startswith("60 of 80 SMs have no work.")
+    assert why in found.advice
+    assert found.parallel is not None
+    assert (found.parallel.blocks_new, found.parallel.threads_new) == (20, block)  # nothing to put in place
+
+
+def test_without_machine_code_a_split_is_conditional() -> None:
+    context = _launch(ROWS, grid=20, block=512)
+    bare = replace(context, program=replace(context.program, functions=()))
+    assert "nothing tells whether its threads work together" in _match(block_increase, bare).advice
+
+
+def test_threads_that_loop_by_the_grid_may_become_more() -> None:
+    # As 32 blocks of 3 x 3 threads made 64 and 81 of the same: 1.47x and 1.54x on a real GPU.
+    context = _launch(WAITING, STRIDED, grid=32, block=32, registers=24)
+    found = _match(block_increase, context)
+    target = found.parallel
+    assert target is not None
+    assert (target.blocks_new, target.threads_new) == (80 * 16, 32)
+    assert (target.busy_sms_now, target.busy_sms_new) == (32, 80)
+    assert "The 32 blocks reach 32 of 80 SMs." in found.advice
+    assert "its threads loop by the size of the grid" in found.advice
+    estimate = block_increase.OPTIMIZER.estimate(context, found)
+    assert estimate.expected > 2.5  # more SMs, and more warps on each
+    assert "places" not in found.advice
+    each = STRIDED.removesuffix("EXIT") + "S2R R12, SR_CTAID.X\nSTG.E [R12.64], R8\nEXIT"
+    kept = _match(block_increase, _launch(WAITING, each, grid=32, block=32, registers=24))
+    assert kept.advice.endswith("What each block keeps for itself needs as many places.")
+
+
+def test_blocks_that_wait_for_one_another_stay_as_they_are() -> None:
+    spin = "spin:\nLDG.E.STRONG.GPU R12, [R4.64] // 9\nISETP.NE.AND P2, PT, R12, RZ, PT\n@!P2 BRA spin\nEXIT"
+    text = STRIDED.removesuffix("EXIT") + spin
+    advice = _match(block_increase, _launch(ROWS, text, grid=20, block=512)).advice
+    assert "its blocks wait for one another at kernel.cu:9" in advice
+
+
+def test_a_full_grid_and_a_fullest_sm() -> None:
+    assert "every SM has work" in _reason(block_increase, _launch(ROWS, grid=80 * 6 * 10, block=256))
+    # 1536 threads per SM: one block of 1024, and 20 of 80 SMs get a second one.
+    context = _launch(ROWS, grid=100, block=1024, registers=32)
+    found = _match(block_increase, context)
+    assert found.title == "the last blocks leave SMs idle"
+    assert found.parallel is not None
+    assert found.parallel.factor == pytest.approx(1.6 / (240 / 200))
+    assert block_increase.OPTIMIZER.estimate(context, found).expected == pytest.approx(1.6 / 1.2)
+
+
+def test_what_was_not_idle_cannot_be_gained_at_the_end() -> None:
+    counted = {"sm__cycles_active.avg": 950.0, "gpc__cycles_elapsed.max": 1000.0}
+    context = _launch(ROWS, grid=100, block=1024, registers=32, metrics=counted)
+    estimate = block_increase.OPTIMIZER.estimate(context, _match(block_increase, context))
+    assert estimate.expected == pytest.approx(1 / 0.95)
+    assert "SMs were idle for 5.0 % of the cycles" in estimate.reason
+    full = {**counted, "sm__cycles_active.avg": 990.0}
+    assert "every SM has work" in _reason(block_increase, _launch(ROWS, grid=100, block=1024, metrics=full))
+
+
+def test_a_tile_is_not_halved_for_the_last_blocks() -> None:
+    # As a GEMM of 16 x 16 threads on a tile of 32 KB, for which 512 blocks of 128 threads were advised.
+    reason = _reason(block_increase, _launch(ROWS, TILED, grid=256, block=256, static_shared=32768))
+    assert "the fullest SM has 25.0 % more than the mean, but no other launch is possible" in reason
+    assert "tile and block are one size" in reason
+
+
+def test_half_warps_and_block_slots() -> None:
+    context = _launch(WAITING, grid=100_000, block=16, registers=24)
+    found = _match(thread_increase, context)
+    target = found.parallel
+    assert target is not None
+    assert (target.warps_now, target.warps_new) == (4, 12)
+    assert (target.blocks_new, target.threads_new) == (6250, 256)
+    assert target.lanes == 2
+    estimate = thread_increase.OPTIMIZER.estimate(context, found)
+    # Issue rate of 12 warps over that of 4, twice as many lanes.
+    assert estimate.paper == pytest.approx((1 - 0.98**12) / (1 - 0.98**4) * 2, rel=1e-6)
+
+
+def test_launch_bounds_limit_the_proposal() -> None:
+    facts = KernelFacts(24, 0, 0, 64, None, None, None)
+    context = context_of(listing(SIMPLE, facts=facts), WAITING, grid=100_000, block=32, registers=24)
+    target = _match(thread_increase, context).parallel
+    assert target is not None
+    assert target.threads_new == 64
+
+
+def test_a_block_that_is_compiled_in_stays() -> None:
+    facts = KernelFacts(24, 0, 0, 32, (32, 1, 1), None, None)
+    context = context_of(listing(SIMPLE, facts=facts), WAITING, grid=100_000, block=32, registers=24)
+    assert "it is compiled for blocks of 32 x 1 x 1 alone" in _reason(thread_increase, context)
+    fixed = SIMPLE.replace("IMAD R0, R0, c[0x0][0x0], R3", "LEA R0, R0, R3, 0x5")
+    found = _match(thread_increase, _launch(WAITING, fixed, grid=100_000, block=32, registers=24))
+    assert "The kernel has the block's size as a constant: change it, too." in found.advice
+    other = _reason(thread_increase, _launch(WAITING, fixed, grid=100_000, block=16, registers=24))
+    assert "its code counts 32 elements along x for each block" in other
+
+
+def test_a_size_counts_along_its_own_axis() -> None:
+    """After a transposition whose blocks of 32 x 8 threads take 32 rows: fewer rows of threads break it."""
+    both = (
+        SIMPLE.replace("IMAD R0, R0, c[0x0][0x0], R3", "LEA R0, R0, R3, 0x5\nS2R R10, SR_CTAID.Y\n"
+        "S2R R11, SR_TID.Y\nLEA R10, R10, R11, 0x5\nIMAD R0, R10, c[0x0][0x178], R0")
+    )  # fmt: skip
+    context = _launch(WAITING, both, grid=1000, block=256, registers=24)
+    assert context.profile is not None
+    for block, reason in (((32, 8, 1), "32 elements along y for each block"), ((32, 32, 1), None)):
+        launch = replace(context.profile.launch, block=block)
+        free = freedom(context.program, context.kernel, replace(context.profile, launch=launch))
+        assert (free.block is None) == (reason is None), free.block
+        assert reason is None or reason in str(free.block)
+
+
+def test_blocks_without_a_guard_must_divide_the_elements() -> None:
+    bare = SIMPLE.replace("ISETP.GE.AND P0, PT, R0, c[0x0][0x170], PT", "MOV R6, R9").replace("@P0 EXIT", "")
+    even = _match(thread_increase, _launch(WAITING, bare, grid=1 << 17, block=32, registers=24)).parallel
+    assert even is not None
+    assert even.threads_new == 256
+    odd = _match(thread_increase, _launch(WAITING, bare, grid=3 * 5 * 7 * 2 * 512, block=32, registers=24))
+    assert odd.parallel is not None
+    assert odd.parallel.blocks_new * odd.parallel.threads_new == 3 * 5 * 7 * 2 * 512 * 32
+
+
+def _two_axes(
+    context: KernelContext, grid: tuple[int, int, int], block: tuple[int, int, int]
+) -> KernelContext:
+    assert context.profile is not None
+    launch = replace(context.profile.launch, grid=grid, block=block)
+    return replace(context, profile=replace(context.profile, launch=launch))
+
+
+def test_two_axes_keep_both_with_whole_warps_along_the_first() -> None:
+    # As 81 blocks of 3 x 3 threads on a small GPU, of a kernel that loops by the grid: 7.8x was gained.
+    second = (
+        "S2R R13, SR_TID.Y\nS2R R14, SR_CTAID.Y\nIMAD R14, R14, c[0x0][0x4], R13\n"
+        "IMAD R14, R14, c[0x0][0x170], R0\nSTG.E [R14.64], R8\n"
+    )
+    text = STRIDED.removesuffix("EXIT") + second + "EXIT"
+    counted = {"smsp__warps_active.avg.per_cycle_active": 3.26}
+    context = _two_axes(
+        _launch(WAITING, text, grid=81, block=9, registers=27, metrics=counted), (9, 9, 1), (3, 3, 1)
+    )
+    assert context.profile is not None
+    context = replace(
+        context, profile=replace(context.profile, device=replace(context.profile.device, sms=6))
+    )
+    found = _match(thread_increase, context)
+    assert (
+        "Launch blocks of 32 x 8 threads, 36 of them (6 for each SM) or more, instead of 9 x 9 of 3 x 3"
+        in (found.advice)
+    )
+    assert "blocks of 9 threads leave 71.9 % of their lanes idle" in found.advice
+    assert found.parallel is not None
+    assert found.parallel.held_now == 3.26
+    estimate = thread_increase.OPTIMIZER.estimate(context, found)
+    assert estimate.expected > 32 / 9
+
+
+def test_a_block_that_has_an_sm_for_itself() -> None:
+    counted = {
+        "sm__cycles_active.avg": 850.0,
+        "gpc__cycles_elapsed.max": 1000.0,
+        "smsp__warps_active.avg.per_cycle_active": 6.4,
+        "gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed": 60.0,
+    }
+    context = _launch(WAITING, grid=8000, block=1024, registers=16, metrics=counted)
+    found = _match(thread_increase, context)
+    assert found.parallel is not None
+    assert (found.parallel.threads_new, found.parallel.outside_new) == (256, 0.0)
+    estimate = thread_increase.OPTIMIZER.estimate(context, found)
+    assert "15.0 % of the elapsed time passes without a warp, which goes" in estimate.reason
+    assert 1 / 0.85 < estimate.expected < 0.95 / 0.6
+
+
+def test_blocks_that_end_before_the_next_ones_are_there() -> None:
+    # As tiles of 8 x 8 threads made 32 x 32: 1.51x on a real GPU.
+    counted = {"smsp__warps_active.avg.per_cycle_active": 4.0}
+    more: dict[str, Any] = {"grid": 16384, "block": 96, "registers": 16, "metrics": counted}
+    free = _match(thread_increase, _launch(WAITING, **more))
+    assert "blocks of 96 threads end before the next ones are there: 33% of an SM's warps" in free.advice
+    assert free.parallel is not None
+    assert free.parallel.threads_new == 256
+    held = {**more, "metrics": {"smsp__warps_active.avg.per_cycle_active": 9.0}}
+    assert "all of them" in _reason(thread_increase, _launch(WAITING, **held))
+    tile = _launch(WAITING, TILED, static_shared=256, **{**more, "block": 64})
+    tile = _two_axes(tile, (128, 128, 1), (8, 8, 1))
+    found = _match(thread_increase, tile)
+    assert "Launch 64 x 64 blocks of 16 x 16 threads instead of 128 x 128 of 8 x 8" in found.advice
+    assert "Make the tile as large in the source, not the launch alone" in found.advice
+    assert found.parallel is not None
+    assert found.parallel.threads_new == 64  # no number to put in place of the block's alone
+
+
+def test_the_blocks_of_a_small_grid_spread_the_same_warps_whatever_their_size() -> None:
+    # 155 blocks of 4 warps on 80 SMs: most hold two of them, none holds more with blocks of 7 warps.
+    reason = _reason(thread_increase, _launch(WAITING, grid=155, block=128, registers=24))
+    assert "because the grid is small" in reason
+
+
+def test_a_small_grid_is_not_the_blocks_fault() -> None:
+    assert "because the grid is small" in _reason(
+        thread_increase, _launch(WAITING, grid=160, block=32, registers=24)
+    )
+
+
+def test_full_warps_that_would_leave_sms_without_one_are_no_target() -> None:
+    # 80 SMs with one block of half a warp each.
+    reason = _reason(thread_increase, _launch(WAITING, grid=80, block=16, registers=24))
+    assert "no other size holds more and reaches as many SMs" in reason
+
+
+@pytest.mark.parametrize("rule", [block_increase, thread_increase])
+@pytest.mark.parametrize("text", [SIMPLE, STRIDED, TILED])
+@pytest.mark.parametrize("grid", [1, 79, 80, 81, 159, 161, 1000])
+@pytest.mark.parametrize("block", [1, 16, 31, 33, 65, 250, 672, 1000, 1024])
+def test_every_target_launch_has_warps(rule: Any, text: str, grid: int, block: int) -> None:
+    context = _launch(ROWS, text, grid=grid, block=block, registers=64, static_shared=1024)
+    found = rule.OPTIMIZER.match(context)
+    if isinstance(found, Match):
+        assert found.parallel is not None
+        assert min(found.parallel.warps_now, found.parallel.warps_new) > 0
+        assert text is not TILED or found.parallel.threads_new == block
+        estimate = rule.OPTIMIZER.estimate(context, found)
+        assert estimate.paper >= 1
+        assert 0 < estimate.low <= estimate.expected <= estimate.high
+
+
+def test_full_occupancy_has_nothing_to_gain() -> None:
+    assert "all of them" in _reason(thread_increase, _launch(ROWS, block=256, registers=32))
+
+
+@pytest.mark.parametrize(
+    ("registers", "shared", "needs"),
+    [
+        (
+            71,
+            32768,
+            "4 blocks need at most 64 registers per thread and 24576 bytes of shared memory per block",
+        ),
+        (48, 32768, "4 blocks need at most 24576 bytes of shared memory per block"),
+        (71, 0, "4 blocks need at most 64 registers per thread"),
+    ],
+)
+def test_the_step_to_one_more_block(registers: int, shared: int, needs: str) -> None:
+    more: dict[str, Any] = {"grid": 4000, "block": 256, "registers": registers, "static_shared": shared}
+    assert _reason(thread_increase, _launch(WAITING, **more)).endswith(f"no block size gives more; {needs}")
+    # It does: with that there is another block, and with more there is none.
+    context = _launch(WAITING, **more)
+    assert context.profile is not None
+    step = next_block(context, context.profile)
+    assert step is not None
+    enough = (step.registers or registers, shared if step.shared_bytes is None else step.shared_bytes)
+    assert _blocks(*enough) == 4
+    assert _blocks(registers, shared) == 3
+    if step.registers is not None:
+        assert _blocks(step.registers + 1, enough[1]) == 3
+    if step.shared_bytes is not None:
+        assert _blocks(enough[0], step.shared_bytes + 1) == 3
+
+
+def _blocks(registers: int, shared: int) -> int:
+    context = _launch(WAITING, grid=4000, block=256, registers=registers, static_shared=shared)
+    assert context.profile is not None
+    found = shape(context, context.profile, 4000, 256)
+    assert found is not None
+    return found.fits
+
+
+@pytest.mark.parametrize("path", ["/home/me/src/kernel.cu", r"C:\Users\me\src\kernel.cu", "kernel.cu"])
+def test_a_place_is_named_without_its_folders(path: str) -> None:
+    assert location_text(SourceLocation(path, 7)) == "kernel.cu:7"
+
+
+_BY_BLOCK = (
+    "S2R R0, SR_CTAID.X // 8\nMOV R3, 0x4\nIMAD.WIDE R2, R0, R3, c[0x0][0x160]\n"
+    "load| LDG.E R8, [R2.64] // 11\nuse| FADD R8, R8, 1 // 12\nSTG.E [R2.64], R8 // 13\nEXIT"
+)
+
+
+def test_blocks_of_one_thread_become_threads_of_full_blocks() -> None:
+    # As 3984 x 4096 blocks of one thread whose element is the block's number.
+    held = {"smsp__warps_active.avg.per_cycle_active": 4.0}
+    context = _launch(WAITING, _BY_BLOCK, grid=1_000_000, block=1, registers=32, metrics=held)
+    found = _match(thread_increase, context)
+    assert "3907 blocks of 256 threads instead of 1000000 of 1" in found.advice
+    assert "blocks of 1 thread leave 96.9 % of their lanes idle" in found.advice
+    assert "take it from blockIdx.x * blockDim.x + threadIdx.x" in found.advice
+    assert thread_increase.OPTIMIZER.estimate(context, found).expected > 2
+    # Two threads of a block are told apart by threadIdx, or both do the same.
+    two = _launch(WAITING, _BY_BLOCK, grid=1_000_000, block=2, registers=32, metrics=held)
+    assert not isinstance(thread_increase.OPTIMIZER.match(two), Match)

@@ -1,0 +1,579 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Legality and evidence of GPA101 to GPA106 beyond their fixtures."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from tests.optimizer_values import Row, context_of, listing
+
+from gpadvisor.advice.evaluate import evaluate
+from gpadvisor.estimators.context import KernelContext
+from gpadvisor.model.advice import Match, Rejection, ScopeKind
+from gpadvisor.model.blame import DependencyClass
+from gpadvisor.model.ids import SourceLocation
+from gpadvisor.model.program import InlineFrame, KernelFacts, LineEntry
+from gpadvisor.rules import (
+    fast_math,
+    function_split,
+    memory_transaction_reduction,
+    register_reuse,
+    strength_reduction,
+    warp_balance,
+)
+
+LOCAL = DependencyClass.LOCAL_MEMORY
+GLOBAL = DependencyClass.GLOBAL_MEMORY
+ARITHMETIC = DependencyClass.ARITHMETIC
+SYNC = DependencyClass.SYNCHRONIZATION
+
+
+def _match(rule: object, context: KernelContext) -> Match:
+    found = rule.OPTIMIZER.match(context)  # type: ignore[attr-defined]  # a module
+    assert isinstance(found, Match), found
+    return found
+
+
+def _reason(rule: object, context: KernelContext) -> str:
+    found = rule.OPTIMIZER.match(context)  # type: ignore[attr-defined]  # a module
+    assert isinstance(found, Rejection), found
+    return found.reason
+
+
+def _facts(registers: int, threads: int | None = None, blocks: int | None = None) -> KernelFacts:
+    return KernelFacts(registers, 0, 64, threads, None, blocks, None)
+
+
+SPILL = "spill| STL [R1+0x10], R20\nfill| LDL R5, [R1+0x10]\nuse| FFMA R8, R5, R9, R8\nEXIT"
+ARRAY = "store| STL [R1+0x10], R20\nfill| LDL R5, [R12]\nuse| FFMA R8, R5, R9, R8\nEXIT"
+
+
+def test_an_indexed_array_is_no_spill() -> None:
+    rows = [Row("long_scoreboard", "use", 100, 90, "fill", LOCAL), Row("selected", "use", 100)]
+    found = _match(register_reuse, context_of(listing(ARRAY, facts=_facts(26)), rows, registers=26))
+    assert found.title == "local array indexed at run time"
+    assert "shared memory" in found.advice
+    assert "spilled" not in found.advice
+
+
+def test_at_the_hardware_cap_no_limit_can_be_raised() -> None:
+    rows = [Row("long_scoreboard", "use", 100, 90, "fill", LOCAL), Row("selected", "use", 100)]
+    found = _match(register_reuse, context_of(listing(SPILL, facts=_facts(255)), rows, registers=255))
+    assert "no limit to raise" in found.advice
+
+
+def test_registers_that_keep_the_occupancy_are_named() -> None:
+    rows = [Row("long_scoreboard", "use", 100, 90, "fill", LOCAL), Row("selected", "use", 100)]
+    code = listing(SPILL, facts=_facts(32, 1024))
+    found = _match(register_reuse, context_of(code, rows, registers=32, block=1024))
+    # One block of 1024 threads fits at 32 registers and still at 64; the threads limit it to one.
+    assert "up to 64 keep the 32 warps per SM" in found.advice
+
+
+def test_what_may_hold_the_registers_down_is_named() -> None:
+    found = _match(register_reuse, context_of(listing(SPILL, facts=_facts(48, 128))))
+    assert "the second number of __launch_bounds__, -maxrregcount or maxnreg" in found.advice
+    # Two blocks of 1024 threads leave 32 registers each: the number of threads is not what holds them down.
+    two = _match(register_reuse, context_of(listing(SPILL, facts=_facts(32, 1024, 2)), registers=32))
+    assert "held there by __launch_bounds__(1024, 2): lower the second number" in two.advice
+    unbounded = _match(register_reuse, context_of(listing(SPILL, facts=_facts(48))))
+    assert "held there by -maxrregcount or maxnreg" in unbounded.advice
+
+
+def test_stores_that_fill_the_queue_count_and_issued_samples_do_not() -> None:
+    rows = [Row("lg_throttle", "spill", 40, 30), Row("selected", "spill", 60), Row("not_selected", "fill", 9)]
+    found = _match(register_reuse, context_of(listing(SPILL), rows))
+    assert [region.rows.tolist() for region in found.regions] == [[0]]
+
+
+def test_registers_kept_across_calls_are_told() -> None:
+    body = SPILL.replace("EXIT", "RET.REL.NODEC R20 0x0")
+    text = f".function kernel\nCALL.REL.NOINC deep\nEXIT\n.function deep device\n{body}"
+    found = _match(register_reuse, context_of(listing(text)))
+    assert found.title == "registers kept on the stack across calls"
+    assert "__forceinline__" in found.advice
+
+
+def test_what_is_passed_by_address_is_no_spill() -> None:
+    printf = "IADD3 R6, P1, R1, c[0x0][0x20], RZ\nargument| STL.64 [R1+0x8], R8\nCALL.ABS.NOINC R10\nEXIT"
+    rows = [Row("lg_throttle", "argument", 100, 90), Row("selected", "argument", 100)]
+    found = _match(register_reuse, context_of(listing(printf, facts=_facts(26)), rows, registers=26))
+    assert found.title == "values passed on through local memory"
+    assert "spilled" not in found.advice
+    assert "printf" in found.advice
+    assert "none of them in a loop" in _reason(register_reuse, context_of(listing(printf, facts=_facts(26))))
+
+
+def test_a_variable_whose_address_is_passed_on_is_no_spill() -> None:
+    facts = _facts(26)
+    context = context_of(listing(f"MOV R4, R1\n{SPILL}", facts=facts))
+    assert "spilled" not in _reason(register_reuse, context)
+    assert _match(register_reuse, context_of(listing(SPILL, facts=facts))).title.startswith(
+        "registers spilled"
+    )
+
+
+def test_recursion_cannot_be_inlined() -> None:
+    body = SPILL.replace("EXIT", "CALL.REL.NOINC deep\nRET.REL.NODEC R20 0x0")
+    text = f".function kernel\nCALL.REL.NOINC deep\nEXIT\n.function deep device\n{body}"
+    found = _match(register_reuse, context_of(listing(text)))
+    assert "deep calls itself" in found.advice
+    assert "__forceinline__" not in found.advice
+
+
+def test_doubles_by_accident_lead_where_they_weigh_most() -> None:
+    text = (
+        "widen| F2F.F64.F32 R4, R2\nsum| DFMA R4, R4, R6, R8\nnarrow| F2F.F32.F64 R5, R4\n"
+        "other| MUFU.EX2 R9, R5\nuse| FADD R1, R9, R9\nEXIT"
+    )
+    rows = [
+        Row("short_scoreboard", "sum", 100, 90, "widen", ARITHMETIC),
+        Row("short_scoreboard", "narrow", 50, 40, "sum", ARITHMETIC),
+        Row("math_pipe_throttle", "sum", 30, 20),
+        Row("short_scoreboard", "use", 20, 20, "other", ARITHMETIC),
+        Row("selected", "use", 300),
+    ]
+    found = _match(strength_reduction, context_of(listing(text), rows))
+    assert found.title == "single precision computed in double precision"
+    assert "suffix f" in found.advice
+    assert sum(len(region.rows) for region in found.regions) == 4
+    assert found.adjustments[-1].expected == pytest.approx(0.92)  # a tenth has no known cheaper form
+
+
+def test_ordinary_arithmetic_and_memory_are_not_slow() -> None:
+    text = "load| LDG.E R2, [R4.64]\nadd| FADD R3, R2, R2\nuse| FADD R5, R3, R3\nEXIT"
+    rows = [
+        Row("long_scoreboard", "add", 100, 90, "load", GLOBAL),
+        Row("wait", "use", 50, 40, "add", ARITHMETIC),
+        Row("math_pipe_throttle", "use", 50, 40),
+    ]
+    assert "no stall on arithmetic" in _reason(strength_reduction, context_of(listing(text), rows))
+
+
+def test_fetch_stalls_are_grouped_by_inlined_function() -> None:
+    text = (
+        "again:\na| FADD R1, R1, R2 // 9 in step\nb| FADD R2, R1, R2 // 9 in move\n"
+        "c| FADD R3, R1, R2 // 4\n@P0 BRA again // 3\nEXIT"
+    )
+    rows = [Row("no_instructions", tag, count, count) for tag, count in (("a", 30), ("b", 20), ("c", 10))]
+    found = _match(function_split, context_of(listing(text), [*rows, Row("selected", "a", 100)]))
+    assert [(region.scope.kind, region.scope.name) for region in found.regions] == [
+        (ScopeKind.INLINED, "step"),
+        (ScopeKind.INLINED, "move"),
+        (ScopeKind.LOOP, "kernel"),
+    ]
+
+
+def test_a_loop_larger_than_the_cache_is_expected_to_gain() -> None:
+    body = "\n".join(f"FFMA R{8 + i % 40}, R{8 + i % 40}, R60, R61" for i in range(3000))
+    text = f"again:\nhot| FADD R1, R1, R2\n{body}\n@P0 BRA again\nEXIT"
+    context = context_of(
+        listing(text), [Row("no_instructions", "hot", 100, 100), Row("selected", "hot", 100)]
+    )
+    found = _match(function_split, context)
+    assert found.adjustments[0].expected > 0.5
+    assert "46.9 KiB" in found.advice
+    small = context_of(
+        listing("again:\nhot| FADD R1, R1, R2\n@P0 BRA again\nEXIT"),
+        [Row("no_instructions", "hot", 9, 9), Row("selected", "hot", 9)],
+    )
+    assert _match(function_split, small).adjustments[0].expected < 0.5
+    assert [site.detail for site in _match(function_split, context_of(listing(text))).static_sites] == [
+        "loop of 46 KiB"
+    ]
+
+
+HELPER = (
+    ".function kernel\ncall| CALL.REL.NOINC __cuda_sm20_div_rn_f64_full // 7\nEXIT\n"
+    ".function __cuda_sm20_div_rn_f64_full math_helper\nin| DFMA R2, R4, R6, R8\n"
+    "RET.REL.NODEC R20 0x0"
+)
+
+
+def test_a_large_loop_around_small_ones_runs_from_the_cache() -> None:
+    inner = "again:\n" + "FADD R1, R2, R3\n" * 2100 + "@P1 BRA again\n"
+    outer = f"outer:\nFADD R4, R5, R6\n{inner}@P0 BRA outer\nEXIT"
+    found = _match(function_split, context_of(listing(outer)))
+    assert [site.index for site in found.static_sites] == [1]  # the inner one only
+
+
+def test_the_reciprocal_of_an_integer_division_is_no_fast_math() -> None:
+    division = "I2F.U32.RP R8, R9\nMUFU.RCP R8, R8\nIADD3 R8, R8, 0xffffffe, RZ\nF2I.U32.TRUNC.NTZ R8, R8\n"
+    assert "no library math" in _reason(fast_math, context_of(listing(f"{division}EXIT")))
+    reason = _reason(fast_math, context_of(listing(f"{division}MUFU.EX2 R4, R5\nEXIT")))
+    assert reason.startswith("the 1 special-function instruction")
+
+
+def test_out_of_line_routines_and_their_calls() -> None:
+    rows = [
+        Row("wait", "in", 100, 90),
+        Row("selected", "in", 50),
+        Row("wait", "call", 20, 10),
+        Row("selected", "call", 30),
+    ]
+    found = _match(fast_math, context_of(listing(HELPER), rows))
+    assert sum(len(region.rows) for region in found.regions) == 4
+    assert found.adjustments[0].expected == 0.35  # doubles have no fast forms
+    assert "double precision has no fast forms" in found.advice
+
+
+@pytest.mark.parametrize(("divisor", "left"), [("12", 0.0), ("R9", 0.7)])
+def test_what_a_double_division_calls_goes_with_it(divisor: str, left: float) -> None:
+    # Numerators of zero take the routine for rare arguments, which may have most of the double operations.
+    code = f"""
+        loads| MUFU.RCP64H R3, {divisor}
+        DFMA R8, -R4, R2, 1
+        DFMA R8, R8, R8, R8
+        @P0 BRA over
+        calls| CALL.REL.NOINC $kernel$__cuda_sm20_div_f64_slowpath_v2
+        over:
+        EXIT
+        .function $kernel$__cuda_sm20_div_f64_slowpath_v2 math_helper
+        rare| DMUL R4, R4, R5
+        RET.REL.NODEC R2 0x0
+    """
+    counts = {"loads": (10, 320), "calls": (1000, 32000), "rare": (1000, 32000)}
+    context = context_of(listing(code), [Row("wait", "rare", 50)], counts=counts)
+    relief = {one.resource: one.remaining for one in _match(fast_math, context).relieves}
+    assert relief["FP64 pipe"] == pytest.approx(left, abs=0.1)
+
+
+def test_no_fast_math_where_code_is_too_large_already() -> None:
+    rows = [Row("wait", "in", 60, 60), Row("no_instructions", "in", 40, 40)]
+    assert "40.0 % of latency samples wait for instruction fetch" in _reason(
+        fast_math, context_of(listing(HELPER), rows)
+    )
+
+
+def _fetched(body: str) -> KernelContext:
+    """A loop of 48 KiB, more than any scheduler's cache, in which warps wait for instructions."""
+    text = f"again:\n{body}\ndeep| FADD R8, R8, R9 // 9\n@P0 BRA again // 5\nEXIT"
+    return context_of(listing(text), [Row("no_instructions", "deep", 300, 280), Row("selected", "deep", 400)])
+
+
+def test_a_loop_that_is_too_large_is_split_or_what_repeats_in_it_is_not_inlined() -> None:
+    plain = "\n".join(f"FFMA R{index % 8}, R8, R30, R31 // {index}" for index in range(3000))
+    found = _match(function_split, _fetched(plain))
+    assert found.advice.startswith("Split the loop into several that fit")
+    assert found.actionable
+    twice = "\n".join(f"FFMA R{index % 8}, R8, R30, R31 // {index} in step" for index in range(3000))
+    context = _fetched(twice)
+    (function,) = context.program.functions
+    sites = [SourceLocation("kernel.cu", 40), SourceLocation("kernel.cu", 41)]
+    lines = tuple(
+        None if entry is None else replace(entry, inline=(InlineFrame("step", sites[at % 2]),))
+        for at, entry in enumerate(function.lines)
+    )
+    program = replace(context.program, functions=(replace(function, lines=lines),))
+    found = _match(function_split, replace(context, program=program))
+    assert found.advice.startswith("Mark step __noinline__, which is inlined 2 times")
+
+
+def test_a_loop_that_library_math_makes_too_large_is_fast_maths() -> None:
+    """After a Fortran loop of 16 KiB, of which expanded divisions were the most."""
+    division = (
+        "MUFU.RCP R6, R3 // 3\nFCHK P1, R0, R3 // 3\nFFMA R7, -R3, R6, 1 // 3\nFFMA R7, R6, R7, R6 // 3\n"
+        "CALL.REL.NOINC slow // 3\n"
+    )
+    reason = _reason(function_split, _fetched(division * 600))
+    assert "the subject of Fast Math (GPA104)" in reason
+
+
+def test_small_code_that_is_fetched_late_is_a_note() -> None:
+    assert not _match(function_split, _fetched("FMUL R1, R2, R3 // 2")).actionable
+
+
+BARRIERS = (
+    "STS [R9], R0 // 5\none| BAR.SYNC 0x0 // 6\nFADD R1, R1, R2 // 7\ntwo| BAR.SYNC 0x0 // 8\n"
+    "next| LDS R4, [R9] // 9\nEXIT"
+)
+
+
+def test_a_barrier_that_protects_nothing_is_named() -> None:
+    rows = [Row("barrier", "next", 100, 100, "two", SYNC), Row("selected", "next", 100)]
+    found = _match(warp_balance, context_of(listing(BARRIERS), rows))
+    assert "needs the barrier at kernel.cu:8 before one of another: remove it" in found.advice
+    static = _match(warp_balance, context_of(listing(BARRIERS)))
+    assert [site.index for site in static.static_sites] == [3]
+
+
+def test_nothing_is_said_of_lines_that_are_a_librarys() -> None:
+    context = context_of(listing(BARRIERS))
+    (kernel,) = context.program.functions
+    header = "/usr/local/cuda-13.0/include/cub/agent/agent_reduce.cuh"
+    lines = tuple(LineEntry(SourceLocation(header, line)) for line, _ in enumerate(kernel.lines, 1))
+    program = replace(context.program, functions=(replace(kernel, lines=lines),))
+    found, rejected = evaluate(replace(context, program=program), [warp_balance.OPTIMIZER])
+    assert not found
+    assert "a library's" in rejected[0].reason
+
+
+def test_a_memory_access_between_barriers_makes_them_needed() -> None:
+    needed = BARRIERS.replace("FADD R1, R1, R2", "LDS R1, [R10] // 7\nSTS [R10], R2")
+    assert "(2 barrier instructions in the code)" in _reason(warp_balance, context_of(listing(needed)))
+
+
+def test_waiting_for_memory_before_a_barrier_is_not_imbalance() -> None:
+    text = (
+        "load| LDG.E R2, [R4.64] // 3\nSTS [R9], R2 // 3\nBAR.SYNC 0x0 // 4\nafter| LDS R4, [R9] // 5\nEXIT"
+    )
+    rows = [Row("barrier", "after", 100, 100, "load", SYNC), Row("selected", "after", 100)]
+    reason = _reason(warp_balance, context_of(listing(text), rows))
+    assert "(50.0 % of samples) wait alike for LDG at kernel.cu:3" in reason
+    # Few of the warps at the barrier load, or few threads of each.
+    for few in (text.replace("load| LDG", "@P0 BRA join\nload| LDG").replace("STS", "join:\nSTS"),
+                text.replace("load| LDG", "load| @P0 LDG")):  # fmt: skip
+        found = _match(warp_balance, context_of(listing(few), rows))
+        assert "held up by LDG at kernel.cu:3" in found.advice
+        assert found.adjustments[0].expected == 0.22
+
+
+def test_a_block_of_one_warp_needs_no_block_barrier() -> None:
+    text = "STS [R9], R2\nBAR.SYNC 0x0\nafter| LDS R4, [R9]\nEXIT"
+    rows = [Row("barrier", "after", 100, 100, "after", SYNC), Row("selected", "after", 100)]
+    assert (
+        "replace __syncthreads() by __syncwarp()"
+        in _match(warp_balance, context_of(listing(text), rows, block=32)).advice
+    )
+
+
+SECTORS = "memory_l2_theoretical_sectors_global"
+LOAD = (
+    "again:\nload| LDG.E R2, [R4.64] // 9\nuse| FADD R8, R2, R9 // 9\nput| STG.E [R6.64], R8 // 10\n"
+    "@P0 BRA again\nend| EXIT"
+)
+
+
+def test_without_counters_the_throttle_stalls_count_in_part() -> None:
+    rows = [Row("lg_throttle", "load", 300, 250), Row("selected", "use", 100)]
+    context = context_of(listing(LOAD), rows)
+    found = _match(memory_transaction_reduction, context)
+    assert found.measured_bound is None
+    assert found.adjustments[0].expected == 0.6
+    estimate = memory_transaction_reduction.OPTIMIZER.estimate(context, found)
+    assert estimate.paper == pytest.approx(4.0)
+    waits = 1 - 0.6 * 300 / 400
+    issued = 150 / 400
+    apart = issued + (1 - issued) * waits
+    assert estimate.expected == pytest.approx(1 / (apart * waits) ** 0.5)
+
+
+@pytest.mark.parametrize(("load", "words"), [("LDS R2", "by 4 bytes"), ("LDS.128 R4", "by 16 bytes")])
+def test_padding_keeps_wide_accesses_to_shared_memory_aligned(load: str, words: str) -> None:
+    text = f"again:\nload| {load}, [R8] // 9\nuse| FADD R9, R2, R9 // 9\n@P0 BRA again\nend| EXIT"
+    rows = [
+        Row("short_scoreboard", "use", 300, 250, due_to="load", kind=DependencyClass.SHARED_MEMORY),
+        Row("selected", "use", 100),
+    ]
+    wavefronts = "memory_l1_wavefronts_shared"
+    metrics = {wavefronts: {"load": 800.0}, f"{wavefronts}_ideal": {"load": 100.0}}
+    found = _match(memory_transaction_reduction, context_of(listing(text), rows, pc_metrics=metrics))
+    assert words in found.advice
+    assert words in found.cure
+
+
+def _scattered(
+    address: str, sectors: float, *, load: str = "LDG.E R4, [R2.64]", block: int = 256
+) -> KernelContext:
+    """A load of which each of 1000 warps asks for so many sectors, where four would do."""
+    text = f"S2R R0, SR_TID.X\n{address}\nload| {load} // 9\nuse| FADD R8, R4, R9 // 9\nend| EXIT"
+    rows = [Row("lg_throttle", "load", 300, 250), Row("selected", "use", 100)]
+    metrics = {SECTORS: {"load": 1000 * sectors}, f"{SECTORS}_ideal": {"load": 4000.0}}
+    return context_of(listing(text), rows, counts={"load": (1000, 32000)}, pc_metrics=metrics, block=block)
+
+
+@pytest.mark.parametrize(
+    ("address", "sectors", "words"),
+    [
+        ("IMAD R2, R0, c[0x0][0x170], RZ\nLEA R2, R2, R6, 0x2", 32, "swap the indices"),
+        ("IMAD.WIDE R2, R0, 0xc, R6", 12, "12 bytes apart: let what they access follow each other"),
+        ("F2I R2, R0", 32, "let neighbouring threads access neighbouring addresses"),
+    ],
+)
+def test_scattered_accesses_are_told_apart_by_their_addresses(
+    address: str, sectors: float, words: str
+) -> None:
+    assert words in _match(memory_transaction_reduction, _scattered(address, sectors)).cure
+
+
+@pytest.mark.parametrize(
+    ("address", "sectors"),
+    [
+        ("IMAD.WIDE R2, R0, 0x4, R6\nLDG.E R3, [R2.64]\nIMAD.WIDE R2, R3, 0x4, R10", 32),  # a gather
+        ("IMAD.WIDE R2, R0, 0x4, R6", 5),  # rows that begin between two sectors
+        ("F2I R2, R0", 8),  # nobody can say what these addresses are
+    ],
+)
+def test_what_no_order_of_threads_brings_together_is_no_waste(address: str, sectors: float) -> None:
+    found = memory_transaction_reduction.OPTIMIZER.match(_scattered(address, sectors))
+    assert isinstance(found, Match)
+    assert not found.actionable  # the queue is full all the same: a note
+    assert "sectors they need" not in found.advice
+
+
+def test_stores_one_by_one_beside_wide_loads_become_wide() -> None:
+    stores = "\n".join(f"STG.E [R2.64+{4 * i:#x}], R{4 + i}" for i in (1, 2, 3))
+    text = f"LDG.E.128 R4, [R10.64]\nSHF.L.U32 R2, R0, 0x4, RZ\n{stores}"
+    found = _match(memory_transaction_reduction, _scattered(text, 16, load="STG.E [R2.64], R4"))
+    assert "4 values that follow each other there, one by one: use accesses of 16 bytes" in found.cure
+
+
+def test_fragments_out_of_device_memory_go_through_a_tile() -> None:
+    matrix = "HMMA.16816.F32 R12, R4, R6, R12"
+    text = "IMAD R2, R0, c[0x0][0x170], RZ\nLEA R2, R2, R6, 0x1"
+    found = _match(memory_transaction_reduction, _scattered(text, 8, load=f"LDG.E R4, [R2.64]\n{matrix}"))
+    assert "load the fragments from there" in found.cure
+
+
+def _conflicting(access: str, metrics: dict[str, float] | None = None, before: str = "") -> KernelContext:
+    text = f"S2R R0, SR_TID.X\n{before}\nload| {access} // 9\nuse| FADD R9, R2, R9 // 9\nend| EXIT"
+    rows = [
+        Row("short_scoreboard", "use", 300, 250, due_to="load", kind=DependencyClass.SHARED_MEMORY),
+        Row("selected", "use", 100),
+    ]
+    wavefronts = "memory_l1_wavefronts_shared"
+    counted = {wavefronts: {"load": 800.0}, f"{wavefronts}_ideal": {"load": 100.0}}
+    return context_of(listing(text), rows, pc_metrics=counted, metrics=metrics)
+
+
+@pytest.mark.parametrize(
+    ("access", "words"),
+    [
+        ("LDS R2, [R0.X4+UR4]", "by 4 bytes or swizzle the index"),  # not known: in general
+        ("LDS.64 R2, [R0.X16]", "let them take neighbouring elements of 8 bytes"),
+    ],
+)
+def test_conflicts_within_a_row_are_no_matter_of_padding(access: str, words: str) -> None:
+    assert words in _match(memory_transaction_reduction, _conflicting(access)).cure
+
+
+@pytest.mark.parametrize(
+    ("before", "access"),
+    [("", "ATOMS.ADD R2, [R0.X4], R3"), ("LDG.E R1, [R0.64]", "LDS R2, [R1.X4]")],
+)
+def test_conflicts_that_the_data_make_have_no_cure(before: str, access: str) -> None:
+    context = _conflicting(access, before=before)
+    assert isinstance(memory_transaction_reduction.OPTIMIZER.match(context), Rejection)
+
+
+def test_conflicts_behind_a_full_dram_cost_nothing() -> None:
+    full = {"dram__throughput.avg.pct_of_peak_sustained_elapsed": 88.0}
+    reason = _reason(memory_transaction_reduction, _conflicting("LDS.64 R2, [R0.X16]", full))
+    assert "bank conflicts are hidden behind it" in reason
+
+
+def test_the_shape_of_a_block_smaller_than_a_warp_comes_first() -> None:
+    rows = [Row("lg_throttle", "load", 300, 250), Row("selected", "use", 100)]
+    found = memory_transaction_reduction.OPTIMIZER.match(context_of(listing(LOAD), rows, block=9))
+    assert isinstance(found, Rejection)
+    assert "blocks of 9 threads are no whole warp" in found.reason
+
+
+def test_atomics_that_fill_the_queue_are_no_scattered_accesses() -> None:
+    text = "again:\nadd| RED.E.ADD.F32.FTZ.RN.STRONG.GPU [R6.64], R8 // 10\n@P0 BRA again\nend| EXIT"
+    rows = [
+        Row("lg_throttle", "add", 300, 250),
+        Row("drain", "end", 200, 150, due_to="add", kind=DependencyClass.STORE_IN_FLIGHT),
+        Row("selected", "add", 100),
+    ]
+    found = memory_transaction_reduction.OPTIMIZER.match(context_of(listing(text), rows))
+    assert isinstance(found, Rejection)
+
+
+@pytest.mark.parametrize("sectors", [SECTORS, "memory_l2_sectors_global"])  # the latter in reports of 2020
+def test_waste_without_a_busy_unit_lowers_the_equation(sectors: str) -> None:
+    rows = [Row("lg_throttle", "load", 300, 250), Row("selected", "use", 100)]
+    metrics = {sectors: {"load": 1000.0}, f"{sectors}_ideal": {"load": 250.0}}
+    found = _match(memory_transaction_reduction, context_of(listing(LOAD), rows, pc_metrics=metrics))
+    assert found.measured_bound is None
+    assert found.adjustments[0].expected == 0.75
+
+
+def test_shuffles_out_of_line_are_no_library_math() -> None:
+    text = (
+        ".function kernel\nagain:\nCALL.REL.NOINC __cuda_sm70_shflsync_bfly_p\n@P0 BRA again\nEXIT\n"
+        ".function __cuda_sm70_shflsync_bfly_p math_helper\n"
+        "SHFL.BFLY PT, R2, R3, R4, R5\nRET.REL.NODEC R20 0x0"
+    )
+    assert "no library math" in _reason(fast_math, context_of(listing(text)))
+
+
+def test_drain_belongs_to_scattered_stores() -> None:
+    rows = [
+        Row("drain", "end", 700, 700, "put", DependencyClass.STORE_IN_FLIGHT),
+        Row("selected", "use", 300),
+    ]
+    scattered = {SECTORS: {"put": 3200.0}, f"{SECTORS}_ideal": {"put": 400.0}}
+    found = _match(memory_transaction_reduction, context_of(listing(LOAD), rows, pc_metrics=scattered))
+    assert "STG kernel.cu:10" in found.advice
+    ideal = {SECTORS: {"put": 400.0}, f"{SECTORS}_ideal": {"put": 400.0}}
+    assert "no sample waits" in _reason(
+        memory_transaction_reduction, context_of(listing(LOAD), rows, pc_metrics=ideal)
+    )
+
+
+def test_scattered_loads_count_by_their_waits_where_no_queue_is_full() -> None:
+    rows = [Row("long_scoreboard", "use", 700, 650, "load", GLOBAL), Row("selected", "use", 300)]
+    scattered = {SECTORS: {"load": 3200.0}, f"{SECTORS}_ideal": {"load": 400.0}}
+    found = _match(memory_transaction_reduction, context_of(listing(LOAD), rows, pc_metrics=scattered))
+    assert [region.rows.tolist() for region in found.regions] == [[0]]
+
+
+def test_bank_conflicts_have_words_of_their_own() -> None:
+    text = "put| STS [R4], R2 // 3\nget| LDS R2, [R5] // 4\nuse| FADD R8, R2, R9 // 5\nEXIT"
+    rows = [
+        Row("short_scoreboard", "use", 300, 290, "get", DependencyClass.SHARED_MEMORY),
+        Row("mio_throttle", "get", 100, 90),
+        Row("mio_throttle", "put", 50, 40),
+        Row("selected", "use", 100),
+    ]
+    waves = {
+        "memory_l1_wavefronts_shared": {"get": 3200.0, "put": 100.0},
+        "memory_l1_wavefronts_shared_ideal": {"get": 100.0, "put": 100.0},
+    }
+    found = _match(memory_transaction_reduction, context_of(listing(text), rows, pc_metrics=waves))
+    assert found.title == "shared memory accesses conflict on banks"
+    assert "pad the rows" in found.advice
+    assert np.concatenate([region.rows for region in found.regions]).tolist() == [0, 1]
+    assert found.adjustments[0].expected == pytest.approx(1 - 200 / 3300)
+
+
+def test_a_full_dram_is_named() -> None:
+    rows = [Row("lg_throttle", "load", 300, 250), Row("selected", "use", 100)]
+    ideal = {SECTORS: {"load": 400.0}, f"{SECTORS}_ideal": {"load": 400.0}}
+    full = {"gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed": 93.0}
+    context = context_of(listing(LOAD), rows, pc_metrics=ideal, metrics=full)
+    assert "the limit is DRAM throughput, at 93 % of its peak" in _reason(
+        memory_transaction_reduction, context
+    )
+
+
+def test_machine_code_alone_says_nothing_about_coalescing() -> None:
+    assert "does not show which addresses" in _reason(memory_transaction_reduction, context_of(listing(LOAD)))
+
+
+@pytest.mark.parametrize("reason", ["lg_throttle", "mio_throttle", "tex_throttle"])
+def test_double_precision_that_queues_like_an_access_is_arithmetic(reason: str) -> None:
+    context = context_of(
+        listing("double| DFMA R4, R8, R12, R4 // 3\nEXIT"),
+        [Row(reason, "double", 100, 90), Row("selected", "double", 100)],
+    )
+    assert "no sample waits for the load/store queue" in _reason(memory_transaction_reduction, context)
+    assert "DFMA" in _match(strength_reduction, context).advice
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "said"),
+    [("0xe3cb2859", "0x3ff6678a", False), ("-0x1c34d7a7", "0x3ff6678a", False), ("0x0", "0x40080000", True)],
+)
+def test_a_broken_exponent_is_no_product(low: str, high: str, said: bool) -> None:
+    """After a Fortran model whose exponent is 1.4003."""
+    text = (
+        f"DADD R4, -RZ, |R18|\nIMAD.MOV.U32 R6, RZ, RZ, {low}\nMOV R7, {high}\n"
+        "call| CALL.REL.NOINC __internal_accurate_pow\nEXIT\n"
+        ".function __internal_accurate_pow math_helper\nDMUL R4, R4, R6\nRET.REL.NODEC R20"
+    )
+    rows = [Row("wait", "call", 100, 80), Row("selected", "call", 20)]
+    assert ("as a product" in _match(fast_math, context_of(listing(text), rows)).advice) == said

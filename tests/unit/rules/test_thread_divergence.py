@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: Apache-2.0
+"""GPA109: idle threads of warps, the condition that idles them, and what they cost."""
+
+from __future__ import annotations
+
+import pytest
+from tests.optimizer_values import Row, context_of, listing
+
+from gpadvisor.estimators.context import KernelContext
+from gpadvisor.estimators.ranges import RUN_TO_RUN
+from gpadvisor.evidence.lanes import active_share, condition
+from gpadvisor.model.advice import Match, Rejection
+from gpadvisor.rules.thread_divergence import OPTIMIZER
+
+ISSUE = "sm__issue_active.avg.pct_of_peak_sustained_elapsed"
+REQUESTS = "l1tex__lsuin_requests.avg.pct_of_peak_sustained_elapsed"
+DRAM = "dram__throughput.avg.pct_of_peak_sustained_elapsed"
+
+BRANCHES = """
+    test| ISETP.GE.AND P0, PT, R4, R5, PT // 7
+    part| @P0 BRA other // 7
+    then| FMUL R8, R8, R9 // 8
+    thens| FADD R8, R8, R9 // 8
+    BRA end // 8
+    other:
+    else| FMUL R8, R8, R10 // 10
+    elses| FADD R8, R8, R10 // 10
+    end:
+    after| FADD R8, R8, R11 // 12
+    EXIT
+"""
+PREDICATED = """
+    test| ISETP.GE.AND P0, PT, R4, R5, PT // 7
+    then| @!P0 FMUL R8, R8, R9 // 8
+    thens| @!P0 FADD R8, R8, R9 // 8
+    else| @P0 FMUL R8, R8, R10 // 10
+    elses| @P0 FADD R8, R8, R10 // 10
+    after| FADD R8, R8, R11 // 12
+    EXIT
+"""
+
+
+def _context(text: str, metrics: dict[str, float], *, block: int = 256, active: float = 8) -> KernelContext:
+    """Both sides of a condition with ``active`` threads of each warp on the first."""
+    code = listing(text)
+    threads = dict.fromkeys(code.tags, 32e6)
+    threads.update({"then": active * 1e6, "thens": active * 1e6})
+    threads.update({"else": (32 - active) * 1e6, "elses": (32 - active) * 1e6})
+    threads = {tag: count for tag, count in threads.items() if tag in code.tags}
+    rows = [Row("wait", tag, 100) for tag in threads if tag not in {"test", "part"}]
+    return context_of(
+        code,
+        rows,
+        counts={tag: (1_000_000, int(value)) for tag, value in threads.items()},
+        metrics=metrics,
+        block=block,
+    )
+
+
+def _match(context: KernelContext) -> Match:
+    found = OPTIMIZER.match(context)
+    assert isinstance(found, Match), found
+    return found
+
+
+@pytest.mark.parametrize("text", [BRANCHES, PREDICATED])
+def test_the_condition_is_found_behind_branches_and_predicates(text: str) -> None:
+    context = _context(text, {ISSUE: 80.0})
+    (function,) = context.program.functions
+    assert context.profile is not None
+    shares = active_share(context.profile, function)
+    assert shares is not None
+    tags = listing(text).tags
+    assert condition(function, tags["then"][1], shares) == tags["test"][1]
+    assert condition(function, tags["after"][1], shares) is None
+    assert "behind the condition at kernel.cu:7" in _match(context).advice
+
+
+def test_the_busy_unit_sets_the_gain() -> None:
+    # Two of seven instructions are idle by 3/4: 0.21 of the issue slots, of which half to all go.
+    estimate = OPTIMIZER.estimate(*_pair(_context(PREDICATED, {ISSUE: 100.0})))
+    assert estimate.low == pytest.approx((1 - RUN_TO_RUN) / (1 - 0.5 * 1.5 / 6), rel=0.02)
+    assert estimate.high == pytest.approx((1 + RUN_TO_RUN) / (1 - 1.5 / 6), rel=0.02)
+
+
+def _pair(context: KernelContext) -> tuple[KernelContext, Match]:
+    return context, _match(context)
+
+
+def test_a_limit_elsewhere_leaves_nothing_to_gain() -> None:
+    estimate = OPTIMIZER.estimate(*_pair(_context(PREDICATED, {ISSUE: 40.0, DRAM: 93.0})))
+    assert estimate.high == pytest.approx(1 + RUN_TO_RUN)
+
+
+def test_predicated_code_costs_nothing_while_no_unit_is_full() -> None:
+    found = OPTIMIZER.match(_context(PREDICATED, {ISSUE: 30.0}))
+    assert isinstance(found, Rejection)
+
+
+def test_branches_cost_their_samples_while_no_unit_is_full() -> None:
+    context = _context(BRANCHES, {ISSUE: 30.0})
+    found = _match(context)
+    assert found.measured_bound is None
+    estimate = OPTIMIZER.estimate(context, found)
+    # 200 of 500 samples stand where 3/4 of the threads are idle.
+    assert estimate.expected == pytest.approx(500 / (500 - 200 * 0.75 * 0.75), rel=0.03)
+
+
+def test_short_blocks_are_no_divergence() -> None:
+    found = OPTIMIZER.match(_context(BRANCHES, {ISSUE: 80.0}, block=8, active=8))
+    assert isinstance(found, Rejection)
+    assert "no instruction has idle threads" in found.reason
+
+
+def test_idle_shared_accesses_free_the_data_stage() -> None:
+    text = """
+        test| ISETP.GE.AND P0, PT, R4, R5, PT // 7
+        load| @!P0 LDS R8, [R9] // 8
+        after| FADD R8, R8, R11 // 12
+        EXIT
+    """
+    passes = "l1tex__data_pipe_lsu_wavefronts"
+    context = context_of(
+        listing(text),
+        [Row("mio_throttle", "load", 300, 200), Row("selected", "after", 100)],
+        counts={"test": (1000, 32000), "load": (1000, 4000), "after": (1000, 32000)},
+        metrics={
+            f"{passes}.avg.pct_of_peak_sustained_elapsed": 90.0,
+            f"{passes}_mem_shared.sum": 1000.0,
+            f"{passes}_mem_shared.sum.pct_of_peak_sustained_elapsed": 90.0,
+            REQUESTS: 50.0,
+        },
+    )
+    found = _match(context)
+    left = {relief.resource: relief.remaining for relief in found.relieves}
+    assert left["L1 data"] == pytest.approx(1 - 0.75 * 28 / 32)
+
+
+@pytest.mark.parametrize(
+    ("before", "words"),
+    [
+        ("LOP3.LUT R4, R0, 0x1, RZ, 0xc0, !PT\nMOV R5, 0x1", "Let the active threads be neighbours, so"),
+        ("MOV R4, R0\nMOV R5, 0x8", "share it among all threads of the block"),
+        ("IMAD.WIDE R6, R0, 0x4, R2\nLDG.E R4, [R6.64]\nMOV R5, 0x8", "The data decide which threads go on"),
+        ("F2I R4, R0\nMOV R5, 0x8", "sort or queue what is left to do"),
+    ],
+)
+def test_the_cure_goes_by_what_parts_the_threads(before: str, words: str) -> None:
+    text = f"S2R R0, SR_TID.X\n{before}\n{BRANCHES}"
+    assert words in _match(_context(text, {ISSUE: 80.0})).cure
+
+
+def test_a_comparison_of_computed_numbers_goes_by_the_data() -> None:
+    text = BRANCHES.replace("ISETP.GE.AND P0, PT, R4, R5, PT", "DSETP.GEU.AND P0, PT, R4, R6, PT")
+    assert "The data decide which threads go on" in _match(_context(text, {ISSUE: 80.0})).cure
+
+
+LEVELS = """
+    S2R R0, SR_TID.X
+    MOV R1, {start}
+    again:
+    {level}
+    test| ISETP.GE.U32.AND P0, PT, R4, R5, PT // 7
+    then| @!P0 FADD R8, R8, R9 // 8
+    thens| @!P0 FADD R8, R8, R9 // 8
+    BAR.SYNC 0x0 // 9
+    MOV R1, R2
+    after| ISETP.NE.AND P1, PT, R1, RZ, PT
+    @P1 BRA again
+    EXIT
+"""
+
+
+@pytest.mark.parametrize(
+    ("level", "neighbours"),
+    [
+        ("SHF.R.U32.HI R2, RZ, 0x1, R1\nMOV R4, R0\nMOV R5, R2", False),  # thread < distance
+        ("IMAD.SHL R2, R1, 0x2, RZ\nIMAD R4, R0, R2, RZ\nMOV R5, 0x100", False),  # 2 * distance * thread < n
+        ("IMAD.SHL R2, R1, 0x2, RZ\nLOP3.LUT R4, R0, 0x1, RZ, 0xc0, !PT\nMOV R5, 0x1", True),
+    ],
+)
+def test_a_tree_by_levels_ends_in_one_warp(level: str, neighbours: bool) -> None:
+    found = _match(_context(LEVELS.format(start="0x100", level=level), {ISSUE: 80.0}, active=4))
+    assert "eave the last steps to one warp and its shuffles" in found.cure
+    assert ("Let the active threads be neighbours" in found.cure) is neighbours
+
+
+def test_threads_that_leave_a_loop_one_by_one() -> None:
+    text = """
+        LDG.E R4, [R2.64]
+        after| MOV R5, RZ // 6
+        again:
+        then| FADD R8, R8, R9 // 8
+        thens| IADD3 R5, R5, 0x1, RZ // 7
+        ISETP.LT.AND P0, PT, R5, R4, PT // 7
+        @P0 BRA again // 7
+        EXIT
+    """
+    found = _match(_context(text, {ISSUE: 80.0}, active=6))
+    assert "different numbers of passes" in found.cure
+
+
+def test_atomics_of_few_threads_are_no_idle_ones() -> None:
+    text = BRANCHES.replace("thens| FADD R8, R8, R9", "thens| RED.E.ADD.STRONG.GPU [R6.64], R8")
+    context = _context(text, {ISSUE: 80.0})
+    found = _match(context)
+    (atomic,) = [
+        at for at, one in enumerate(context.program.functions[0].instructions) if one.opcode == "RED"
+    ]
+    assert context.blame is not None
+    defs = context.blame.rows.use_index
+    assert atomic not in {int(defs[row]) for region in found.regions for row in region.rows.tolist()}

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""GPA108: which accesses may be widened by what a warp's transactions say, and what goes with them."""
+
+from __future__ import annotations
+
+import pytest
+from tests.optimizer_values import Row, context_of, listing
+
+from gpadvisor.estimators.context import KernelContext
+from gpadvisor.model.advice import Match, Rejection
+from gpadvisor.rules import memory_transaction_reduction
+from gpadvisor.rules.wider_accesses import OPTIMIZER
+
+REQUESTS = "l1tex__lsuin_requests.avg.pct_of_peak_sustained_elapsed"
+DRAM = "dram__throughput.avg.pct_of_peak_sustained_elapsed"
+SECTORS = "memory_l2_theoretical_sectors_global"
+WAVEFRONTS = "memory_l1_wavefronts_shared"
+TAGS = ("a", "b", "c", "d")
+
+
+def _context(transactions: float, metrics: dict[str, float], *, shared: bool = False) -> KernelContext:
+    """Four loads that follow each other, with so many transactions for a warp each."""
+    opcode, place = ("LDS", "R4") if shared else ("LDG.E", "R4.64")
+    loads = [f"{tag}| {opcode} R{8 + i}, [{place}+{4 * i:#x}] // 9" for i, tag in enumerate(TAGS)]
+    code = listing("\n".join(["again:", *loads, "use| FADD R2, R8, R2 // 10", "@P0 BRA again // 8", "EXIT"]))
+    return context_of(
+        code,
+        [Row("lg_throttle", "b", 600, 500), Row("selected", "use", 400)],
+        counts=dict.fromkeys((*TAGS, "use"), (1000, 32000)),
+        pc_metrics={WAVEFRONTS if shared else SECTORS: dict.fromkeys(TAGS, 1000 * transactions)},
+        metrics=metrics,
+    )
+
+
+def _reason(context: KernelContext) -> str:
+    found = OPTIMIZER.match(context)
+    assert isinstance(found, Rejection), found
+    return found.reason
+
+
+def _match(context: KernelContext) -> Match:
+    found = OPTIMIZER.match(context)
+    assert isinstance(found, Match), found
+    return found
+
+
+def test_values_that_the_warp_shares() -> None:
+    context = _context(1, {REQUESTS: 100.0})
+    estimate = OPTIMIZER.estimate(context, _match(context))
+    assert estimate.expected == pytest.approx(4.0)  # four loads become one, and nothing else is full
+
+
+@pytest.mark.parametrize("sectors", [4, 5, 16, 32])
+def test_neighbouring_or_scattered_threads_are_another_matter(sectors: float) -> None:
+    assert "no accesses of a thread follow each other" in _reason(_context(sectors, {REQUESTS: 95.0}))
+
+
+@pytest.mark.parametrize(("wavefronts", "found"), [(1, False), (2, False), (4, True), (8, True)])
+def test_shared_runs_of_each_thread_conflict(wavefronts: float, found: bool) -> None:
+    context = _context(wavefronts, {REQUESTS: 95.0}, shared=True)
+    assert isinstance(OPTIMIZER.match(context), Match) is found
+
+
+def test_a_full_dram_does_not_ask_how_wide_the_loads_are() -> None:
+    assert "DRAM is the busiest unit" in _reason(_context(1, {REQUESTS: 70.0, DRAM: 92.0}))
+
+
+def test_while_nothing_is_full_the_low_end_is_far_below_the_equation() -> None:
+    context = _context(1, {REQUESTS: 30.0})
+    estimate = OPTIMIZER.estimate(context, _match(context))
+    assert estimate.paper is not None
+    assert estimate.low < 0.7 * estimate.paper
+    assert estimate.low < estimate.expected < estimate.high
+
+
+def test_addresses_that_only_removed_accesses_need_go_too() -> None:
+    text = """
+        again:
+        a| LDG.E R8, [R4.64] // 9
+        step| IADD3 R20, R21, 0x1, RZ // 9
+        first| LEA R14, P1, R21, R16, 0x2 // 9
+        low| LEA R12, P1, R20, R16, 0x2 // 9
+        b| LDG.E R9, [R14.64] // 9
+        c| LDG.E R10, [R12.64] // 9
+        use| FADD R2, R9, R10 // 9
+        @P0 BRA again // 8
+        EXIT
+    """
+    context = context_of(
+        listing(text),
+        [Row("lg_throttle", "b", 600, 500), Row("selected", "use", 400)],
+        counts=dict.fromkeys(("a", "step", "first", "low", "b", "c", "use"), (1000, 32000)),
+        pc_metrics={SECTORS: {"a": 4000, "b": 1000, "c": 1000}},
+        metrics={REQUESTS: 95.0},
+    )
+    left = {relief.resource: relief.remaining for relief in _match(context).relieves}
+    assert left["issue"] == pytest.approx(1 - 3 / 7)  # the load, its LEA and its IADD3
+    assert left["L1 requests"] == pytest.approx(2 / 3)
+
+
+@pytest.mark.parametrize(("sectors", "side_by_side"), [(16, True), (32, False)])
+def test_scattered_runs_get_their_words_where_they_are_counted(sectors: int, side_by_side: bool) -> None:
+    counters = {SECTORS: dict.fromkeys(TAGS, 1000.0 * sectors), f"{SECTORS}_ideal": dict.fromkeys(TAGS, 4e3)}
+    loads = [f"{tag}| LDG.E R{8 + i}, [R4.64+{4 * i:#x}] // 9" for i, tag in enumerate(TAGS)]
+    context = context_of(
+        listing("\n".join([*loads, "use| FADD R2, R8, R2 // 10", "EXIT"])),
+        [Row("lg_throttle", "b", 600, 500), Row("selected", "use", 400)],
+        counts=dict.fromkeys((*TAGS, "use"), (1000, 32000)),
+        pc_metrics=counters,
+    )
+    found = memory_transaction_reduction.OPTIMIZER.match(context)
+    assert isinstance(found, Match)
+    assert ("each thread accesses 4 values that follow each other" in found.advice) is side_by_side
+    assert ("accesses of 16 bytes" in found.advice) is side_by_side
