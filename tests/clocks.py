@@ -9,7 +9,7 @@ from types import ModuleType
 
 import pytest
 
-from gpadvisor.profiler import application
+from gpadvisor.sandbox import application
 
 _LEAP_SECONDS = 1e6
 

@@ -11,10 +11,10 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from gpadvisor.cli.pager import page
 from gpadvisor.errors import SettingsError
 from gpadvisor.files import write_atomically
 from gpadvisor.pipeline.launches import ARGUMENT_KINDS, StatedArgument, stated_argument
+from gpadvisor.sandbox.pager import page
 
 FORMATS: Final = ("text", "json", "sarif", "markdown")
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from gpadvisor.cubin.image import CodeSection, Cubin
 from gpadvisor.cubin.lines import line_table_damage, section_lines
+from gpadvisor.cubin.read import read_cubin
 from gpadvisor.model.ids import SourceLocation
 from gpadvisor.model.program import InlineFrame, LineEntry
 
@@ -111,3 +112,9 @@ def _rows(
     for count, entry in runs:
         rows += [None if entry < 0 else entries[entry]] * count
     return tuple(rows)
+
+
+def answer(request: bytes) -> bytes:
+    """The lines of a cubin, behind a line with the names of sections (JSON) or null, for a child process."""
+    sections, _, data = request.partition(b"\n")
+    return dump_lines(decode_lines(read_cubin(data), json.loads(sections)))

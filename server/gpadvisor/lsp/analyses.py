@@ -26,12 +26,12 @@ from gpadvisor.lsp.progress import with_progress
 from gpadvisor.lsp.rereading import answers_otherwise
 from gpadvisor.lsp.search import ProfileFile, SourceState, find_profiles, look_at, source_state
 from gpadvisor.lsp.settings import EditorSettings
-from gpadvisor.lsp.workers import JobError, WorkerError
 from gpadvisor.lsp.workspace import Folder, resolved
 from gpadvisor.model.finding import EditorAnalysis, LedgerEntry
 from gpadvisor.model.fix import LaunchFacts
 from gpadvisor.pipeline.cache import Cache, cache_folder
 from gpadvisor.sandbox.codec import from_json, to_json
+from gpadvisor.sandbox.pool import JobError, WorkerError
 
 if TYPE_CHECKING:
     from gpadvisor.lsp.session import Session

@@ -11,7 +11,6 @@ from typing import Any, Final
 from gpadvisor.editor.contents.analysis import analyse_for_editor, sass_for_editor
 from gpadvisor.errors import ToolError, UsageError
 from gpadvisor.files import open_file
-from gpadvisor.lsp.worker import Job
 from gpadvisor.model.finding import Finding
 from gpadvisor.model.fix import Fix, LaunchFacts
 from gpadvisor.pipeline.analyse import Analysis
@@ -22,6 +21,7 @@ from gpadvisor.pipeline.fixes.launches import launch_facts
 from gpadvisor.pipeline.request import Request
 from gpadvisor.pipeline.settings import Settings, find_settings
 from gpadvisor.sandbox.codec import from_json, to_json
+from gpadvisor.sandbox.worker import Job
 from gpadvisor.toolchain.discovery import find_tools
 from gpadvisor.toolchain.nvrtc import find_nvrtc
 

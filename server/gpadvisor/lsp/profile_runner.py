@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import logging
 import shlex
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -19,15 +19,17 @@ from gpadvisor.editor.show.ledger import entry_words, followed
 from gpadvisor.errors import GpadvisorError, ToolError, UsageError
 from gpadvisor.lsp.progress import with_progress
 from gpadvisor.lsp.search import find_profiles
-from gpadvisor.sandbox.processes import kill_tree
+from gpadvisor.sandbox.commands import CommandSettings, run_command
 
 if TYPE_CHECKING:
     from gpadvisor.lsp.session import Session
 
 log: Final = logging.getLogger("gpadvisor.lsp")
 FOLDER: Final = "gpadvisor-profiles"
-_LINE_BYTES: Final = 1 << 16
 _RUN: Final = "Run"
+_SETTINGS: Final = CommandSettings(
+    command="gpadvisor.profile.command", timeout="gpadvisor.profile.timeoutSeconds"
+)
 _PAST: Final = 3
 """Predictions that were followed, in the sentence on a new profile."""
 
@@ -100,7 +102,8 @@ class ProfileRunner:
         try:
             target.parent.mkdir(exist_ok=True)
             server = session.server if session.client.progress else None
-            work = _Run(command, folder.path, settings.profile_timeout_seconds)
+            seconds = settings.profile_timeout_seconds
+            work = functools.partial(run_command, command, folder.path, seconds, _SETTINGS)
             started = time.time_ns()
             await with_progress(server, "GPA: profiling", work)
         finally:
@@ -116,59 +119,6 @@ class ProfileRunner:
         entry = session.workspace.entries.get(f"profile:{written[0].path}")
         came = [entry_words(one) for one in entry.history if followed(one)] if entry is not None else []
         return ". ".join((*came[:_PAST], f"{Path(written[0].path).name} is shown"))
-
-
-class _Run:
-    """One run of the command, in a session of its own; cancelling it ends all that it started."""
-
-    def __init__(self, command: list[str], folder: Path, timeout_seconds: float) -> None:
-        self._command, self._folder, self._timeout_seconds = command, folder, timeout_seconds
-
-    async def __call__(self, said: Callable[[str], None]) -> None:
-        name = Path(self._command[0]).name
-        try:
-            process = await asyncio.create_subprocess_exec(
-                *self._command,
-                cwd=self._folder,
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.STDOUT,
-                start_new_session=True,
-                limit=_LINE_BYTES,
-            )
-        except (OSError, ValueError) as error:
-            raise ToolError(
-                f"{self._command[0]} cannot be started ({error}); check gpadvisor.profile.command"
-            ) from error
-        last = ""
-        try:
-            async with asyncio.timeout(self._timeout_seconds):
-                while process.stdout is not None and (line := await _line(process.stdout)) is not None:
-                    if line:
-                        last = line
-                        log.info("%s: %s", name, line)
-                        said(line[:80])
-                await process.wait()
-        except TimeoutError as error:
-            raise ToolError(
-                f"{name} did not end within {self._timeout_seconds:g} s and was stopped; "
-                "raise gpadvisor.profile.timeoutSeconds"
-            ) from error
-        finally:
-            if process.returncode is None:
-                kill_tree(process.pid)
-                await process.wait()
-        if process.returncode:
-            raise ToolError(f"{name} ended with status {process.returncode}: {last[:300]}")
-
-
-async def _line(stream: asyncio.StreamReader) -> str | None:
-    """The next line; empty for one that is too long; None at the end."""
-    try:
-        line = await stream.readline()
-    except ValueError:
-        return ""
-    return line.decode("utf-8", "replace").strip() if line else None
 
 
 def _filled(word: str, path: str, folder: Path, target: Path) -> str:

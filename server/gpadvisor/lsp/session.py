@@ -20,9 +20,9 @@ from gpadvisor.lsp.publishing import TYPING_SECONDS, Publisher
 from gpadvisor.lsp.search import is_profile
 from gpadvisor.lsp.settings import SECTION, EditorSettings, read_settings
 from gpadvisor.lsp.texts import Change, Encoding
-from gpadvisor.lsp.workers import Limits, Workers
 from gpadvisor.lsp.workspace import Folder, Workspace, file_path
 from gpadvisor.model.finding import SassView
+from gpadvisor.sandbox.pool import Limits, Workers
 
 if TYPE_CHECKING:
     from gpadvisor.lsp.server import Server
@@ -45,7 +45,7 @@ class Session:
         self.server = server
         self.workspace = Workspace()
         self.client = ClientFeatures()
-        self.workers = Workers()
+        self.workers = Workers("gpadvisor.lsp.jobs:JOBS")
         self.publisher = Publisher(self)
         self.analyses = Analyses(self)
         self.machine_code: dict[str, SassView] = {}  # the last one, by what it was made of

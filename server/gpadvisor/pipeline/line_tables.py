@@ -12,7 +12,7 @@ from gpadvisor.cubin import Cubin, Lines, load_lines
 from gpadvisor.errors import CancelledError, ToolError, ToolTimeoutError
 from gpadvisor.model.problem import Problem, ProblemCode
 from gpadvisor.pipeline.cache import Cache
-from gpadvisor.sandbox.children import ask_child
+from gpadvisor.sandbox.children import call
 
 _MEMORY_BYTES: Final = 4 << 30
 _OUTPUT_BYTES: Final = 256 << 20
@@ -47,8 +47,8 @@ def read_lines(
         if (known := cache.get(key)) is not None:
             return load_lines(known, cubin), ()
     try:
-        answer = ask_child(
-            "line_child",
+        answer = call(
+            "gpadvisor.cubin.decoded:answer",
             json.dumps(asked["sections"]).encode() + b"\n" + data,
             timeout_seconds=timeout_seconds,
             memory_bytes=_MEMORY_BYTES,

@@ -7,6 +7,7 @@ parsing, this runs in a child process.
 
 from __future__ import annotations
 
+import json
 import math
 import operator
 import re
@@ -508,3 +509,8 @@ _HANDLERS: Final[dict[str, Callable[[_Reader, Node, int], Value]]] = {
     "call_expression": _Reader.call,
     "field_expression": _Reader.component,
 }
+
+
+def answer(request: bytes) -> bytes:
+    """The launches in the texts of one unit (JSON), for a child process."""
+    return json.dumps([site.to_json() for site in launch_sites(json.loads(request))]).encode()

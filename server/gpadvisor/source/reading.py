@@ -2,10 +2,12 @@
 """Everything that advice takes from a source, by one parse.
 
 The parser is native code: a source that may come from elsewhere is read in a child process, by
-``workflow.source_facts``.
+``pipeline.sources.facts``.
 """
 
 from __future__ import annotations
+
+import json
 
 from gpadvisor.source.comments import suppression_comments
 from gpadvisor.source.facts import SourceFacts
@@ -30,3 +32,8 @@ def source_facts(path: str, text: str) -> SourceFacts:
         kernels=tuple(found.kernels),
         launches=launch_places(tree) if b"<<<" in data else (),
     )
+
+
+def answer(request: bytes) -> bytes:
+    """The facts of paths and texts (JSON), for a child process."""
+    return json.dumps([source_facts(path, text).to_json() for path, text in json.loads(request)]).encode()

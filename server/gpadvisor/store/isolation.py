@@ -5,34 +5,32 @@ from __future__ import annotations
 
 import contextlib
 import json
-import math
-import os
-import signal
-import subprocess
-import sys
 import tempfile
-import time
 import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-import gpadvisor
-from gpadvisor.errors import CancelledError, ProfileError, ProfileFormatError, ProfileMismatchError
+from gpadvisor.errors import (
+    CancelledError,
+    ProfileError,
+    ProfileFormatError,
+    ProfileMismatchError,
+    ToolError,
+    ToolNotFoundError,
+    ToolTimeoutError,
+)
 from gpadvisor.files import scratch_folder
-from gpadvisor.store.child import ANSWER, BLOBS, COLUMNS, NO_ROOM
+from gpadvisor.sandbox.children import call, meanwhile
+from gpadvisor.store.child import BLOBS, COLUMNS, NO_ROOM
 
 if TYPE_CHECKING:
     from gpadvisor.model.profile import Profile
     from gpadvisor.store.parts import Parts
 
 _ERRORS: Final = {error.__name__: error for error in (ProfileError, ProfileFormatError, ProfileMismatchError)}
-_POLL_SECONDS: Final = 0.05
-# The child imports this very package, from where it is, and nothing from the user's environment.
-_START: Final = (
-    "import sys; sys.path.insert(0, sys.argv.pop(1));"
-    "from gpadvisor.store.child import main; sys.exit(main(sys.argv[1:]))"
-)
+_READER: Final = "gpadvisor.store.child:answer"
+_OUTPUT_BYTES: Final = 1 << 30
 
 
 def load_profile_isolated(
@@ -69,83 +67,45 @@ def being_read(
 ) -> Iterator[Callable[[], Profile]]:
     """The same for who has something to do meanwhile: what is yielded waits for the child."""
     with scratch_folder() as folder:
-        deadline = time.monotonic() + timeout_seconds
-        process = _started(path, folder, timeout_seconds, memory_bytes)
 
-        def profile() -> Profile:
-            code = wait_for(process, deadline, cancelled)
-            if code is None:
-                raise ProfileFormatError(
-                    f"reading {path} took longer than {timeout_seconds:g} s and was stopped;"
-                    " the file is damaged or very large: collect fewer kernels (ncu --launch-count)"
-                )
-            return _answer(path, folder, code, memory_bytes)
+        def ask(ended: Callable[[], bool]) -> bytes:
+            return call(
+                _READER,
+                json.dumps({"path": str(path.absolute()), "folder": str(folder)}).encode(),
+                timeout_seconds=timeout_seconds,
+                memory_bytes=memory_bytes,
+                output_bytes=_OUTPUT_BYTES,
+                cancelled=lambda: ended() or (cancelled is not None and cancelled()),
+                directory=folder,
+            )
 
-        try:
-            yield profile
-        finally:
-            _stop(process)
+        with meanwhile(ask) as answer:
+            yield lambda: _profile(path, folder, answer, memory_bytes)
 
 
-def wait_for(
-    process: subprocess.Popen[bytes], deadline: float, cancelled: Callable[[], bool] | None
-) -> int | None:
-    """The exit code of a child; None where it has not ended by the deadline."""
-    while (left := deadline - time.monotonic()) > 0:
-        if cancelled is not None and cancelled():
-            raise CancelledError("reading the profile was stopped as asked")
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            return process.wait(left if cancelled is None else min(left, _POLL_SECONDS))
-    return None
-
-
-def _started(path: Path, folder: Path, timeout_seconds: float, memory_bytes: int) -> subprocess.Popen[bytes]:
-    root = str(Path(gpadvisor.__file__).resolve().parent.parent)
-    command = [sys.executable, "-I", "-c", _START, root, str(path.absolute()), str(folder)]
-    command += [str(memory_bytes), str(math.ceil(timeout_seconds) + 1)]
-    # Each thread of a linear algebra library reserves memory that counts against the limit.
-    environment = os.environ | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+def _profile(path: Path, folder: Path, answer: Callable[[], bytes], memory_bytes: int) -> Profile:
     try:
-        return subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            cwd=folder,
-            env=environment,
-            start_new_session=True,
-        )
-    except OSError as error:
-        raise ProfileError(
-            f"no process could be started to read {path}: {error.strerror or error}; free memory and repeat"
+        said: Any = json.loads(answer())
+        if "class" in said:
+            raise _error(path, str(said["class"]), str(said["message"]), memory_bytes)
+        from gpadvisor.store.parts import put_together  # noqa: PLC0415 imported while the child runs
+
+        return put_together(_parts(folder, said))
+    except CancelledError as error:
+        raise CancelledError("reading the profile was stopped as asked") from error
+    except ToolTimeoutError as error:
+        raise ProfileFormatError(
+            f"reading {path} took longer than its time limit and was stopped ({error});"
+            " the file is damaged or very large: collect fewer kernels (ncu --launch-count)"
         ) from error
-
-
-def _stop(process: subprocess.Popen[bytes]) -> None:
-    if process.poll() is None:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            if sys.platform == "win32":
-                process.kill()
-            else:
-                os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
-
-
-def _answer(path: Path, folder: Path, code: int, memory_bytes: int) -> Profile:
-    from gpadvisor.store.parts import put_together  # noqa: PLC0415 the child runs while numpy is imported
-
-    try:
-        answer: Any = json.loads((folder / ANSWER).read_bytes())
-    except (OSError, ValueError) as error:
-        raise _died(path, code, memory_bytes) from error
-    if "class" in answer:
-        raise _error(path, str(answer["class"]), str(answer["message"]), memory_bytes)
-    if code != 0:
-        raise _died(path, code, memory_bytes)
-    try:
-        return put_together(_parts(folder, answer))
+    except ToolNotFoundError as error:
+        raise ProfileError(
+            f"no process could be started to read {path}: {error}; free memory and repeat"
+        ) from error
+    except ToolError as error:
+        raise _died(path, str(error), memory_bytes) from error
     except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile) as error:
-        raise _died(path, code, memory_bytes) from error
+        raise _died(path, "gave no sensible answer", memory_bytes) from error
 
 
 def _parts(folder: Path, answer: dict[str, Any]) -> Parts:
@@ -186,14 +146,8 @@ def _too_large(path: Path, memory_bytes: int) -> ProfileFormatError:
     )
 
 
-def _died(path: Path, code: int, memory_bytes: int) -> ProfileFormatError:
-    if code < 0 and -code == getattr(signal, "SIGXCPU", 0):
-        what = "used up its processor time"
-    elif code < 0:
-        what = f"was ended by signal {-code}"
-    else:
-        what = f"ended with code {code}"
+def _died(path: Path, what: str, memory_bytes: int) -> ProfileFormatError:
     return ProfileFormatError(
-        f"the process that read {path} {what} (it may use {memory_bytes / (1 << 30):g} GiB);"
+        f"the process that read {path} failed: {what} (it may use {memory_bytes / (1 << 30):g} GiB);"
         " the file is damaged or too large for that: copy it again, or collect fewer kernels"
     )

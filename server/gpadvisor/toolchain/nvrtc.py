@@ -6,14 +6,13 @@ from __future__ import annotations
 import json
 import os
 import re
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from gpadvisor.errors import ToolFailedError
-from gpadvisor.sandbox.tools import run_tool
+from gpadvisor.sandbox.children import call
 from gpadvisor.toolchain.discovery import package_roots, toolkit_folders
 
 _LIBRARY: Final = re.compile(r"libnvrtc\.so\.(\d+)")
@@ -88,7 +87,7 @@ def compile_by_nvrtc(
     cancelled: Callable[[], bool] | None,
     names: Sequence[str] = (),
 ) -> NvrtcResult:
-    """Compile one source for one architecture; ``folder`` is where the cubin and the request lie meanwhile.
+    """Compile one source for one architecture; ``folder`` is where the cubin lies meanwhile.
 
     ``names`` are templates with arguments that code is made of, such as ``kernel<float, 4>``.
 
@@ -107,7 +106,7 @@ def compile_by_nvrtc(
         "names": list(names),
         "output": os.fspath(output),
     }
-    answer = _ask(request, folder, directory, timeout_seconds, memory_bytes, cancelled)
+    answer = _ask(request, directory, timeout_seconds, memory_bytes, cancelled)
     return NvrtcResult(
         cubin=output.read_bytes() if output.exists() else b"",
         log=str(answer.get("log", "")),
@@ -119,27 +118,23 @@ def compile_by_nvrtc(
 
 def _ask(
     request: dict[str, Any],
-    folder: Path,
     directory: Path,
     timeout_seconds: float,
     memory_bytes: int,
     cancelled: Callable[[], bool] | None,
 ) -> dict[str, Any]:
     """The child's answer to a request."""
-    path = folder / "request.json"
-    path.write_text(json.dumps(request), encoding="utf-8")
-    output = run_tool(
-        [sys.executable, "-P", "-m", "gpadvisor.toolchain.nvrtc_child", path],
+    answered = call(
+        "gpadvisor.toolchain.nvrtc_child:answer",
+        json.dumps(request).encode(),
         timeout_seconds=timeout_seconds,
         memory_bytes=memory_bytes,
         output_bytes=1 << 20,
         cancelled=cancelled,
         directory=directory,
-        # The child must find this very package, wherever the caller found it.
-        environment={"PYTHONPATH": os.pathsep.join(str(Path(part).absolute()) for part in sys.path if part)},
     )
     try:
-        answer = json.loads(output.stdout)
+        answer = json.loads(answered)
     except ValueError:
         answer = None
     if not isinstance(answer, dict) or "version" not in answer:

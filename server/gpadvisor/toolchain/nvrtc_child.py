@@ -1,15 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The child process that calls NVRTC: a compiler that crashes or never ends must not take its caller along.
 
-It reads a request (JSON) from the file that its only argument names, writes the cubin to the file that the
-request names, and prints the answer (JSON).
+It writes the cubin to the file that the request names.
 """
 
 from __future__ import annotations
 
 import ctypes
 import json
-import sys
 from pathlib import Path
 from typing import Any, Final
 
@@ -66,7 +64,7 @@ class Nvrtc:
         return text.raw[: size.value]
 
 
-def answer(request: dict[str, Any]) -> dict[str, Any]:
+def _answer(request: dict[str, Any]) -> dict[str, Any]:
     """Do what a request asks for."""
     nvrtc = Nvrtc(request["library"])
     facts = {"version": nvrtc.version(), "architectures": nvrtc.architectures()}
@@ -81,11 +79,6 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
     return {**facts, "status": status, "log": log[: 1 << 16]}
 
 
-def main() -> None:
-    """Answer the request of the command line."""
-    request = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
-    sys.stdout.write(json.dumps(answer(request)))
-
-
-if __name__ == "__main__":
-    main()
+def answer(request: bytes) -> bytes:
+    """What NVRTC says to a request, both JSON."""
+    return json.dumps(_answer(json.loads(request))).encode()

@@ -13,8 +13,8 @@ from tests.editor_values import SOURCE, analysis, file_analysis, kernel
 
 from gpadvisor.lsp.analyses import Analyses
 from gpadvisor.lsp.server import Server
-from gpadvisor.lsp.workers import Workers
 from gpadvisor.sandbox.codec import to_json
+from gpadvisor.sandbox.pool import Workers
 
 
 @pytest.mark.asyncio

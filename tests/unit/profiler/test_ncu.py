@@ -15,12 +15,12 @@ from tests.stand_in_ncu import stand_in_ncu
 from tests.tools import program
 
 from gpadvisor.errors import ToolFailedError, ToolNotFoundError, UsageError
-from gpadvisor.profiler.application import Ending, run_application
 from gpadvisor.profiler.ncu.abilities import examine_ncu, find_ncu
 from gpadvisor.profiler.ncu.collect import CounterPermissionError, NcuHeartbeat, collect_by_ncu
 from gpadvisor.profiler.ncu.command_line import command_line, expectation
 from gpadvisor.profiler.ncu.messages import Log, refusal
 from gpadvisor.profiler.ncu.options import NcuOptions
+from gpadvisor.sandbox.application import Ending, run_application
 
 _EVERYTHING = NcuOptions(
     kernel="stencil|gather", launch_skip=3, launch_count=2, interval=4, source_folders=(Path("src"),)

@@ -121,7 +121,7 @@ def edit_facts_of(path: Path, text: str) -> EditFacts:
 
 @lru_cache(maxsize=_KEPT_FACTS)
 def _read_facts(name: str, text: str) -> EditFacts:
-    (row,) = json.loads(ask_parser("fixing_child", [(name, text)]))
+    (row,) = json.loads(ask_parser("gpadvisor.source.edits.reading:answer", [(name, text)]))
     return EditFacts.from_json(row, text)
 
 

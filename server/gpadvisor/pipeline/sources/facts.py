@@ -13,12 +13,13 @@ from typing import Final, TypeAlias
 from gpadvisor.errors import ToolError, ToolTimeoutError
 from gpadvisor.files import open_file
 from gpadvisor.model.problem import Problem, ProblemCode
-from gpadvisor.sandbox.children import ask_child
+from gpadvisor.sandbox.children import call
 from gpadvisor.source.facts import SourceFacts
 
 Source: TypeAlias = tuple[str, str]
 """Path and text: a file may be asked about as it was profiled and as it is now."""
 
+_FACTS: Final = "gpadvisor.source.reading:answer"
 _TIMEOUT_SECONDS: Final = 20.0
 _MEMORY_BYTES: Final = 2 << 30
 _OUTPUT_BYTES: Final = 64 << 20
@@ -38,7 +39,7 @@ def read_source_facts(
     if not asked:
         return known, ()
     try:
-        answer = ask_parser("source_child", asked, timeout_seconds, memory_bytes)
+        answer = ask_parser(_FACTS, asked, timeout_seconds, memory_bytes)
         facts = dict(zip(asked, _checked(asked, answer), strict=True))
     except ToolTimeoutError:
         return known, (_problem(asked, f"took longer than {timeout_seconds:g} s and was stopped"),)
@@ -67,26 +68,26 @@ def begin_reading(path: Path) -> None:
 
 def _read_ahead(source: Source, future: Future[SourceFacts | None]) -> None:
     try:
-        (facts,) = _checked([source], ask_parser("source_child", [source]))
+        (facts,) = _checked([source], ask_parser(_FACTS, [source]))
         future.set_result(facts)
     except (ToolError, ValueError, RecursionError, OSError):
         future.set_result(None)  # it is tried once more, and a problem of the advice if it fails again
 
 
 def ask_parser(
-    module: str,
+    entry: str,
     asked: list[Source],
     timeout_seconds: float = _TIMEOUT_SECONDS,
     memory_bytes: int = _MEMORY_BYTES,
     cancelled: Callable[[], bool] | None = None,
 ) -> bytes:
-    """What a module of this package that parses sources answers, as a process of its own.
+    """What a function that parses sources, ``module:function``, answers in a process of its own.
 
     Raises:
         ToolError: it failed, took too long or was cancelled.
     """
-    return ask_child(
-        module,
+    return call(
+        entry,
         json.dumps(asked).encode(),
         timeout_seconds=timeout_seconds,
         memory_bytes=memory_bytes,

@@ -55,7 +55,7 @@ def source_launches(path: Path, defines: tuple[str, ...] = ()) -> Mapping[str, S
     given = "".join(f"#define {' '.join((*one.split('=', 1), '1')[:2])}\n" for one in defines)
     asked = [*texts, ("defines.cu", given)]
     try:
-        rows = json.loads(ask_parser("launch_child", asked))
+        rows = json.loads(ask_parser("gpadvisor.source.launch_reading:answer", asked))
         sites = launch_sites_from_json(rows, [text.count("\n") + 1 for _, text in asked])
     except (ToolError, ValueError, RecursionError):
         return {}

@@ -19,7 +19,6 @@ from typing import Final
 from gpadvisor import __version__
 from gpadvisor.errors import ToolError, ToolFailedError, ToolNotFoundError
 from gpadvisor.pipeline.settings import Settings
-from gpadvisor.profiler.application import Ended, Ending
 from gpadvisor.profiler.collect.run import Collector, ProfileRequest, Say, snapshot_of
 from gpadvisor.profiler.collect.with_ncu import climb, ncu_options
 from gpadvisor.profiler.ncu.abilities import Abilities, abilities_of
@@ -27,7 +26,8 @@ from gpadvisor.profiler.ncu.collect import no_report
 from gpadvisor.profiler.ncu.command_line import command_line
 from gpadvisor.profiler.ncu.messages import Log
 from gpadvisor.profiler.ncu.options import NcuOptions
-from gpadvisor.profiler.ssh import Remote, connect
+from gpadvisor.sandbox.application import Ended, Ending
+from gpadvisor.sandbox.ssh import Remote, connect
 
 _MODES: Final = {True: "serialized", False: "continuous"}
 

@@ -17,8 +17,8 @@ from gpadvisor.pipeline.opening import load
 from gpadvisor.pipeline.settings import Settings
 from gpadvisor.pipeline.snapshots import disassemble_all
 from gpadvisor.pipeline.time_coverage import coverage_sentence, unknown_coverage
-from gpadvisor.profiler.application import Ending
 from gpadvisor.profiler.doctor import Ladder
+from gpadvisor.sandbox.application import Ending
 
 
 class Collector(Enum):

@@ -13,7 +13,6 @@ from typing import Final
 from gpadvisor.cubin import demangle
 from gpadvisor.errors import ProfileMismatchError, ToolFailedError, UsageError
 from gpadvisor.pipeline.settings import Settings
-from gpadvisor.profiler.application import Ending
 from gpadvisor.profiler.collect.keep import kept_until_written
 from gpadvisor.profiler.collect.run import Profiled, ProfileRequest, Say, profiled, snapshot_of
 from gpadvisor.profiler.cupti import Collection, CollectOptions, SamplingMode, collect, find_cupti
@@ -21,6 +20,7 @@ from gpadvisor.profiler.cupti.discovery import driver_version
 from gpadvisor.profiler.cupti.options import Heartbeat, KernelTimes
 from gpadvisor.profiler.doctor import Ladder
 from gpadvisor.report.names import base_name
+from gpadvisor.sandbox.application import Ending
 from gpadvisor.store.collection import Picks, is_collection, write_picks
 
 _NAMES: Final = 5

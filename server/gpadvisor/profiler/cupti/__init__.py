@@ -11,12 +11,12 @@ serialize kernels (GPA section VII names that as a limit).
 
 from __future__ import annotations
 
-from gpadvisor.profiler.application import Ending
 from gpadvisor.profiler.cupti.build import InjectionLibrary, build_library, cache_folder
 from gpadvisor.profiler.cupti.collecting import collect
 from gpadvisor.profiler.cupti.discovery import Cupti, find_cupti
 from gpadvisor.profiler.cupti.in_process import ProcessSession
 from gpadvisor.profiler.cupti.options import Collection, CollectOptions, Heartbeat, SamplingMode
+from gpadvisor.sandbox.application import Ending
 
 __all__ = [
     "CollectOptions",

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Final
 
 from gpadvisor.errors import ProfileError, ProfileFormatError, ToolFailedError
-from gpadvisor.profiler.application import Ending, run_application
 from gpadvisor.profiler.cupti.build import build_library, cache_folder
 from gpadvisor.profiler.cupti.discovery import TIED_SINCE, Cupti, find_cupti
 from gpadvisor.profiler.cupti.host_lines import name_host_frames
 from gpadvisor.profiler.cupti.options import Collection, CollectOptions, Heartbeat, KernelTimes, SamplingMode
+from gpadvisor.sandbox.application import Ending, run_application
 from gpadvisor.store.collection import live_counters, summarize_collection
 
 _BEAT_SECONDS: Final = 0.5

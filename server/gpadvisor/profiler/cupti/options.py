@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from gpadvisor.errors import UsageError
-from gpadvisor.profiler.application import Ending
+from gpadvisor.sandbox.application import Ending
 
 MIN_PERIOD: Final = 5
 MAX_PERIOD: Final = 31

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Final
 
 from gpadvisor.errors import ToolFailedError
-from gpadvisor.profiler.application import Ended, Ending, run_application
 from gpadvisor.profiler.ncu.abilities import Abilities, find_ncu
 from gpadvisor.profiler.ncu.command_line import command_line
 from gpadvisor.profiler.ncu.messages import Log, Refusal, kernel_of, refusal
 from gpadvisor.profiler.ncu.options import NcuOptions
+from gpadvisor.sandbox.application import Ended, Ending, run_application
 
 _BEAT_SECONDS: Final = 1.0
 _MAX_LOG_BYTES: Final = 64 << 20

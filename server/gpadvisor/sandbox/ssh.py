@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Final
 
 from gpadvisor.errors import ToolFailedError, ToolNotFoundError, ToolTimeoutError, UsageError
-from gpadvisor.profiler.application import Ended, run_application
+from gpadvisor.sandbox.application import Ended, run_application
 
 _QUESTION_SECONDS: Final = 120.0  # somebody may have to type a password
 _CONNECTION_FAILED: Final = 255

@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from gpadvisor.lsp import workers
-from gpadvisor.lsp.workers import JobError, Limits, WorkerError, Workers
+from gpadvisor.sandbox import pool as workers
+from gpadvisor.sandbox.pool import JobError, Limits, WorkerError, Workers
 from gpadvisor.sandbox.processes import descendants
 
 pytestmark = [
@@ -73,15 +73,14 @@ JOBS |= {"break": break_, "linger": linger}
 def start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Workers with jobs of ours, which do what no job should."""
     (tmp_path / "odd_jobs.py").write_text(JOBS, encoding="utf-8")
-    ours = f"sys.path.insert(0, {str(tmp_path)!r}); import odd_jobs; "
-    ours += "sys.modules['gpadvisor.lsp.jobs'] = odd_jobs; from gpadvisor.lsp.worker"
-    code = workers._START.replace("from gpadvisor.lsp.worker", ours)
+    ours = f"sys.path.insert(0, {str(tmp_path)!r}); "
+    code = workers._START.replace("from gpadvisor", ours + "from gpadvisor")
     monkeypatch.setattr(workers, "_START", code)
 
 
 @asynccontextmanager
 async def pool(**limits: Any) -> AsyncIterator[Workers]:
-    one = Workers(Limits(**limits))
+    one = Workers("odd_jobs:JOBS", Limits(**limits))
     try:
         yield one
         assert one.busy == 0
@@ -108,7 +107,7 @@ async def gone(pid: int) -> None:
 
 @pytest.mark.usefixtures("start")
 async def test_what_jobs_print_is_no_answer(caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level("INFO", "gpadvisor.lsp.workers")
+    caplog.set_level("INFO", "gpadvisor.sandbox.pool")
     said: list[str] = []
     async with pool() as one:
         assert await one.run("talk", {}, timeout_seconds=60, progress=said.append) == "done"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The child process that compiles and analyses: one job at a time, stopped by ending it.
 
-It is started by ``workers``. Its standard input and output carry frames; whatever it or a tool prints goes to
+It is started by ``pool``. Its standard input and output carry frames; whatever it or a tool prints goes to
 standard error. When the server is gone, its input ends, and so does it with all that it has started.
 """
 
@@ -16,13 +16,15 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
+from importlib import import_module
 from types import FrameType
 from typing import IO, Any, Final, TypeAlias
 
 from gpadvisor.errors import GpadvisorError
 from gpadvisor.sandbox import frames
+from gpadvisor.sandbox.limits import limit_memory
 from gpadvisor.sandbox.processes import adopt_orphans, kill_children, kill_tree
 
 Job: TypeAlias = Callable[[dict[str, Any], Callable[[str], None]], object]
@@ -35,8 +37,11 @@ class Stopped(BaseException):
 
 
 def main(arguments: list[str]) -> int:
-    """Serve jobs until the server closes the pipe; ``arguments``: memory limit in bytes, temporary folder."""
-    memory_bytes, folder = int(arguments[0]), arguments[1]
+    """Serve jobs until the pipe is closed.
+
+    ``arguments``: ``module:name`` of the jobs by name, memory limit in bytes, temporary folder.
+    """
+    known, memory_bytes, folder = arguments[0], int(arguments[1]), arguments[2]
     wire = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what anything prints must not get between frames
     source = os.fdopen(os.dup(0), "rb")
@@ -48,7 +53,7 @@ def main(arguments: list[str]) -> int:
         limit_memory(memory_bytes)
         adopt_orphans()
         threading.Thread(target=_listen, args=(source, jobs, folder), daemon=True).start()
-        return _serve(wire, jobs)
+        return _serve(wire, jobs, known)
     except Stopped:
         return 0
     except (BrokenPipeError, KeyboardInterrupt):
@@ -58,18 +63,6 @@ def main(arguments: list[str]) -> int:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def limit_memory(memory_bytes: int) -> None:
-    """Bound the address space of this process, where the system has such a limit."""
-    if sys.platform != "linux":
-        return
-    import resource  # noqa: PLC0415  # exists on POSIX systems only
-
-    _, hard = resource.getrlimit(resource.RLIMIT_AS)
-    wanted = memory_bytes if hard == resource.RLIM_INFINITY else min(memory_bytes, hard)
-    resource.setrlimit(resource.RLIMIT_AS, (wanted, hard))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-
-
 def _close_standard_input() -> None:
     """Tools that ask a question get an end of file, not a frame."""
     nothing = os.open(os.devnull, os.O_RDONLY)
@@ -77,8 +70,9 @@ def _close_standard_input() -> None:
     os.close(nothing)
 
 
-def _serve(wire: IO[bytes], jobs: queue.SimpleQueue[Any]) -> int:
-    from gpadvisor.lsp import jobs as known  # noqa: PLC0415  # after the memory limit, as it imports everything
+def _serve(wire: IO[bytes], jobs: queue.SimpleQueue[Any], known: str) -> int:
+    module, _, name = known.partition(":")
+    table: Mapping[str, Job] = getattr(import_module(module), name)
 
     # What is there now lives as long as the process; going through it again and again costs time.
     gc.freeze()
@@ -90,7 +84,7 @@ def _serve(wire: IO[bytes], jobs: queue.SimpleQueue[Any]) -> int:
         if asked is None:
             return 0
         _send(wire, {"begun": True})
-        _send(wire, _answer(known.JOBS[asked["job"]], asked["arguments"], wire))
+        _send(wire, _answer(table[asked["job"]], asked["arguments"], wire))
 
 
 def _answer(job: Job, arguments: dict[str, Any], wire: IO[bytes]) -> dict[str, object]:

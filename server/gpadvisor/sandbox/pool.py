@@ -10,26 +10,23 @@ import logging
 import math
 import os
 import signal
-import sys
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Final, TypeAlias
 
-import gpadvisor
 from gpadvisor.errors import CancelledError, GpadvisorError, NoDeviceCodeError, ToolError
 from gpadvisor.files import scratch_folder
 from gpadvisor.model.compiler_message import CompilerMessage
 from gpadvisor.sandbox import frames
+from gpadvisor.sandbox.children import SINGLE_THREADED, python_command
 from gpadvisor.sandbox.codec import from_json
 from gpadvisor.sandbox.processes import kill_tree
 
-log: Final = logging.getLogger("gpadvisor.lsp.workers")
+log: Final = logging.getLogger("gpadvisor.sandbox.pool")
 
-# The child imports this very package from where it is, and nothing from the workspace.
 _START: Final = (
     "import sys; sys.path.insert(0, sys.argv.pop(1));"
-    "from gpadvisor.lsp.worker import main; sys.exit(main(sys.argv[1:]))"
+    "from gpadvisor.sandbox.worker import main; sys.exit(main(sys.argv[1:]))"
 )
 _UNWIND_SECONDS: Final = 1.5
 _SPARE_SECONDS: Final = 2.0
@@ -116,7 +113,10 @@ class _Lane:
 class Workers:
     """The pool; every method belongs to one event loop."""
 
-    def __init__(self, limits: Limits | None = None, environment: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, jobs: str, limits: Limits | None = None, environment: Mapping[str, str] | None = None
+    ) -> None:
+        self._jobs = jobs  # ``module:name`` of what the workers can do
         self._limits = limits or Limits()
         self._environment = dict(environment or {})
         self._idle: list[_Worker] = []
@@ -280,12 +280,9 @@ class Workers:
             self._idle.append(worker)
 
     async def _start(self) -> _Worker:
-        root = str(Path(gpadvisor.__file__).resolve().parent.parent)
         held = contextlib.ExitStack()
         folder = str(held.enter_context(scratch_folder()))
-        # Each thread of a linear algebra library reserves memory that counts against the limit.
-        single = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-        command = [sys.executable, "-I", "-c", _START, root, str(self._limits.memory_bytes), folder]
+        command = python_command(_START, self._jobs, str(self._limits.memory_bytes), folder)
         try:
             process = await asyncio.create_subprocess_exec(
                 *command,
@@ -293,7 +290,7 @@ class Workers:
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.PIPE,
                 cwd=folder,
-                env={**os.environ, **single, **self._environment, "TMPDIR": folder},
+                env={**os.environ, **SINGLE_THREADED, **self._environment, "TMPDIR": folder},
                 start_new_session=True,
                 limit=_STDERR_LINE,
             )
