@@ -9,8 +9,38 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from gpadvisor.api import ProfiledBlock, Shell
+    from gpadvisor.model.advice import Advice
 
 __version__ = "0.1.0"
+
+
+def advise(
+    path: str | Path,
+    *,
+    kernel: str | None = None,
+    launch: int | None = None,
+    everything: bool = False,
+    model: bool = False,
+    source_root: str | Path | None = None,
+) -> Advice:
+    """The advice on a report, a snapshot, a cubin or a source, as values.
+
+    Args:
+        path: the input, as on the command line.
+        kernel: a regular expression for names of kernels; None for all.
+        launch: one launch of the report, by its number from 0; None for the kernels' own choice.
+        everything: also what the thresholds hide, as ``--all``.
+        model: simulate kernels without a profile whose launch is known, as ``--model``.
+        source_root: the folder of the sources; None for the setting's.
+
+    Raises:
+        GpadvisorError: the input, a tool or a setting is at fault; its text says what to do.
+    """
+    from gpadvisor.api import advise as advise_path  # noqa: PLC0415 start-up cost
+
+    return advise_path(
+        path, kernel=kernel, launch=launch, everything=everything, model=model, source_root=source_root
+    )
 
 
 def profile(

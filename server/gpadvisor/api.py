@@ -1,22 +1,44 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Advice inside a Python process: a ``with`` block under the collector, and ``%gpadvisor`` in a notebook."""
+"""For Python: advice on a file, a ``with`` block under the collector, and ``%gpadvisor`` in a notebook."""
 
 from __future__ import annotations
 
 import argparse
 import re
 import shlex
+from dataclasses import replace
 from pathlib import Path
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from gpadvisor.errors import UsageError
 from gpadvisor.files import scratch_folder
+from gpadvisor.pipeline.cache import Cache, cache_folder
 from gpadvisor.pipeline.render import AnswerOptions, answer
 from gpadvisor.pipeline.request import Request
 from gpadvisor.pipeline.settings import find_settings
 from gpadvisor.profiler.cupti import CollectOptions, ProcessSession, SamplingMode
 
+if TYPE_CHECKING:
+    from gpadvisor.model.advice import Advice
+
 _WIDTH: Final = 100
+
+
+def advise(
+    path: str | Path,
+    *,
+    kernel: str | None = None,
+    launch: int | None = None,
+    everything: bool = False,
+    model: bool = False,
+    source_root: str | Path | None = None,
+) -> Advice:
+    """The advice on a file, as ``gpadvisor.advise`` says."""
+    from gpadvisor.pipeline.advise import advise_file  # noqa: PLC0415 a profiled block does not need it
+
+    request = _request(kernel, source_root)
+    request = replace(request, launch=launch, show_all=everything, model=model)
+    return advise_file(Path(path), request, lambda _: None, Cache(cache_folder())).advice
 
 
 class ProfiledBlock(ProcessSession):
@@ -33,16 +55,21 @@ class ProfiledBlock(ProcessSession):
         Raises:
             GpadvisorError: the block has not ended, or a tool or setting is at fault.
         """
-        try:
-            wanted = None if kernel is None else re.compile(kernel)
-        except re.error as error:
-            raise UsageError(f"{kernel!r} is no regular expression ({error}); correct it") from error
-        settings = find_settings(Path.cwd()).settings
-        request = Request(settings=settings, kernel=wanted, root=Path(settings.source_root))
+        request = _request(kernel, None)
         shown = AnswerOptions(format=format, width=width, color=False, use_cache=True)
         with scratch_folder() as folder:
             path = self.save(folder / "block.gpadvisor")
             return answer(path, request, shown, lambda _: None).text
+
+
+def _request(kernel: str | None, source_root: str | Path | None) -> Request:
+    """What is asked for, with the settings of this folder."""
+    try:
+        wanted = None if kernel is None else re.compile(kernel)
+    except re.error as error:
+        raise UsageError(f"{kernel!r} is no regular expression ({error}); correct it") from error
+    settings = find_settings(Path.cwd()).settings
+    return Request(settings=settings, kernel=wanted, root=Path(source_root or settings.source_root))
 
 
 def profile(
