@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a worker can do: each job takes and gives JSON values and calls one function of ``workflow``."""
+"""What a worker can do: each job takes and gives JSON values and calls one function."""
 
 from __future__ import annotations
 

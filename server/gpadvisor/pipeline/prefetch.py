@@ -83,7 +83,7 @@ def opened_ahead(path: Path, request: Request, cache: Cache) -> Iterator[Opened]
     with ThreadPoolExecutor(1) as pool, being_read(path, request.settings) as read:
         # Imported once the child runs, and before the thread needs it: no two threads import at a time.
         import gpadvisor.pipeline.programs  # noqa: PLC0415 the child runs; used by the thread
-        import gpadvisor.store.parts  # noqa: PLC0415, F401 the same
+        import gpadvisor.store.parts  # noqa: PLC0415, F401 the child runs; for the thread
 
         opened = Opened(read, request, cache, pool)
         try:

@@ -40,8 +40,8 @@ def answer(request: bytes) -> bytes:
 def _read(path: Path, folder: Path) -> dict[str, Any]:
     import numpy as np  # noqa: PLC0415 its absence, or no memory for it, is an answer
 
-    from gpadvisor.store.load import load_profile  # noqa: PLC0415 the same
-    from gpadvisor.store.parts import take_apart  # noqa: PLC0415 the same
+    from gpadvisor.store.load import load_profile  # noqa: PLC0415 memory may end in it
+    from gpadvisor.store.parts import take_apart  # noqa: PLC0415 memory may end in it
 
     parts = take_apart(load_profile(path))
     columns = {

@@ -6,7 +6,13 @@ from __future__ import annotations
 import subprocess
 import sys
 
-_MODULES = ("diagnostics", "heat", "hints", "hover", "ledger", "lenses", "placing", "sass", "status", "wire")
+_MODULES = (
+    *(
+        f"show.{name}"
+        for name in ("diagnostics", "heat", "hints", "hover", "ledger", "lenses", "sass", "status")
+    ),
+    "place.placing",
+)
 _HEAVY = (
     "networkx",
     "duckdb",

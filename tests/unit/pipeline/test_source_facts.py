@@ -162,7 +162,7 @@ def test_advice_goes_on_without_them_and_such_an_answer_is_not_kept(
         raise ToolFailedError("killed")
 
     with monkeypatch.context() as broken:
-        broken.setattr(module, "ask_child", fail)
+        broken.setattr(module, "call", fail)
         assert main(["advise", "--details", str(report)]) == 0
         without = capsys.readouterr().out
     assert main(["advise", "--details", str(report)]) == 0
