@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from gpadvisor.estimators.context import KernelContext
@@ -56,8 +56,14 @@ def _depth(scopes: Sequence[ScopeSamples], index: int) -> int:
     return depth
 
 
-def latency_hiding(context: KernelContext, match: Match) -> Estimate:
-    """The estimate of an optimizer that rearranges work to fill stalls; needs samples."""
+def latency_hiding(context: KernelContext, match: Match, beside: Sequence[int] = ()) -> Estimate:
+    """The estimate of an optimizer that rearranges work to fill stalls; needs samples.
+
+    Args:
+        context: the kernel.
+        match: what was found.
+        beside: for each region the samples that its latency can pass beside, where more than A fills it.
+    """
     if context.blame is None:
         raise ValueError("latency hiding needs samples")
     blame = context.blame
@@ -70,12 +76,15 @@ def latency_hiding(context: KernelContext, match: Match) -> Estimate:
         ScopeSamples(active=region.active_samples, latency=latency, parent=parent)
         for region, latency, parent in zip(match.regions, latencies, parents, strict=True)
     ]
-    filled = round(hidden_samples(scopes, active))
+    filled = possible = round(hidden_samples(scopes, active))
+    if beside:
+        wider = [replace(scope, active=room) for scope, room in zip(scopes, beside, strict=True)]
+        possible = round(hidden_samples(wider, total))
 
     def hidden(factor: float) -> float:
         # What stands in the way of a stall stands in the way of the work that would fill it, so a factor
         # scales what the equation hides, not M^L alone; a cure that costs work adds to all of M^L.
-        return factor * (filled if factor >= 0 else sum(latencies))
+        return factor * (possible if factor >= 0 else sum(latencies))
 
     paper = speedup(total, filled)
     text = _text(total, active, match.regions, latencies, filled)

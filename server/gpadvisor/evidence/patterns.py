@@ -8,12 +8,13 @@ in the signatures are constants of the CUDA math library's algorithms as they st
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Final
 
+from gpadvisor.analyzer.defuse import ReachingDefinitions
 from gpadvisor.model.instruction import (
     Instruction,
     MemorySpace,
@@ -22,6 +23,7 @@ from gpadvisor.model.instruction import (
     Register,
     RegisterFile,
     register,
+    register_file,
 )
 from gpadvisor.model.machine import MachineModel
 from gpadvisor.model.program import Function
@@ -169,9 +171,10 @@ def _uses(instruction: Instruction, registers: set[Register]) -> bool:
 
 def double_excursions(function: Function) -> tuple[CodeSequence, ...]:
     """Single precision turned into double and back: mostly a literal without ``f``."""
-    found = []
+    found = list(_float_sums(function))
+    known = frozenset().union(*(one.indices for one in found))
     for start in opcode_index(function).get("F2F", ()):
-        if function.instructions[start].modifiers[:2] == ("F64", "F32"):
+        if start not in known and function.instructions[start].modifiers[:2] == _TO_DOUBLE:
             chain = _through_doubles(function, start)
             if chain is not None:
                 added = all(_adds_registers(function.instructions[index]) for index in chain)
@@ -180,6 +183,49 @@ def double_excursions(function: Function) -> tuple[CodeSequence, ...]:
 
 
 DOUBLE_SUM: Final = "float added to a double"
+
+
+_TO_DOUBLE: Final = ("F64", "F32")
+_TO_FLOAT: Final = ("F32", "F64")
+
+
+def _float_sums(function: Function) -> Iterator[CodeSequence]:
+    """Sums that a loop carries in a double, into which only floats go and of which a float is made."""
+    opcodes = opcode_index(function)
+    ends = [at for at in opcodes.get("F2F", ()) if function.instructions[at].modifiers[:2] == _TO_FLOAT]
+    if not ends or "DADD" not in opcodes:
+        return
+    reaching = ReachingDefinitions(function)
+    known: frozenset[int] = frozenset()
+    for end in ends:
+        web = _sum_of_floats(function, reaching, end)
+        starts = [at for at in web if function.instructions[at].modifiers[:2] == _TO_DOUBLE]
+        if any(function.innermost_loop(at) is not None for at in starts) and not web <= known:
+            known |= web
+            yield CodeSequence(DOUBLE_SUM, min(starts), web)
+
+
+def _sum_of_floats(function: Function, reaching: ReachingDefinitions, end: int) -> frozenset[int]:
+    """The additions that a double comes from, with the conversions at both ends; empty if others go in."""
+    taken, copies, pending = {end}, set[int](), [end]
+    while pending:
+        use = pending.pop()
+        for read in function.instructions[use].uses:
+            if register_file(read) is not RegisterFile.GPR:
+                continue
+            for at in reaching.definitions(use, read) - taken - copies:
+                one = function.instructions[at]
+                if one.opcode == "F2F" and one.modifiers[:2] == _TO_DOUBLE:
+                    taken.add(at)
+                elif one.opcode == "DADD" and _adds_registers(one):
+                    taken.add(at)
+                    pending.append(at)
+                elif one.info.opclass is OpcodeClass.MOVE or one.operands.endswith("SRZ"):  # zero, at first
+                    copies.add(at)
+                    pending.append(at)
+                else:
+                    return frozenset()
+    return frozenset(taken)
 
 
 def _adds_registers(instruction: Instruction) -> bool:
@@ -200,7 +246,7 @@ def _through_doubles(function: Function, start: int) -> frozenset[int] | None:
         if not _uses(instruction, reached):
             reached.difference_update(() if instruction.guard else instruction.defs)
             continue
-        if instruction.opcode == "F2F" and instruction.modifiers[:2] == ("F32", "F64"):
+        if instruction.opcode == "F2F" and instruction.modifiers[:2] == _TO_FLOAT:
             return frozenset({*taken, index}) if len(taken) > 1 else None
         if instruction.info.opclass is OpcodeClass.FLOAT64:
             taken.add(index)

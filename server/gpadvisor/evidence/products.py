@@ -90,20 +90,30 @@ class ProductLoop:
         return 2 * shared > len(self.loads)
 
 
-def product_loops(program: Program, kernel: str) -> Iterator[ProductLoop]:
-    """Those of a kernel and of the functions that it calls."""
+def product_loops(
+    program: Program, kernel: str, profile: KernelProfile | None = None
+) -> Iterator[ProductLoop]:
+    """Those of a kernel and of the functions that it calls; of what was counted only the code that ran.
+
+    Where the compiler's copies of a loop for many passes never run, the loop around them is the innermost.
+    """
     for function in kernel_functions(program, kernel):
-        parents = {loop.parent for loop in function.loops}
+        executed = executed_warps(profile, function)
+        ran = np.ones(len(function.instructions)) if executed is None or not executed.any() else executed
+        inside = {
+            loop.id: tuple(index for index in loop_facts(function, loop.id).indices if ran[index])
+            for loop in function.loops
+        }
+        parents = {loop.parent for loop in function.loops if inside[loop.id]}
         for loop in function.loops:
-            if loop.id not in parents:
-                found = _product_loop(function, loop.id)
+            if loop.id not in parents and inside[loop.id]:
+                found = _product_loop(function, loop.id, inside[loop.id])
                 if found is not None:
                     yield found
 
 
 @lru_cache(maxsize=256)
-def _product_loop(function: Function, loop: LoopId) -> ProductLoop | None:
-    indices = loop_facts(function, loop).indices
+def _product_loop(function: Function, loop: LoopId, indices: tuple[int, ...]) -> ProductLoop | None:
     writer: dict[int, int] = {}
     # The second time round, what a register holds from the pass before is known.
     for _ in range(2):

@@ -61,6 +61,14 @@ class Traffic:
         """Sectors that are requested there."""
         return 0.0 if self.worst_place is None else self.requested[self.worst_place]
 
+    def is_scattered(self, place: Place) -> bool:
+        """Whether an access takes more than twice the sectors it needs.
+
+        Up to that, rows that begin inside of a sector may be all there is to it: each costs one sector more.
+        """
+        wasted = self.scattered.get(place, 0.0)
+        return wasted > self.requested.get(place, 0.0) - wasted
+
     def without(self, places: Collection[Place]) -> Traffic:
         """The same with what some instructions waste taken for needed."""
         return replace(

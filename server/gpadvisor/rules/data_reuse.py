@@ -129,7 +129,7 @@ def _match(context: KernelContext) -> Match | Rejection:
         reason = "needs samples: machine code does not show which unit is full"
         return Rejection(code=_CODE, reason=reason, looked=False)
     found = max(
-        product_loops(context.program, context.kernel),
+        product_loops(context.program, context.kernel, profile),
         key=lambda one: samples(blame, _rows(blame, one)),
         default=None,
     )
@@ -171,7 +171,7 @@ def _not_worth(
     part = share(blame, _rows(blame, found))
     if part < _NOTABLE_SHARE:
         return f"the loads of the loop {where} cost {percent(part)} of the samples"
-    if found.values_per_product < _ENOUGH:
+    if found.from_shared and found.values_per_product < _ENOUGH:
         return (
             f"the loop {where} loads {found.values_per_product:.2f} values for each multiply-add: its tile "
             "takes as many registers as there are"
@@ -196,7 +196,8 @@ def _not_worth(
             )
         return None
     traffic = kernel_traffic(context.program, context.kernel, profile)
-    if traffic is not None and any((found.function.id, index) in traffic.scattered for index in found.loads):
+    places = [(found.function.id, index) for index in found.loads]
+    if traffic is not None and any(map(traffic.is_scattered, places)):
         return f"the loads of the loop {where} are scattered over too many sectors, which comes first"
     return None
 
@@ -342,11 +343,14 @@ def _cure(profile: KernelProfile, found: ProductLoop) -> str:
             f"let each thread compute {then[0]} x {then[1]} results ({found.tile[0]} x {found.tile[1]} now), "
             f"so that what it has loaded into registers{wide} is used {_times(then)} times"
         )
-    edge = _tile_edge(profile)
-    return (
+    edge = int(_tile_edge(profile) * sqrt(found.sums or 1))
+    tiles = (
         f"fill tiles of about {edge} x {edge} in shared memory once per block and read the operands "
-        "from there; then let each thread compute several results, which gains more"
+        "from there"
     )
+    if found.values_per_product < _ENOUGH:
+        return tiles
+    return f"{tiles}; then let each thread compute several results, which gains more"
 
 
 def _times(tile: tuple[int, int]) -> str:

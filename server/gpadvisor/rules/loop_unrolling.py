@@ -167,24 +167,23 @@ def _match(context: KernelContext) -> Match | Rejection:
         )
     found = regions(blame, context.program, context.kernel, rows, loops)
     counts = _counts(context, found)
-    outlooks = {
-        (region.scope.function, region.scope.loop): _outlook(context, blame, region, counts)
-        for region in found
-    }
-    heaviest = max(found, key=lambda region: latency(blame, region.rows))
+    outlooks = {_loop(region): _outlook(context, blame, region, counts) for region in found}
+    best = max(found, key=lambda region: latency(blame, region.rows) * outlooks[_loop(region)].share)
     return Match(
         title="latency inside a loop that later passes could hide",
-        advice=_advice(context, heaviest, outlooks[heaviest.scope.function, heaviest.scope.loop]),
+        advice=_advice(context, best, outlooks[_loop(best)]),
         regions=found,
-        adjustments=_adjustments(
-            context, blame, found, [outlooks[r.scope.function, r.scope.loop] for r in found]
-        ),
+        adjustments=_adjustments(context, blame, found, [outlooks[_loop(region)] for region in found]),
         static_sites=_rolled_loops(context),
         relieves=_reliefs(context, found),
         actionable=_lanes(context) == _WARP  # full warps come first
-        and not _is_unrolled(context, heaviest)
-        and outlooks[heaviest.scope.function, heaviest.scope.loop].share >= _WORTH,
+        and not _is_unrolled(context, best)
+        and outlooks[_loop(best)].share >= _WORTH,
     )
+
+
+def _loop(region: Region) -> tuple[FunctionId | None, LoopId | None]:
+    return region.scope.function, region.scope.loop
 
 
 def _is_unrolled(context: KernelContext, region: Region) -> bool:

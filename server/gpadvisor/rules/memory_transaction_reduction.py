@@ -167,8 +167,8 @@ def _match(context: KernelContext) -> Match | Rejection:
     if traffic is not None and not wasteful and full is not None:
         return Rejection(
             code=_CODE,
-            reason=f"nothing to coalesce: {_millions(traffic.sectors)} sectors, the fewest for the bytes "
-            f"accessed; the limit is {_limit(full)}, so only fewer {_load(full)} help",
+            reason=f"nothing to coalesce: {_millions(traffic.sectors)} sectors, {_fewest(found)}; the limit "
+            f"is {_limit(full)}, so only fewer {_load(full)} help",
         )
     if full is not None and full.name in {L2, DRAM} and _mostly_conflicts(blame, matched):
         return Rejection(
@@ -206,6 +206,12 @@ def _matched(context: KernelContext, blame: Blame, traffic: Traffic | None) -> _
     at_conflict = by_place(blame, causes(blame), traffic.conflicting)
     waits = by_class(blame, {DependencyClass.SHARED_MEMORY}) | by_stall(blame, {StallClass.SHARED_THROTTLE})
     return _Matched(throttle=throttle, scattered=scattered & ~throttle, conflicts=at_conflict & waits)
+
+
+def _fewest(counted: Traffic | None) -> str:
+    if counted is not None and counted.sectors > _IDEAL * counted.ideal_sectors:
+        return "as few as the places of the data allow"
+    return "the fewest for the bytes accessed"
 
 
 def _nothing(traffic: Traffic | None) -> str:

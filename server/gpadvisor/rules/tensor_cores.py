@@ -83,7 +83,7 @@ def _match(context: KernelContext) -> Match | Rejection:
     if any(one.info.opclass is OpcodeClass.TENSOR for function in functions for one in function.instructions):
         return Rejection(code=_CODE, reason="the kernel uses the tensor cores")
     found = max(
-        product_loops(context.program, context.kernel),
+        product_loops(context.program, context.kernel, context.profile),
         key=lambda one: samples(blame, _rows(blame, one)),
         default=None,
     )

@@ -6,6 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from gpadvisor.pipeline.sources import local as local_sources
+from gpadvisor.pipeline.sources.kernels import KernelSources
 
 
 def test_candidates_by_name_and_by_size(tmp_path: Path) -> None:
@@ -20,6 +21,13 @@ def test_candidates_by_name_and_by_size(tmp_path: Path) -> None:
     assert local_sources.candidates(tmp_path, ["KERNEL.cu"], []) == [tmp_path / "src" / "kernel.cu"]
     assert local_sources.candidates(tmp_path, [], [5]) == [tmp_path / "src" / "renamed.cuh"]
     assert local_sources.candidates(tmp_path, [], []) == []
+
+
+def test_a_link_to_itself_is_no_source(tmp_path: Path) -> None:
+    (tmp_path / "loop.cu").symlink_to(tmp_path / "loop.cu")
+    (tmp_path / "kernel.cu").write_text("__global__ void kernel() {}")
+    found = KernelSources(tmp_path, tmp_path / "run.ncu-rep")
+    assert [place.path.name for place in found.definitions("kernel", "kernel()")] == ["kernel.cu"]
 
 
 def test_headers_of_the_library_have_no_suffix() -> None:

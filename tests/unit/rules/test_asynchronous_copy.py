@@ -52,6 +52,23 @@ def test_values_that_are_stored_as_they_are(width: str) -> None:
     assert estimate.expected == pytest.approx(1000 / (1000 - 0.75 * 0.5 * 400), rel=0.01)
 
 
+def test_a_copy_runs_beside_the_other_waits_of_its_loop() -> None:
+    # One warp per scheduler: little is issued, and the pass waits for its own arithmetic most of the time.
+    rows = [
+        Row("long_scoreboard", "fill", 300, 300, "load", DependencyClass.GLOBAL_MEMORY),
+        Row("wait", "use", 600, 600),
+        Row("selected", "use", 100),
+    ]
+    context = context_of(listing(TILE.format(width="", between="", barrier=BARRIER)), rows)
+    found = OPTIMIZER.match(context)
+    assert isinstance(found, Match), found
+    estimate = OPTIMIZER.estimate(context, found)
+    assert estimate.paper == pytest.approx(1000 / (1000 - 100))  # what is issued fills a wait
+    left = 1 - 0.5 * 0.3  # beside issue slots that are busy for a tenth
+    assert estimate.expected == pytest.approx(1 / (left * (0.1 + 0.9 * left)) ** 0.5, rel=0.01)
+    assert estimate.high > 1000 / (1000 - 300)
+
+
 @pytest.mark.parametrize(
     ("context", "reason"),
     [

@@ -181,10 +181,10 @@ GLOBAL = """
 """
 
 
-def _global(ideal: float) -> KernelContext:
+def _global(ideal: float, text: str = GLOBAL) -> KernelContext:
     counts = dict.fromkeys(("left", "right", "use"), (1_000_000, 32_000_000))
     return context_of(
-        listing(GLOBAL),
+        listing(text),
         [Row("lg_throttle", "left", 600, 500), Row("selected", "use", 200)],
         counts=counts,
         pc_metrics={
@@ -205,3 +205,40 @@ def test_global_operands_go_through_a_shared_tile() -> None:
 
 def test_scattered_operands_are_coalesced_first() -> None:
     assert "scattered over too many sectors" in _reason(_global(1e6))
+
+
+def test_rows_that_begin_inside_of_a_sector_are_not_scattered() -> None:
+    # After a stencil: two rows of 16 values for each warp, which take three sectors each instead of two.
+    assert "same values from global memory" in _found(_global(4e6 * 4 / 6)).title
+
+
+def test_a_loop_whose_copies_for_many_passes_never_run_is_the_innermost() -> None:
+    copies = "inner:\nLDG.E R12, [R4.64+0x40]\nFFMA R10, R12, R9, R10\n@P1 BRA inner\n"
+    text = GLOBAL.replace("again:\n", f"again:\n{copies}")
+    found = _found(_global(4e6, text))
+    assert "loads 2 values for each multiply-add" in found.advice
+
+
+def test_a_tile_in_registers_leaves_room_for_one_in_shared_memory() -> None:
+    """Operands of an 8 x 8 tile that each thread takes from global memory."""
+    loads = "\n".join(f"load{i}| LDG.E R{20 + 4 * i}, [R4.64+{16 * i:#x}]" for i in range(16))
+    products = "\n".join(
+        f"use{8 * i + j}| FFMA R{100 + 8 * i + j}, R{20 + 4 * i}, R{52 + 4 * j}, R{100 + 8 * i + j}"
+        for i in range(8)
+        for j in range(8)
+    )
+    code = listing(f"again:\n{loads}\n{products}\n@P0 BRA again\nEXIT")
+    sectors = {tag: 4e6 for tag in code.tags if tag.startswith("load")}
+    context = context_of(
+        code,
+        [Row("lg_throttle", "load0", 600, 500), Row("selected", "use0", 200)],
+        counts=dict.fromkeys(code.tags, (1_000_000, 32_000_000)),
+        pc_metrics={
+            "memory_l2_theoretical_sectors_global": sectors,
+            "memory_l2_theoretical_sectors_global_ideal": sectors,
+        },
+        metrics={"l1tex__t_sector_hit_rate.pct": 94.0, REQUESTS: 96.0},
+    )
+    advice = _found(context).advice
+    assert "tiles of about 128 x 128" in advice
+    assert "several results" not in advice

@@ -121,6 +121,23 @@ def test_a_loop_with_a_barrier_or_few_threads_is_no_suggestion() -> None:
         assert not _match(loop_unrolling, context).actionable
 
 
+def test_of_two_loops_the_one_that_can_gain_more_is_named() -> None:
+    """After a normalisation: a pass over the data that sums, and one that stores behind a barrier's order."""
+    held = "first| LDG.E R2, [R6.64] // 15\nthen| FADD R8, R2, R9 // 15\nBAR.SYNC 0x0 // 16"
+    text = _loop(STREAM).removesuffix("EXIT")
+    text += f"other:\n{held}\nIADD3 R4, R4, 0x1, RZ // 14\nISETP.NE.AND P0, PT, R4, R12, PT // 14\n"
+    rows = [
+        Row("long_scoreboard", "use", 400, 400, "load", GLOBAL),
+        Row("long_scoreboard", "then", 450, 450, "first", GLOBAL),
+        Row("selected", "use", 500),
+    ]
+    found = _match(
+        loop_unrolling, context_of(listing(f"{text}@P0 BRA other // 14\nEXIT"), rows, registers=20)
+    )
+    assert found.actionable
+    assert "kernel.cu:5" in found.advice
+
+
 @pytest.mark.parametrize(
     ("load", "store", "words", "actionable"),
     [

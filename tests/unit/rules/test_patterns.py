@@ -10,6 +10,7 @@ from tests.optimizer_values import Row, context_of, listing
 
 from gpadvisor.evidence.divisions import integer_divisions, written_divisions
 from gpadvisor.evidence.patterns import (
+    DOUBLE_SUM,
     double_excursions,
     is_slow_arithmetic,
     is_stack_slot,
@@ -70,6 +71,23 @@ def test_float_to_double_and_back() -> None:
     text = "F2F.F64.F32 R4, R2\nDFMA R4, R4, R6, R8\nF2F.F32.F64 R5, R4\nEXIT"
     (found,) = double_excursions(_function(text))
     assert found.indices == {0, 1, 2}
+
+
+LOOPED_SUM = (
+    "CS2R R4, SRZ\nagain:\n{load}\nF2F.F64.F32 R8, R2\nDADD R10, R8, R4\nF2F.F64.F32 R12, R3\n"
+    "DADD R4, R10, R12\n@P0 BRA again\nF2F.F32.F64 R5, R4\nEXIT"
+)
+
+
+def test_a_double_sum_of_floats_is_followed_round_its_loop() -> None:
+    (found,) = double_excursions(_function(LOOPED_SUM.format(load="LDG.E.64 R2, [R6.64]")))
+    assert found.kind == DOUBLE_SUM
+    assert found.indices == {2, 3, 4, 5, 7}
+
+
+def test_a_sum_that_doubles_go_into_is_one_of_doubles() -> None:
+    text = LOOPED_SUM.format(load="LDG.E.64 R14, [R6.64]\nDADD R4, R4, R14")
+    assert all(len(found.indices) < 5 for found in double_excursions(_function(text)))
 
 
 @pytest.mark.parametrize(

@@ -375,13 +375,19 @@ def test_padding_keeps_wide_accesses_to_shared_memory_aligned(load: str, words: 
 
 
 def _scattered(
-    address: str, sectors: float, *, load: str = "LDG.E R4, [R2.64]", block: int = 256
+    address: str,
+    sectors: float,
+    *,
+    load: str = "LDG.E R4, [R2.64]",
+    block: int = 256,
+    full: dict[str, float] | None = None,
 ) -> KernelContext:
     """A load of which each of 1000 warps asks for so many sectors, where four would do."""
     text = f"S2R R0, SR_TID.X\n{address}\nload| {load} // 9\nuse| FADD R8, R4, R9 // 9\nend| EXIT"
     rows = [Row("lg_throttle", "load", 300, 250), Row("selected", "use", 100)]
     metrics = {SECTORS: {"load": 1000 * sectors}, f"{SECTORS}_ideal": {"load": 4000.0}}
-    return context_of(listing(text), rows, counts={"load": (1000, 32000)}, pc_metrics=metrics, block=block)
+    counts = {"load": (1000, 32000)}
+    return context_of(listing(text), rows, counts=counts, pc_metrics=metrics, block=block, metrics=full)
 
 
 @pytest.mark.parametrize(
@@ -411,6 +417,16 @@ def test_what_no_order_of_threads_brings_together_is_no_waste(address: str, sect
     assert isinstance(found, Match)
     assert not found.actionable  # the queue is full all the same: a note
     assert "sectors they need" not in found.advice
+
+
+@pytest.mark.parametrize(
+    ("sectors", "words"),
+    [(5, "as few as the places of the data allow"), (4, "the fewest for the bytes accessed")],
+)
+def test_sectors_that_rows_between_two_cost_are_not_called_the_fewest(sectors: float, words: str) -> None:
+    full = {"l1tex__data_pipe_lsu_wavefronts.avg.pct_of_peak_sustained_elapsed": 95.0}
+    context = _scattered("IMAD.WIDE R2, R0, 0x4, R6", sectors, full=full)
+    assert words in _reason(memory_transaction_reduction, context)
 
 
 def test_stores_one_by_one_beside_wide_loads_become_wide() -> None:

@@ -95,7 +95,7 @@ class KernelSources:
 
 def _files(root: Path, profile: Path) -> Iterator[Path]:
     beside = (path for path in sorted(profile.parent.iterdir()) if path.is_file())
-    for path in dict.fromkeys(path.resolve() for path in (*local_sources.walk(root), *beside)):
+    for path in dict.fromkeys(local_sources.real(path) for path in (*local_sources.walk(root), *beside)):
         if path.suffix.lower() in SUFFIXES:
             yield path
 

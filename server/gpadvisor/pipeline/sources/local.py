@@ -61,6 +61,11 @@ def walk(root: Path) -> Iterator[Path]:
                 yield Path(folder) / name
 
 
+def real(path: Path) -> Path:
+    """Where a file is with its links followed, as far as they lead somewhere."""
+    return Path(os.path.realpath(path))  # resolve() fails for links in a circle before Python 3.13
+
+
 def candidates(
     root: Path, names: Collection[str], sizes: Collection[int], beside: str | None = None
 ) -> list[Path]:

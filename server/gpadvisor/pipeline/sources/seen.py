@@ -35,7 +35,7 @@ class SeenSources:
             texts: what they say, by the same.
         """
         if self.cache.is_on and files:
-            everything = sorted(str(path.resolve()) for path in local_sources.walk(self.root))
+            everything = sorted(str(local_sources.real(path)) for path in local_sources.walk(self.root))
             for name, file in files.items():
                 entry = {"file": file, "text": texts.get(name, ""), "files": everything}
                 self.cache.put(self._key(profile, name), json.dumps(entry).encode())
@@ -52,7 +52,7 @@ class SeenSources:
         new = [
             path
             for path in local_sources.walk(self.root)
-            if path.suffix == before.suffix and str(path.resolve()) not in known
+            if path.suffix == before.suffix and str(local_sources.real(path)) not in known
         ]
         alike = {path: _likeness(entry["text"], path) for path in new[:_MAX_READ]}
         best = max(alike.values(), default=0.0)
