@@ -24,6 +24,7 @@ class KernelContext:
     evidence: Evidence
     profile: KernelProfile | None  # None for a bare cubin or source
     blame: Blame | None  # None without samples
+    others: tuple[Program, ...] | None = None  # code that may have lines of this kernel; None: not looked at
     collector: str | None = None  # of the profile, where it is known: "ncu", "cupti", "simulator"
 
 

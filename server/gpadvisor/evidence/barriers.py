@@ -13,7 +13,7 @@ from gpadvisor.evidence.alignment import Alignment
 from gpadvisor.evidence.arrays import has_parameters, reaching, same_array
 from gpadvisor.evidence.patterns import is_memory, is_ordered, is_shared
 from gpadvisor.evidence.queries import loop_indices
-from gpadvisor.model.ids import FunctionId, LoopId
+from gpadvisor.model.ids import FunctionId, LoopId, SourceLocation
 from gpadvisor.model.instruction import (
     COMPUTING,
     Instruction,
@@ -64,26 +64,48 @@ class Needless(Enum):
 
 
 @lru_cache(maxsize=4)
-def needless_barriers(program: Program) -> Mapping[tuple[FunctionId, int], Needless]:
-    """Those of all kernels whose line has no other barrier in the program that is needed.
+def needless_barriers(
+    program: Program, others: tuple[Program, ...] | None = ()
+) -> Mapping[tuple[FunctionId, int], Needless]:
+    """Those of all kernels whose line has no barrier anywhere that is needed.
 
     One line of a template or of an inlined function is a barrier of several kernels: it cannot go from one.
+
+    Args:
+        program: where they are looked for.
+        others: the other code that may have its lines; None where it is not known.
     """
-    found = {function.id: needless_in(function) for function in program.functions}
-    needed = {
-        entry.location
-        for function in program.functions
-        for index, entry in enumerate(function.lines)
-        if entry is not None and index not in found[function.id] and is_barrier(function, index)
-    }
-    calling = {function.id for function in program.functions if _calls_device_code(program, function)}
+    needed = {line for one in (program, *(others or ())) for line in _needed_lines(one)}
     return {
         (function.id, index): kind
         for function in program.functions
-        if function.id not in calling
-        for index, kind in found[function.id].items()
+        if not _calls_device_code(program, function)
+        for index, kind in needless_in(function).items()
         if (entry := function.lines[index]) is None or entry.location not in needed
+        if others is not None or not _is_shared_line(function, index)
     }
+
+
+def asks_others(program: Program) -> bool:
+    """Whether a barrier could go but for other code that may have its line."""
+    return len(needless_barriers(program)) > len(needless_barriers(program, None))
+
+
+def _is_shared_line(function: Function, index: int) -> bool:
+    """Whether other kernels may have the line of an instruction: an inlined function's, or a template's."""
+    entry = function.lines[index]
+    return entry is not None and (bool(entry.inline) or "<" in function.demangled)
+
+
+@lru_cache(maxsize=64)
+def _needed_lines(program: Program) -> frozenset[SourceLocation]:
+    """The lines of barriers that have to stay."""
+    return frozenset(
+        entry.location
+        for function in program.functions
+        for index, entry in enumerate(function.lines)
+        if entry is not None and is_barrier(function, index) and index not in needless_in(function)
+    )
 
 
 def _calls_device_code(program: Program, function: Function) -> bool:
@@ -94,6 +116,7 @@ def _calls_device_code(program: Program, function: Function) -> bool:
     )
 
 
+@lru_cache(maxsize=64)
 def needless_in(function: Function) -> Mapping[int, Needless]:
     """Barriers of a kernel that order no access of one thread before one of another, by index.
 

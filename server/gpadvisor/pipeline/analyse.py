@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from gpadvisor.advice.launches import ChosenLaunch, chosen_launches, launch_summaries
 from gpadvisor.analyzer.occupancy import kernel_occupancy
@@ -18,6 +18,7 @@ from gpadvisor.cubin import demangle
 from gpadvisor.errors import CubinError, ProfileMismatchError, SassError, ToolError, UsageError
 from gpadvisor.estimators.caps import utilisations
 from gpadvisor.estimators.context import KernelContext
+from gpadvisor.evidence.barriers import asks_others
 from gpadvisor.model.advice import LaunchSummary
 from gpadvisor.model.machine import MachineModel
 from gpadvisor.model.problem import Problem, ProblemCode
@@ -31,12 +32,15 @@ from gpadvisor.pipeline.line_recovery import LineRecovery, SourceLines
 from gpadvisor.pipeline.machines import machine_model
 from gpadvisor.pipeline.opening import no_launch_in
 from gpadvisor.pipeline.prefetch import Opened, asked_about, opened_ahead
-from gpadvisor.pipeline.programs import Disassembled, kernel_program, kernel_sections
+from gpadvisor.pipeline.programs import Disassembled, kernel_program, kernel_sections, open_cubin
 from gpadvisor.pipeline.request import Progress, Request
 
 if TYPE_CHECKING:
     from gpadvisor.pipeline.sources.launches import SourceLaunch
     from gpadvisor.simulator import SimulationConfig
+
+_MAX_WHOLE_BYTES: Final = 8 << 20
+"""Of cubins that are read as a whole for one line; disassembling so much takes seconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -90,7 +94,7 @@ def analyse_file(
         progress(f"reading {path.name}")
         with opened_ahead(path, request, cache) if opened is None else nullcontext(opened) as reading:
             recovery = LineRecovery(path, request, progress, cache)
-            return _ProfileAnalysis(path, reading, request, progress, rules, recovery).run()
+            return _ProfileAnalysis(path, reading, request, progress, rules, recovery, cache).run()
     return _analyse_code(path, request, progress, cache, rules)
 
 
@@ -105,9 +109,10 @@ class _ProfileAnalysis:
         progress: Progress,
         rules: BlameRules,
         recovery: LineRecovery,
+        cache: Cache,
     ) -> None:
         self._path, self._opened, self._profile = path, opened, opened.profile()
-        self._recovery = recovery
+        self._recovery, self._cache = recovery, cache
         self._request, self._progress, self._rules = request, progress, rules
 
     def run(self) -> Analysis:
@@ -122,6 +127,8 @@ class _ProfileAnalysis:
         if not chosen:
             raise ProfileMismatchError(_no_kernel(self._profile, self._request, self._path))
         kernels = tuple(self._kernel(one) for one in chosen)
+        programs = [one.context.program for one in kernels]
+        kernels = tuple(_beside_others(one, partial(self._others, programs)) for one in kernels)
         return Analysis(
             path=self._path,
             sha256=self._profile.sha256,
@@ -157,6 +164,24 @@ class _ProfileAnalysis:
             problems=(*profile.problems, *problems),
         )
 
+    def _others(self, analysed: list[Program], context: KernelContext) -> tuple[Program, ...] | None:
+        """The analysed kernels and all code of a kernel's cubin; None where that cannot be had."""
+        profile = context.profile
+        data = None if profile is None else self._profile.binaries.get(profile.binary or "")
+        if data is None or len(data) > _MAX_WHOLE_BYTES:
+            return None
+        try:
+            whole = open_cubin(
+                data,
+                None,
+                stored=None,
+                timeout_seconds=self._request.settings.tool_timeout_seconds,
+                cache=self._cache,
+            )
+            return (*analysed, kernel_program(whole, kernel_sections(whole.cubin).values()))
+        except (CubinError, SassError, ToolError):
+            return None
+
     def _program(self, profile: KernelProfile) -> tuple[Program, list[Problem]]:
         """The program of a launch; an empty one, with the reason, where its code cannot be had."""
         empty = Program(arch=profile.device.arch, functions=(), facts={}, has_line_info=False, problems=())
@@ -171,6 +196,15 @@ class _ProfileAnalysis:
         except (CubinError, SassError, ToolError) as error:
             return empty, [Problem(ProblemCode.NO_DISASSEMBLY, f"its machine code cannot be read: {error}")]
         return self._recovery.lines(program, profile), list(source.problems)
+
+
+def _beside_others(
+    kernel: AnalysedKernel, others: Callable[[KernelContext], tuple[Program, ...] | None]
+) -> AnalysedKernel:
+    """With the code beside it, where what is said of a line depends on that."""
+    if not asks_others(kernel.context.program):
+        return kernel
+    return replace(kernel, context=replace(kernel.context, others=others(kernel.context)))
 
 
 def used_sections(profile: KernelProfile, source: Disassembled) -> frozenset[str]:
@@ -199,6 +233,8 @@ def _analyse_code(
         kernel_of(name, kernel_program(code.source, {section}), progress=progress)
         for name, section in code.kernels.items()
     )
+    every = kernel_sections(code.source.cubin).values()
+    kernels = tuple(_beside_others(one, lambda _: (kernel_program(code.source, every),)) for one in kernels)
     if request.model and not any(kernel.context.profile for kernel in kernels):
         notes = [one for kernel in kernels for one in kernel.problems]
         failed = (one.message for one in notes if one.code is ProblemCode.FAILED_LAUNCH)

@@ -75,7 +75,6 @@ from gpadvisor.evidence.queries import (
     by_stall,
     causes,
     heaviest,
-    kernel_function,
     kernel_functions,
     line_text,
     loop_indices,
@@ -186,7 +185,7 @@ def _needless(context: KernelContext, functions: tuple[Function, ...]) -> tuple[
     found = sorted(
         (
             ([*_NEEDLESS].index(kind), place, kind)
-            for place, kind in needless_barriers(context.program).items()
+            for place, kind in needless_barriers(context.program, context.others).items()
         ),
     )
     return tuple(
@@ -260,16 +259,20 @@ def _redundant_advice(context: KernelContext, redundant: tuple[StaticSite, ...])
             f"On both sides of the {where} threads only write shared memory, and nobody reads it until the "
             f"next barrier: {cure}, unless two threads write the same element"
         )
-    return f"{text}{_in_all_instances(context)}."
+    return f"{text}{_in_all_uses(context, (own or sure or redundant)[0])}."
 
 
 _SHOWN: Final = 4
 
 
-def _in_all_instances(context: KernelContext) -> str:
-    """Of a template, other instantiations may be in other files."""
-    kernel = kernel_function(context.program, context.kernel)
-    return ", if this holds for every instantiation" if kernel is not None and "<" in kernel.demangled else ""
+def _in_all_uses(context: KernelContext, site: StaticSite) -> str:
+    """Of a template, other instantiations may be in other files, as other callers of an inlined function."""
+    function = context.program.functions[site.function]
+    entry = function.lines[site.index]
+    if entry is not None and entry.inline:
+        name = (entry.inline[0].function or "that function").partition("(")[0]
+        return f", if this holds for all callers of {name}"
+    return ", if this holds for every instantiation" if "<" in function.demangled else ""
 
 
 def _tree_advice(context: KernelContext, trees: tuple[StaticSite, ...]) -> str:

@@ -124,6 +124,17 @@ def test_a_line_goes_only_if_no_other_kernel_needs_it(between: str, found: int) 
     assert len(needless_barriers(listing(text).program)) == found
 
 
+_INLINED = "STS [R9], R0 // 4\nBAR.SYNC 0x0 // 5 in add\n{behind} // 6\nEXIT"
+
+
+@pytest.mark.parametrize(("behind", "found"), [("STG.E [R2.64], R4", 1), ("LDS R4, [R8]", 0)])
+def test_a_line_of_an_inlined_function_goes_only_if_all_code_with_it_allows(behind: str, found: int) -> None:
+    alone = listing(_INLINED.format(behind="STG.E [R2.64], R4")).program
+    other = listing(f".function other\n{_INLINED.format(behind=behind)}").program
+    assert not needless_barriers(alone, None)  # nobody has looked at who else has it
+    assert len(needless_barriers(alone, (other,))) == found
+
+
 @pytest.mark.parametrize(
     ("text", "levels"),
     [
