@@ -5,9 +5,10 @@
 
 Blocks that are no whole number of warps; blocks so small that the number of blocks per SM is the limit, or
 that end before the next ones are there; blocks so large that one of them fits on an SM, which is empty
-between two of them; and sizes that leave part of the SM unused. It names a block size with what an SM then
-holds, and says why where the kernel's own code forbids another one. Where registers or shared memory set the
-limit, it says what one more block per SM needs.
+between two of them; sizes that leave part of the SM unused; and blocks of which the registers of an SM hold
+so few that smaller ones would be more warps. It names a block size with what an SM then holds, and says why
+where the kernel's own code forbids another one. Where a few registers less per thread make room for one more
+block, it says how many; else what one more block per SM needs.
 
 ## Why warps stall
 
@@ -31,9 +32,9 @@ dim3 block(32, 8);      // 256 threads
 ## When this advice is wrong
 
 If the kernel uses its occupancy of today well (few samples without an issue), more warps only share the
-same slots. Larger blocks wait longer at barriers. Where registers or shared memory set the limit, the
-block size does not matter: see Register Reuse. A tile that is indexed by threadIdx has the block's size in
-the source as well: both change together or not at all.
+same slots. Larger blocks wait longer at barriers. Registers that ``__launch_bounds__`` takes away may go to
+local memory instead, which costs more than the warps give: compile both and compare. A tile that is indexed
+by threadIdx has the block's size in the source as well: both change together or not at all.
 
 ## How the gain is estimated
 
@@ -48,18 +49,19 @@ longer rows take off L1 is then not counted per access, and the range holds both
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from gpadvisor.analyzer.occupancy import BLOCKS, WARPS
+from gpadvisor.analyzer.occupancy import BLOCKS, REGISTERS, WARPS
 from gpadvisor.estimators.caps import DRAM, L1, L1_DATA, L1_TO_L2, L2
 from gpadvisor.estimators.context import KernelContext, Optimizer
-from gpadvisor.estimators.launches import Shape, held_warps, next_block, outside_share, shape
+from gpadvisor.estimators.launches import Shape, Step, held_warps, next_block, outside_share, shape
 from gpadvisor.estimators.parallel import issue_ratio, parallel
 from gpadvisor.estimators.reliefs import fewer_warps
 from gpadvisor.estimators.relieved import as_reliefs
 from gpadvisor.evidence.launches import Freedom, freedom
-from gpadvisor.evidence.measured import executed_threads
+from gpadvisor.evidence.measured import executed_threads, registers_per_thread, shared_bytes
 from gpadvisor.evidence.patterns import is_memory
 from gpadvisor.evidence.queries import counted, kernel_functions, percent
 from gpadvisor.evidence.traffic import SECTOR_BYTES, SECTORS_PER_LINE, kernel_traffic
@@ -72,6 +74,10 @@ _WORTHWHILE: Final = 1.1
 """A gain of less than a tenth in warps is within what schedulers even out."""
 _NOTABLE: Final = 1.03
 """Time between blocks that is shorter than this is not worth another launch."""
+_NEAR: Final = 8
+"""Of a thread's registers one in so many may be spared without much harm: a few values computed again."""
+_PAYS: Final = 1.25
+"""Fewer more warps than this do not pay for what fewer registers may cost."""
 _USUAL: Final = 256
 """Of sizes that give as many warps the one nearest to this: few blocks to launch, and several per SM."""
 _WARP: Final = 32
@@ -113,18 +119,27 @@ def _match(context: KernelContext) -> Match | Rejection:
         ratio = 0.0  # nothing is estimated
     if ratio is None:
         return Rejection(code=_CODE, reason="the profile does not count issued samples")
-    if _why(context, profile, now, sms, any_total=True) is None:  # whatever the code allows
+    crowded = _held_by_registers(profile, now)
+    if not crowded and _why(context, profile, now, sms, any_total=True) is None:  # whatever the code allows
         return Rejection(code=_CODE, reason=_not_limited(context, profile, now, sms))
     free = freedom(context.program, context.kernel, profile)
     why = _why(context, profile, now, sms, any_total=free.any_total)
     if why is None:
-        return Rejection(code=_CODE, reason=_not_limited(context, profile, now, sms))
+        fewer = _with_registers(context, profile, now, free, ratio) if crowded else None
+        return fewer or Rejection(code=_CODE, reason=_not_limited(context, profile, now, sms))
+    return _with_other_blocks(context, profile, now, free, ratio, why)
+
+
+def _with_other_blocks(
+    context: KernelContext, profile: KernelProfile, now: Shape, free: Freedom, ratio: float, why: str
+) -> Match | Rejection:
+    """Larger blocks, or smaller ones, as far as the code allows them."""
     if free.tile:
         new = _larger_tile(context, profile, now)
     elif free.block is not None:
         new = None
     else:
-        new = _best(context, profile, now, free)
+        new = _best(context, profile, now, free, _sizes(context))
     if new is None and free.block is not None:
         return Rejection(code=_CODE, reason=f"{why}, but another block is not possible: {free.block}")
     if new is None:
@@ -162,15 +177,105 @@ def _why(
     return None
 
 
+def _held_by_registers(profile: KernelProfile, now: Shape) -> bool:
+    """Whether registers keep blocks of the grid from an SM."""
+    return now.limiter is not None and REGISTERS in now.limiter and now.waves(profile.device.sms or 1) > 1
+
+
+def _with_registers(
+    context: KernelContext, profile: KernelProfile, now: Shape, free: Freedom, ratio: float
+) -> Match | Rejection | None:
+    """Smaller blocks leave fewer registers over; a few registers less make room for one block more."""
+    if context.program.debug_build:
+        reason = (
+            f"{_holds(context, now)}, limited by registers, of which a release build takes another number"
+        )
+        return Rejection(code=_CODE, reason=reason)
+    sizes = [size for size in _sizes(context) if size < now.threads]
+    new = _best(context, profile, now, free, sizes)
+    if new is not None and new.warps < now.warps * _WORTHWHILE:
+        new = None
+    step = _near_step(context, profile, now)
+    tile = not free.code and shared_bytes(context.program, context.kernel, profile)
+    bound = "its shared memory may be a tile of the block's size" if tile else free.block
+    if new is not None and bound is None:
+        return _found(context, profile, now, new, _few(context, profile, now), free, ratio, step)
+    if step is not None:
+        return _bounded(context, profile, now, step, ratio)
+    if new is not None:
+        held = round(new.warps * context.machine.sm.schedulers.value)
+        reason = f"{_holds(context, now)}, limited by registers; blocks of {new.held.threads} would be {held}"
+        return Rejection(code=_CODE, reason=f"{reason}, but another block is not possible: {bound}")
+    return None
+
+
+def _few(context: KernelContext, profile: KernelProfile, now: Shape) -> str:
+    """How many blocks the registers of an SM hold."""
+    sm, registers = context.machine.sm, registers_per_thread(context.program, context.kernel, profile)
+    return (
+        f"with {registers} registers per thread an SM holds {counted(now.fits, 'block')} of {now.threads}, "
+        f"{round(now.warps * sm.schedulers.value)} of {sm.max_warps.value} warps"
+    )
+
+
+def _near_step(context: KernelContext, profile: KernelProfile, now: Shape) -> Step | None:
+    """One more block on an SM for a few registers; None where it takes more, or the grid has none."""
+    step = next_block(context, profile)
+    registers = registers_per_thread(context.program, context.kernel, profile)
+    if step is None or step.registers is None or registers is None or step.shared_bytes is not None:
+        return None
+    near = (registers - step.registers) * _NEAR <= registers
+    return step if near and step.blocks >= now.resident * _PAYS else None
+
+
+def _spared(context: KernelContext, profile: KernelProfile, threads: int, step: Step) -> str:
+    registers = registers_per_thread(context.program, context.kernel, profile) or 0
+    return (
+        f"__launch_bounds__({threads}, {step.blocks}): {step.blocks} blocks fit with at most "
+        f"{step.registers} registers per thread, {registers - (step.registers or 0)} fewer, if nothing spills"
+    )
+
+
+def _bounded(context: KernelContext, profile: KernelProfile, now: Shape, step: Step, ratio: float) -> Match:
+    """The same launch of a kernel with fewer registers; at the low end what is spilled costs what is won."""
+    change, held = step.blocks / now.resident, held_warps(context, profile)
+    share = 1.0 if held is None else min(1.0, held / now.warps)
+    return Match(
+        title="registers keep a block from each SM",
+        advice=f"Declare {_spared(context, profile, now.threads, step)}. Now {_few(context, profile, now)}; "
+        "compile and look for spills (-Xptxas -v) first.",
+        cure=f"Declare {_spared(context, profile, now.threads, step)} (-Xptxas -v tells)",
+        regions=(),
+        parallel=ParallelTarget(
+            warps_now=now.warps,
+            warps_new=now.warps * change * (1 + share) / 2,
+            issue_ratio=ratio,
+            factor=change,
+            factor_reason=f"the same work in all is spread over {change:.2f} times the warps at once",
+            blocks_now=now.blocks,
+            blocks_new=now.blocks,
+            threads_now=now.threads,
+            threads_new=now.threads,
+            limiter=now.limiter,
+            busy_sms_now=now.busy_sms,
+            busy_sms_new=now.busy_sms,
+            held_now=held,
+            held_low=held or now.warps,
+        ),
+    )
+
+
 def _lanes(threads: int) -> float:
     """Lanes of the warps of a block for each thread."""
     return -(-threads // _WARP) * _WARP / threads
 
 
-def _best(context: KernelContext, profile: KernelProfile, now: Shape, free: Freedom) -> _Launch | None:
-    """The shape with the most warps; of equals the one nearest to the usual size."""
+def _best(
+    context: KernelContext, profile: KernelProfile, now: Shape, free: Freedom, sizes: Sequence[int]
+) -> _Launch | None:
+    """The shape with the most warps; of equals a power of two, then the one nearest to the usual size."""
     found = []
-    for threads in _sizes(context):
+    for threads in sizes:
         launch = _launch(context, profile, free, threads)
         if launch is None or not launch.held.resident or launch.block == profile.launch.block:
             continue
@@ -181,6 +286,7 @@ def _best(context: KernelContext, profile: KernelProfile, now: Shape, free: Free
         found,
         key=lambda one: (
             round(one.warps * one.held.busy_sms, 6),
+            one.held.threads.bit_count() == 1,
             -abs(math.log2(one.held.threads / _USUAL)),
         ),
         default=None,
@@ -265,17 +371,21 @@ def _step_words(context: KernelContext, profile: KernelProfile) -> str:
     return f"; {step.blocks} blocks need at most {' and '.join(needs)}"
 
 
+def _holds(context: KernelContext, now: Shape) -> str:
+    sm = context.machine.sm
+    return f"an SM holds {int(now.warps * sm.schedulers.value)} of {sm.max_warps.value} warps"
+
+
 def _not_limited(context: KernelContext, profile: KernelProfile, now: Shape, sms: int) -> str:
-    most = context.machine.sm.max_warps.value
-    held = int(now.warps * context.machine.sm.schedulers.value)
-    holds = f"an SM holds {held} of {most} warps"
-    if held >= most:
+    holds = _holds(context, now)
+    if now.warps * context.machine.sm.schedulers.value >= context.machine.sm.max_warps.value:
         return f"{holds} with blocks of {now.threads} threads: all of them"
     if now.waves(sms) < 1:
         return f"{holds} because the grid is small, not because of blocks of {now.threads} threads"
     if now.limiter in {BLOCKS, WARPS}:
         return f"{holds} with blocks of {now.threads} threads: no other size gives notably more"
-    return f"{holds}, limited by {now.limiter}: no block size gives more{_step_words(context, profile)}"
+    tried = ": no smaller block gives notably more" if _held_by_registers(profile, now) else ""
+    return f"{holds}, limited by {now.limiter}{tried}{_step_words(context, profile)}"
 
 
 def _found(
@@ -286,6 +396,7 @@ def _found(
     why: str,
     free: Freedom,
     ratio: float,
+    step: Step | None = None,
 ) -> Match:
     schedulers = context.machine.sm.schedulers.value
     lanes = _lanes(now.threads)
@@ -299,7 +410,11 @@ def _found(
         title=f"blocks of {counted(now.threads, 'thread')} keep warps from an SM",
         advice=f"Launch {_words(profile, new)} instead of {_shape_text(profile.launch.grid)} of "
         f"{_shape_text(profile.launch.block)}: {why}; the new size allows {new.warps * schedulers:.0f} of "
-        f"{most} warps per SM." + _conditions(context, new, free),
+        f"{most} warps per SM."
+        + _conditions(context, new, free)
+        + (
+            "" if step is None else f" Or keep it and declare {_spared(context, profile, now.threads, step)}."
+        ),
         regions=(),
         relieves=_reliefs(context, profile, new, lanes),
         parallel=ParallelTarget(

@@ -632,12 +632,14 @@ def test_full_occupancy_has_nothing_to_gain() -> None:
             "4 blocks need at most 64 registers per thread and 24576 bytes of shared memory per block",
         ),
         (48, 32768, "4 blocks need at most 24576 bytes of shared memory per block"),
-        (71, 0, "4 blocks need at most 64 registers per thread"),
+        (80, 0, "4 blocks need at most 64 registers per thread"),
     ],
 )
 def test_the_step_to_one_more_block(registers: int, shared: int, needs: str) -> None:
     more: dict[str, Any] = {"grid": 4000, "block": 256, "registers": registers, "static_shared": shared}
-    assert _reason(thread_increase, _launch(WAITING, **more)).endswith(f"no block size gives more; {needs}")
+    reason = _reason(thread_increase, _launch(WAITING, **more))
+    assert reason.endswith(f"; {needs}")
+    assert ("no smaller block gives notably more" in reason) == (registers > 48)  # each size was tried
     # It does: with that there is another block, and with more there is none.
     context = _launch(WAITING, **more)
     assert context.profile is not None
@@ -683,3 +685,38 @@ def test_blocks_of_one_thread_become_threads_of_full_blocks() -> None:
     # Two threads of a block are told apart by threadIdx, or both do the same.
     two = _launch(WAITING, _BY_BLOCK, grid=1_000_000, block=2, registers=32, metrics=held)
     assert not isinstance(thread_increase.OPTIMIZER.match(two), Match)
+
+
+def test_registers_hold_more_warps_of_smaller_blocks() -> None:
+    # As 134 registers and 16 x 16 threads: one block of 8 warps; blocks of 128 threads would be 12.
+    held = {"smsp__warps_active.avg.per_cycle_active": 1.9}
+    more: dict[str, Any] = {"grid": 8160, "block": 256, "registers": 134, "metrics": held}
+    context = _launch(WAITING, **more)
+    found = _match(thread_increase, context)
+    assert "with 134 registers per thread an SM holds 1 block of 256, 8 of 48 warps" in found.advice
+    assert (
+        "__launch_bounds__(256, 2): 2 blocks fit with at most 128 registers per thread, 6 fewer"
+        in found.advice
+    )
+    assert found.parallel is not None
+    assert (found.parallel.threads_new, found.parallel.blocks_new) == (128, 16320)
+    assert context.profile is not None
+    new = shape(context, context.profile, 16320, 128)
+    assert new is not None
+    assert (new.resident, new.warps) == (3, 3.0)
+    assert found.parallel.warps_new == pytest.approx(3.0 * (1 + 1.9 / 2) / 2)
+    assert thread_increase.OPTIMIZER.estimate(context, found).expected > 1.2
+    # A tile keeps its block, and the compiler may still be asked for fewer registers.
+    tile = _match(thread_increase, _launch(WAITING, TILED, static_shared=1024, **more))
+    assert tile.advice.startswith("Declare __launch_bounds__(256, 2)")
+    assert tile.parallel is not None
+    assert (tile.parallel.threads_new, tile.parallel.warps_new) == (256, pytest.approx(4 * (1 + 1.9 / 2) / 2))
+    estimate = thread_increase.OPTIMIZER.estimate(context, tile)
+    assert estimate.low < 1.0  # what spills may cost all of it
+    assert estimate.expected > 1.2
+    # Far from a step there is nothing to declare; all blocks there at once need no smaller ones.
+    far = _reason(thread_increase, _launch(WAITING, TILED, static_shared=1024, **{**more, "registers": 160}))
+    assert "blocks of 128 would be 12, but another block is not possible: its shared memory is indexed" in far
+    _reason(thread_increase, _launch(WAITING, **{**more, "grid": 80}))
+    debug = replace(context, program=replace(context.program, debug_build=True))
+    assert "of which a release build takes another number" in _reason(thread_increase, debug)
