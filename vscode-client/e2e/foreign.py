@@ -26,7 +26,10 @@ from typing import Any
 
 from tests.validation.pairs import PAIRS, report_name
 
-SUFFIXES = (".cu", ".cuh", ".h", ".hpp", ".cpp", ".cc", ".c", ".inl", ".jl", ".py")
+from gpadvisor.store.load import load_profile
+
+SUFFIXES = (".cu", ".cuh", ".h", ".hpp", ".cpp", ".cc", ".c", ".inl", ".jl", ".py", ".F90")
+NAMED = re.compile(rb"[\w.+&-]+(?:%s)\b" % b"|".join(re.escape(one.encode()) for one in SUFFIXES))
 MOST_BYTES = 64 << 20
 SHARED = ("rtx3090_gemm_naive", "a100_selfjoin_susybin3", "a40_julia_indexspaces")
 
@@ -39,7 +42,7 @@ def main(target: Path, *, everything: bool) -> None:
             _say({"name": name, "folder": None})
             continue
         folder = target / name
-        source = _checkout(repository, kernel, folder, like=report.stem.rpartition("__")[2])
+        source = _checkout(repository, kernel, folder, report)
         folder.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(report, folder / report.name)
         _say({"name": name, "folder": str(folder), "report": report.name, "source": source})
@@ -77,8 +80,11 @@ def _sides(pairs: list[dict[str, Any]]) -> Iterator[Mapping[str, Any]]:
         yield pair["after"]
 
 
-def _checkout(repository: str, kernel: str, folder: Path, *, like: str) -> str | None:
-    """Write the sources of a repository; of those that define the kernel the one whose name is ``like``."""
+def _checkout(repository: str, kernel: str, folder: Path, report: Path) -> str | None:
+    """Write the sources of a repository.
+
+    Of those that the report names, else of those that define the kernel, the one that is called most like it.
+    """
     clones = os.environ.get("GPADVISOR_CLONES")
     clone = Path(clones or "") / repository.replace("/", "+") / "repo"
     if not clones or not clone.is_dir():
@@ -92,15 +98,28 @@ def _checkout(repository: str, kernel: str, folder: Path, *, like: str) -> str |
     archive = subprocess.run([*git, "archive", "HEAD", "--", *names], check=True, capture_output=True)
     with tarfile.open(fileobj=io.BytesIO(archive.stdout)) as tar:
         tar.extractall(folder, filter="data")
-    found = _defining(folder, names, kernel)
-    return max(found, key=lambda name: SequenceMatcher(None, Path(name).stem, like).ratio(), default=None)
+    said = _named(report)
+    named = [name for name in names if Path(name).name in said]
+    defining = _defining(folder, names, kernel)
+    found = [name for name in named if name in defining] or named or defining
+    like = report.stem.partition("__")[2].replace("__", "/")
+    return max(found, key=lambda name: SequenceMatcher(None, name, like).ratio(), default=None)
+
+
+def _named(report: Path) -> set[str]:
+    """The names of source files in a report, in its line tables too."""
+    profile = load_profile(report)
+    found = {path.replace("\\", "/").rpartition("/")[2] for path in profile.sources}
+    for binary in profile.binaries.values():
+        found |= {name.decode() for name in NAMED.findall(binary)}
+    return found
 
 
 def _defining(folder: Path, names: list[str], kernel: str) -> list[str]:
     """Files that define a kernel of this name: as CUDA, else in any other way that is at hand."""
     base = re.sub(r"<.*|\(.*|^void ", "", kernel.strip()).rpartition("::")[2].strip()
     plain = re.sub(r"_\d+(_gpu)?$", "", base)
-    cuda = re.compile(rf"__global__[^;{{}}]*\b{re.escape(base)}\s*\(")
+    cuda = re.compile(rf"__global__[^;{{}}]*\b{re.escape(base)}\s*\([^;{{}}]*\{{")
     other = re.compile(rf"\b{re.escape(plain)}\s*\([^;]*\)\s*\{{")
     texts = {name: (folder / name).read_text(encoding="utf-8", errors="replace") for name in names}
     found = [name for name, text in texts.items() if cuda.search(text)]

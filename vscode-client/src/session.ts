@@ -13,10 +13,10 @@ import type { Logs } from "./logs";
 import { OverviewChangedMessage, StatusMessage } from "./messages";
 import type { StatusItem } from "./statusItem";
 
-type Listener = (client: LanguageClient) => void;
+type Listener = (params: unknown) => void;
 
 export class Session implements vscode.Disposable {
-  readonly #listeners: Listener[] = [];
+  readonly #listeners = new Map<string, Listener>();
   readonly #started = new vscode.EventEmitter<void>();
   readonly #stopped = new vscode.EventEmitter<void>();
   readonly #environmentChanged: vscode.Disposable;
@@ -45,10 +45,12 @@ export class Session implements vscode.Disposable {
     return this.#client;
   }
 
-  /** Hears a notification of every server, this one and later ones. */
+  /** Hears a notification of every server, this one and later ones. A client keeps one listener for each. */
   public onNotification<Params>(message: NotificationType<Params>, hear: (params: Params) => void): void {
-    this.#listeners.push((client) => {
-      client.onNotification(message, hear);
+    const before = this.#listeners.get(message.method);
+    this.#listeners.set(message.method, (params) => {
+      before?.(params);
+      hear(params as Params);
     });
   }
 
@@ -128,8 +130,8 @@ export class Session implements vscode.Disposable {
     );
     client.registerFeature(new Extensions());
     client.onDidChangeState(({ newState }) => { this.#changed(client, newState); });
-    for (const listen of this.#listeners) {
-      listen(client);
+    for (const [method, listen] of this.#listeners) {
+      client.onNotification(method, listen);
     }
     return client;
   }

@@ -85,11 +85,14 @@ describe("statusBar", () => {
     assert.equal(statusBar(running, undefined, true, 0)?.text, "GPA: starting");
   });
   it("tells of profiles where no source is shown", () => {
-    const shown = statusBar(running, undefined, false, 2);
-    assert.equal(shown?.text, "GPA: 2 inputs read");
-    assert.deepEqual(shown.steps.map(({ command }) => command), ["gpadvisor.findings.focus", "gpadvisor.importProfile"]);
+    for (const said of [undefined, { ...SAID, uri: null, state: "noProfile" } as const]) {
+      const shown = statusBar(running, said, false, 2);
+      assert.equal(shown?.text, "GPA: 2 inputs read");
+      assert.deepEqual(shown.steps.map(({ command }) => command), ["gpadvisor.findings.focus", "gpadvisor.importProfile"]);
+    }
   });
   it("says before the server runs what is wrong, with what helps", () => {
+    assert.equal(statusBar({ kind: "starting" }, undefined, true, 0)?.text, "GPA: starting");
     const stopped = statusBar({ kind: "stopped", reason: "it ended too often" }, undefined, true, 0);
     assert.deepEqual([stopped?.severity, stopped?.steps[0]?.command], ["error", "gpadvisor.restart"]);
     assert.deepEqual(stopped?.lines, ["it ended too often"]);

@@ -367,7 +367,9 @@ CLIENT_CANCEL: Final = "gpadvisor.cancel"
 CLIENT_SERVER_LOGS: Final = "gpadvisor.showServerLogs"
 CLIENT_SETTINGS: Final = "workbench.action.openSettings"
 CLIENT_TRUST: Final = "workbench.trust.manage"
-"""Commands of our client, and two of VS Code's, that lenses, actions and the status name there. Arguments of
+CLIENT_PROBLEMS: Final = "workbench.actions.view.problems"
+CLIENT_FINDINGS: Final = "gpadvisor.findings.focus"
+"""Commands of our client, and some of VS Code's, that lenses, actions and the status name there. Arguments of
 the first five: (uri), (code), (uri, line), (uri, line, character), (uri, fix id, question, what changes)."""
 
 NOTIFICATIONS: Final = {

@@ -3,14 +3,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
 from gpadvisor.editor.show.choice import chosen_kernels
-from gpadvisor.editor.show.status import bar_words, nowhere_words, open_findings, stale_share, status
+from gpadvisor.editor.show.status import (
+    bar_words,
+    elsewhere_words,
+    nowhere_words,
+    open_findings,
+    stale_share,
+    status,
+)
 from gpadvisor.editor.show.words import EVIDENCE_WORDS
 from gpadvisor.lsp import protocol
+from gpadvisor.lsp.layers import Entry
 from gpadvisor.lsp.protocol import NextStep, State, StatusParams
 from gpadvisor.lsp.workspace import View
 
@@ -25,6 +33,8 @@ _BARS: Final[dict[State, str]] = {
     "noKernel": "GPA: no kernel here",
     "noProfile": "GPA: no profile",
 }
+_NOT_COMPILED: Final = "GPA: does not compile"
+_ELSEWHERE: Final = "GPA: not in a profile"
 _IMPORT: Final = NextStep(title="Import Profile", command=protocol.CLIENT_IMPORT_PROFILE, argument=None)
 _PROFILE: Final = NextStep(title="Profile", command=protocol.CLIENT_PROFILE, argument=None)
 _MODEL: Final = NextStep(title="Model", command=protocol.CLIENT_MODEL_FILE, argument=None)
@@ -32,6 +42,8 @@ _LOGS: Final = NextStep(title="Show Server Logs", command=protocol.CLIENT_SERVER
 _SETTINGS: Final = NextStep(
     title="Open Settings", command=protocol.CLIENT_SETTINGS, argument="gpadvisor.analysis"
 )
+_PROBLEMS: Final = NextStep(title="Show Problems", command=protocol.CLIENT_PROBLEMS, argument=None)
+_FINDINGS: Final = NextStep(title="Show Findings", command=protocol.CLIENT_FINDINGS, argument=None)
 _NUMBERS: Final = (_IMPORT, _PROFILE, _MODEL)
 _NEXT: Final[dict[State, tuple[NextStep, ...]]] = {
     "idle": (NextStep(title="Select Kernel", command=protocol.CLIENT_SELECT_KERNEL, argument=None), _IMPORT),
@@ -71,14 +83,18 @@ def status_of(session: Session, path: str, view: View | None) -> StatusParams:
         bool(error) and not is_profile
     )  # what a profile says holds for a source that does not compile, too
     state = _state(session, path, stale=stale, has_layer=layer is not None, failed=failed)
+    wrong = session.analyses.complaints.get(path)
+    compiles = wrong is None or not wrong.messages
+    others = [] if is_profile else list(_profiles(session, path))
+    elsewhere = elsewhere_words((one.analysis for one in others), options)
+    words = None if layer is None else bar_words(layer.analysis, layer.file, options)
     return StatusParams(
         state=state,
         uri=workspace.uri_of(path),
-        bar=_BARS.get(state)
-        or f"GPA: {'' if layer is None else bar_words(layer.analysis, layer.file, options)}",
+        bar=_bar(state, words, compiles=compiles, profiles=bool(others), elsewhere=elsewhere),
         text=text,
         detail="\n".join([*error, *details]),
-        next=list(_next(state, is_profile=is_profile)),
+        next=_next(state, is_profile=is_profile, compiles=compiles, elsewhere=bool(others)),
         device=None if kernel is None else kernel.device or None,
         profile=layer.analysis.origin if layer is not None and is_profile else None,
         collected_at=None if layer is None else layer.analysis.collected_at,
@@ -91,9 +107,14 @@ def status_of(session: Session, path: str, view: View | None) -> StatusParams:
 
 def _nowhere(session: Session, path: str) -> list[str]:
     """Of profiles in the document's folder that are on no line of a file here."""
-    folder = str(session.workspace.folder_of(path).path)
-    entries = [one for one in session.workspace.entries.values() if one.key.startswith(f"profile:{folder}")]
-    return [said for one in entries if (said := nowhere_words(one.analysis)) is not None]
+    said = [nowhere_words(one.analysis) for one in _profiles(session, path)]
+    return [one for one in said if one is not None]
+
+
+def _profiles(session: Session, path: str) -> Iterator[Entry]:
+    """The profiles in the document's folder."""
+    key = f"profile:{session.workspace.folder_of(path).path}"
+    return (one for one in session.workspace.entries.values() if one.key.startswith(key))
 
 
 def _state(session: Session, path: str, *, stale: float, has_layer: bool, failed: bool) -> State:
@@ -110,5 +131,19 @@ def _state(session: Session, path: str, *, stale: float, has_layer: bool, failed
     return "noKernel" if path in session.analyses.without_kernels else "noProfile"
 
 
-def _next(state: State, *, is_profile: bool) -> Sequence[NextStep]:
-    return _NUMBERS if state == "idle" and not is_profile else _NEXT[state]
+def _bar(state: State, words: str | None, *, compiles: bool, profiles: bool, elsewhere: str | None) -> str:
+    """``words`` are of the layer, ``elsewhere`` of what profiles of the folder say of other files."""
+    if state == "error" and not compiles:
+        said = _NOT_COMPILED
+    elif state == "noProfile" and profiles:
+        said = _ELSEWHERE
+    else:
+        said = _BARS.get(state) or f"GPA: {words or ''}"
+    return f"{said}; {elsewhere}" if elsewhere and state != "busy" else said
+
+
+def _next(state: State, *, is_profile: bool, compiles: bool, elsewhere: bool) -> list[NextStep]:
+    steps = _NUMBERS if state == "idle" and not is_profile else _NEXT[state]
+    problems = [_PROBLEMS] if state == "error" and not compiles else []
+    findings = [_FINDINGS] if elsewhere and state in {"error", "noProfile", "noKernel"} else []
+    return [*problems, *findings, *steps]

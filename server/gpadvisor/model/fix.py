@@ -38,7 +38,7 @@ class Fix:
 
     id: str  # the same for the same change of the same file, whichever finding it is for
     code: str  # of the rule; the first one where several are disabled together
-    title: str  # "GPA102: Use float literals 0.5f and 1.0f"
+    title: str  # "Use float literals 0.5f and 1.0f [GPA102]"
     kind: FixKind
     file: str  # to be edited; the settings file for a flag
     edits: tuple[TextEdit, ...]  # none where the change is only shown

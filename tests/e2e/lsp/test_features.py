@@ -337,7 +337,8 @@ async def test_fix_is_offered_applied_and_checked(plain_project: Path) -> None:
         titles = [action.title for action in actions]
         fix = next(action for action in actions if "float literal" in action.title)
         assert any("Disable for this line" in title for title in titles)
-        assert any("Explain" in title for title in titles)
+        assert "Explain Strength Reduction [GPA102]" in titles
+        assert not [title for title in titles if title.startswith("GPA")], "words first, the code last"
         assert fix.edit is None, "it changes rounding: our client asks first, with the lines"
         assert fix.command.command == "gpadvisor.applyFix"
         uri, identity, question, lines = fix.command.arguments
@@ -363,7 +364,7 @@ async def test_disable_for_this_line(plain_project: Path) -> None:
         found = await one.shown(NAME, static)
         place = next(each for each in found if each.code == "GPA102")
         actions = await one.actions(NAME, place.range)
-        (disable,) = (each for each in actions if each.title == "GPA102: Disable for this line")
+        (disable,) = (each for each in actions if each.title == "Disable for this line [GPA102]")
         (change,) = disable.edit.document_changes
         (edit,) = change.edits
         assert "gpadvisor: ignore" in edit.new_text

@@ -117,7 +117,7 @@ async def test_disabled_lines_of_a_measured_python_kernel(embedded: bool, tmp_pa
             each for each in one.diagnostics(NAME) if (each.code, each.range.start.line) == ("GPA102", hot)
         )
         actions = await one.actions(NAME, here.range)
-        disable = next(each for each in actions if each.title == "GPA102: Disable for this line")
+        disable = next(each for each in actions if each.title == "Disable for this line [GPA102]")
         (change,) = disable.edit.document_changes
         (edit,) = change.edits
         _insert(one, hot, edit.range.start.character, edit.new_text)

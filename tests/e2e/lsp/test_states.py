@@ -77,8 +77,8 @@ async def test_what_the_compiler_says_stands_at_its_place(tmp_path: Path, kind: 
         assert (found.code, found.range.start.line) == ("GPA908", line)
         assert found.message.startswith("Not analysed: ")
         said = await one.status("error")
-        assert said["bar"] == "GPA: failed"
-        assert said["next"]
+        assert said["bar"] == "GPA: does not compile"
+        assert said["next"][0]["command"] == "workbench.actions.view.problems"
         titles = [action.title for action in await one.actions(NAME, found.range)]
         assert titles == (["Set include folders"] if kind == "missing header" else [])
         one.edit(NAME, "// one line more\n" + text)
@@ -99,4 +99,7 @@ async def test_a_profile_without_a_line_here_says_so(tmp_path: Path) -> None:
         (said,) = one.client.messages
         assert "run.ncu-rep: " in said.message
         assert "on no line of a file here" in said.message
-        assert "on no line of a file here" in (await one.status("noProfile"))["detail"]
+        state = await one.status("noProfile")
+        assert "on no line of a file here" in state["detail"]
+        assert state["bar"] == "GPA: not in a profile"
+        assert state["next"][0]["command"] == "gpadvisor.findings.focus"

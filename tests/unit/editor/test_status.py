@@ -10,7 +10,7 @@ import pytest
 from tests.editor_values import FILE, SOURCE, analysis, estimate, file_analysis, finding, kernel, placed
 
 from gpadvisor.editor.show.options import Options, Severity
-from gpadvisor.editor.show.status import age, bar_words, stale_note, stale_share, status
+from gpadvisor.editor.show.status import age, bar_words, elsewhere_words, stale_note, stale_share, status
 from gpadvisor.model.finding import EditorAnalysis, LedgerEntry, Place, ToolNote
 from gpadvisor.model.profile import Evidence
 
@@ -39,6 +39,15 @@ def test_device_age_and_findings() -> None:
 )  # fmt: skip
 def test_the_status_bar_says_how_many_and_the_best(value: EditorAnalysis, text: str, wanted: str) -> None:
     assert bar_words(value, placed(value, text), Options()) == wanted
+
+
+def test_what_another_file_of_a_profile_has_to_offer_is_said_where_nothing_is() -> None:
+    best = finding(speedup=estimate(2.0, 2.4, 3.0))
+    values = [analysis(files=(file_analysis(findings=(finding(), best)),)), analysis(files=())]
+    assert elsewhere_words(values, Options()) == "2.4x in gather.cu"
+    off = Options(severity=MappingProxyType({"GPA202": Severity.OFF}))
+    assert elsewhere_words(values, off) is None
+    assert elsewhere_words([analysis(files=(file_analysis(findings=(NO_GAIN,)),))], Options()) is None
 
 
 def test_a_rule_that_is_off_is_not_counted() -> None:

@@ -65,7 +65,7 @@ def test_literals() -> None:
     speedup = Estimate(low=1.12, expected=1.15, high=1.19, paper=None, equation="", reason="")
     (fix,) = offered(SCALE, finding("GPA102", 5, "scale", speedup=speedup))
     assert (
-        fix.title == "GPA102: Use float literals 0.25f and 1e-3f (est. 1.15x (1.12-1.19); changes rounding)"
+        fix.title == "Use float literals 0.25f and 1e-3f (est. 1.15x (1.12-1.19); changes rounding) [GPA102]"
     )
     assert fix.needs_confirmation
     assert not fix.preferred
@@ -90,16 +90,16 @@ def test_literals_of_unknown_types_only_where_the_finding_names_doubles() -> Non
 
 def test_unrolling_takes_the_loop_of_the_scope_or_the_innermost_one() -> None:
     (fix, _) = offered(SCALE, finding("GPA201", 14, "scale"))
-    assert fix.title == "GPA201: Add #pragma unroll 16, all of the loop's passes"
+    assert fix.title == "Add #pragma unroll 16, all of the loop's passes [GPA201]"
     assert not fix.needs_confirmation
     assert fix.preferred
     assert (fix.first_line, fix.last_line) == (13, 15)
     (fix, _) = offered(SCALE, finding("GPA201", 14, "scale", scope=10))
-    assert fix.title == "GPA201: Add #pragma unroll 4"
+    assert fix.title == "Add #pragma unroll 4 [GPA201]"
     (fix, _) = offered(SCALE, finding("GPA201", 14, "scale", scope=10), LaunchFacts(trips={10: 8}))
-    assert fix.title == "GPA201: Add #pragma unroll 8, all of the loop's passes"
+    assert fix.title == "Add #pragma unroll 8, all of the loop's passes [GPA201]"
     (fix, _) = offered(GATHER, finding("GPA201", 11, "gather"))
-    assert fix.title == "GPA201: Unroll 4 times instead of 2"
+    assert fix.title == "Unroll 4 times instead of 2 [GPA201]"
     assert not [
         fix
         for fix in offered(GATHER.replace("unroll 2", "unroll 4"), finding("GPA201", 11))
@@ -122,7 +122,7 @@ def test_a_loop_around_the_one_that_cannot_be_unrolled_further_is_left_alone() -
 
 def test_aliasing_is_a_promise_that_is_asked_for() -> None:
     (fix,) = offered(GATHER, finding("GPA202", 11, "gather"))
-    assert fix.title == "GPA202: Mark out, idx and values as __restrict__ (promises no aliasing)"
+    assert fix.title == "Mark out, idx and values as __restrict__ (promises no aliasing) [GPA202]"
     assert fix.needs_confirmation
     assert "results are wrong" in str(fix.reason)
 
@@ -131,11 +131,11 @@ def test_launch_bounds_need_a_launch() -> None:
     assert not offered(SCALE, finding("GPA301", 7, "scale"), LaunchFacts())
     found = {fix.change: fix for fix in offered(SCALE, finding("GPA302", 5, "scale(float const*)"))}
     assert found["launch_bounds"].title == (
-        "GPA302: Bound scale to 256 threads, 4 blocks per SM (__launch_bounds__(256, 4)) "
-        "(limits the block size)"
+        "Bound scale to 256 threads, 4 blocks per SM (__launch_bounds__(256, 4)) "
+        "(limits the block size) [GPA302]"
     )
     assert found["block_size"].title == (
-        "GPA302: Launch blocks of 512 threads instead of 256 (kThreads) (changes the launch)"
+        "Launch blocks of 512 threads instead of 256 (kThreads) (changes the launch) [GPA302]"
     )
     assert all(fix.needs_confirmation for fix in found.values())
 
@@ -150,9 +150,9 @@ def test_a_launch_bound_above_what_is_launched_is_lowered() -> None:
 
 def test_inlining() -> None:
     (fix,) = offered(GATHER, finding("GPA203", 11, "gather"))
-    assert fix.title == "GPA203: Mark pick as __forceinline__"
+    assert fix.title == "Mark pick as __forceinline__ [GPA203]"
     (fix,) = offered(SCALE, finding("GPA103", 18, "scale", scope=10))
-    assert fix.title == "GPA103: Mark shifted as __noinline__"
+    assert fix.title == "Mark shifted as __noinline__ [GPA103]"
 
 
 def test_block_sizes_stay_within_launch_bounds() -> None:
@@ -196,7 +196,7 @@ def test_flags_say_that_the_build_is_unchanged() -> None:
         build_line="`Makefile`",
     )
     assert fix.title == (
-        "GPA104: Compile with --use_fast_math (writes gpadvisor.toml only, the build itself is unchanged)"
+        "Compile with --use_fast_math (writes gpadvisor.toml only, the build itself is unchanged) [GPA104]"
     )
     assert fix.needs_confirmation
     assert fix.build_line == "`Makefile`"

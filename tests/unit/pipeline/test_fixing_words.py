@@ -13,7 +13,7 @@ from gpadvisor.pipeline.fixes.words import markdown, sentence
 FIX = Fix(
     id="1",
     code="GPA102",
-    title="GPA102: Use float literal 0.5f",
+    title="Use float literal 0.5f [GPA102]",
     kind=FixKind.QUICKFIX,
     file="a.cu",
     edits=(),

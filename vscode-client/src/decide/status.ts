@@ -35,7 +35,7 @@ export function statusItem(stage: Stage, said: StatusParams | undefined, now: nu
     case "restricted":
       return shown("GPA restricted", restricted(stage.shown), { command: TRUST });
     case "looking":
-      return shown("GPA", "looking for a Python environment", { busy: true });
+      return shown("GPA", "looking for Python", { busy: true });
     case "installing":
       return shown("GPA set-up", stage.step, { busy: true });
     case "needsEnvironment":

@@ -22,7 +22,7 @@ const MOST_LETTERS = 28;
 /** Codicons by state; what is well needs none. */
 const ICONS: Partial<Record<StatusParams["state"], string>> = {
   busy: "loading~spin",
-  error: "error",
+  error: "warning",
   stale: "history",
   untrusted: "shield",
 };
@@ -48,11 +48,11 @@ export function statusBar(
     if (isCuda) {
       return { ...bar("GPA: starting", []), icon: ICONS.busy };
     }
-    return inputs === 0 ? undefined : bar(`GPA: ${count(inputs, "input")} read`, [FINDINGS, IMPORT]);
+    return ofInputs(inputs);
   }
   const nothing = said.state === "noProfile" || said.state === "noKernel";
   if (nothing && !isCuda) {
-    return undefined;
+    return said.uri === null ? ofInputs(inputs) : undefined;
   }
   const knows = said.state === "idle" || said.state === "stale";
   const from = said.profile === null ? "" : ` · ${cut(fileName(said.profile))}`;
@@ -65,11 +65,15 @@ export function statusBar(
   };
 }
 
+function ofInputs(inputs: number): Bar | undefined {
+  return inputs === 0 ? undefined : bar(`GPA: ${count(inputs, "input")} read`, [FINDINGS, IMPORT]);
+}
+
 function ofStage(stage: Stage): Bar {
   const { text, detail, busy, severity, command } = statusItem(stage, undefined, 0);
   const steps = command === undefined ? [] : [{ ...command, argument: null }];
   return {
-    text,
+    text: text === "GPA" ? `GPA: ${detail}` : text,
     icon: busy ? "loading~spin" : severity === "information" ? "shield" : "error",
     lines: [detail],
     steps: severity === "information" ? steps : [...steps, LOGS],

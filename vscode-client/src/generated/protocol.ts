@@ -32,6 +32,7 @@ export const CLIENT_MODEL_FILE = "gpadvisor.modelFile";
 export const CLIENT_PROFILE = "gpadvisor.profile";
 export const CLIENT_CANCEL = "gpadvisor.cancel";
 export const CLIENT_SERVER_LOGS = "gpadvisor.showServerLogs";
+export const CLIENT_FINDINGS = "gpadvisor.findings.focus";
 
 export type State = "idle" | "stale" | "busy" | "error" | "noKernel" | "noProfile" | "untrusted" | "disabled";
 

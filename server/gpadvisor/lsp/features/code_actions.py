@@ -13,6 +13,7 @@ from gpadvisor.errors import GpadvisorError
 from gpadvisor.lsp import protocol
 from gpadvisor.lsp.convert import overlaps
 from gpadvisor.lsp.workspace import View, file_path
+from gpadvisor.pipeline.rule_pages import find_rule
 
 if TYPE_CHECKING:
     from gpadvisor.lsp.server import Server
@@ -91,7 +92,8 @@ def _set_folders(server: Server, found: Sequence[lsp.Diagnostic]) -> list[Action
 
 def _explain(server: Server, found: lsp.Diagnostic) -> Action:
     name = protocol.CLIENT_EXPLAIN if server.session.client.own else protocol.EXPLAIN_COMMAND
-    command = lsp.Command(title=f"{found.code}: Explain", command=name, arguments=[found.code])
+    title = f"Explain {find_rule(str(found.code)).name} [{found.code}]"
+    command = lsp.Command(title=title, command=name, arguments=[found.code])
     if not server.session.client.action_literals:
         return command
     return lsp.CodeAction(

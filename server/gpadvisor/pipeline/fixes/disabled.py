@@ -38,7 +38,7 @@ def disable_fix(
     return Fix(
         id=hashlib.sha256(repr((path, "disable", codes, edit)).encode("utf-8", "replace")).hexdigest()[:16],
         code=codes[0],
-        title=f"{listed}: Disable for this line",
+        title=f"Disable for this line [{listed}]",
         kind=FixKind.QUICKFIX,
         file=path,
         edits=(edit,),

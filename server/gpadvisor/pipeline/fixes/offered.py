@@ -81,7 +81,7 @@ def flag_fix(
     """A compiler flag: written into the settings file alone, with what to change in the build beside it."""
     changes = flag in _ROUNDING_FLAGS
     where = f"writes {_file_name(settings)} only, the build itself is unchanged"
-    title = f"{finding.code}: Compile with {flag} ({where if edits else 'shown only'})"
+    title = f"Compile with {flag} ({where if edits else 'shown only'}) [{finding.code}]"
     return Fix(
         id=_identity(finding, "flag", [settings, flag]),
         code=finding.code,
@@ -155,7 +155,7 @@ def _fix(
     return Fix(
         id=_identity(case.finding, sites[0].kind.value, [case.path, *edits]),
         code=case.finding.code,
-        title=f"{case.finding.code}: {what}{f' ({notes})' if notes else ''}",
+        title=f"{what}{f' ({notes})' if notes else ''} [{case.finding.code}]",
         kind=kind,
         file=case.path,
         edits=tuple(edits),

@@ -136,7 +136,8 @@ def _problems(matches: Collection[SourceMatch]) -> tuple[Problem, ...]:
         message = f"{_list(ambiguous)}: several files here fit equally well; --source-map OLD=NEW decides"
         problems.append(Problem(ProblemCode.SOURCE_AMBIGUOUS, message))
     if unmatched:
-        message = f"{_list(unmatched)}: no such source here; --source-root or --source-map helps"
+        hint = "open its folder, or name it by --source-root or --source-map"
+        message = f"{_list(unmatched)}: no such source here; {hint}"
         problems.append(Problem(ProblemCode.SOURCE_UNMATCHED, message))
     return tuple(problems)
 
