@@ -390,7 +390,7 @@ def _kept(profile: str, history: tuple[LedgerEntry, ...]) -> tuple[LedgerEntry, 
         cache.put(key, json.dumps(to_json(history)).encode())
         return history
     body = cache.get(key)
-    with contextlib.suppress(ValueError, KeyError, TypeError, ExceptionGroup):
+    with contextlib.suppress(ValueError):
         return () if body is None else from_json(json.loads(body), tuple[LedgerEntry, ...])
     return ()
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from gpadvisor.editor.place.placing import PlacedFile
 from gpadvisor.editor.show.choice import chosen_kernels
-from gpadvisor.editor.show.sass import control_words
+from gpadvisor.editor.show.control_code import control_words
 from gpadvisor.editor.show.words import EVIDENCE_WORDS
 from gpadvisor.errors import UsageError
 from gpadvisor.lsp.layers import PlacedLayer

@@ -1,15 +1,51 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Analyses and fixes as JSON values between a worker and the server."""
+"""Frozen values as JSON, for what crosses the border of a process; only the very type is taken back."""
 
 from __future__ import annotations
 
-from typing import Any, Final, TypeVar
+from collections.abc import Callable
+from typing import Any, Final, TypeVar, get_args
 
+from cattrs import BaseConverter
+from cattrs.cols import homogenous_tuple_structure_factory
+from cattrs.errors import BaseValidationError
 from cattrs.preconf.json import make_converter
+
+from gpadvisor.errors import ToolError
 
 T = TypeVar("T")
 
-_converter: Final = make_converter()
+
+class CodecError(ToolError, ValueError):
+    """JSON values that are not of the type that is asked for."""
+
+
+def _exactly(value: Any, kind: type) -> Any:
+    if type(value) is not kind:
+        raise TypeError(f"{kind.__name__} expected, {type(value).__name__} found")
+    return value
+
+
+def _number(value: Any, _: type) -> float:
+    if type(value) is int or type(value) is float:
+        return float(value)
+    raise TypeError(f"a number expected, {type(value).__name__} found")
+
+
+_converter: Final = make_converter(forbid_extra_keys=True)
+for _kind in (int, str, bool):
+    _converter.register_structure_hook(_kind, _exactly)
+_converter.register_structure_hook(float, _number)
+
+
+def _holds_many(kind: Any) -> bool:
+    return get_args(kind)[1:] == (...,)
+
+
+@_converter.register_structure_hook_factory(_holds_many)
+def _tuple_of(kind: Any, converter: BaseConverter) -> Callable[[Any, Any], Any]:
+    read = homogenous_tuple_structure_factory(kind, converter)
+    return lambda value, kind: read(_exactly(value, list), kind)
 
 
 def to_json(value: object) -> Any:
@@ -18,5 +54,12 @@ def to_json(value: object) -> Any:
 
 
 def from_json(data: Any, kind: type[T]) -> T:
-    """The value again; tuples and enums as they were."""
-    return _converter.structure(data, kind)
+    """The value again; tuples and enums as they were.
+
+    Raises:
+        CodecError: a field is missing, unknown or of another type.
+    """
+    try:
+        return _converter.structure(data, kind)
+    except (BaseValidationError, TypeError, ValueError, KeyError, AttributeError) as error:
+        raise CodecError(f"no {getattr(kind, '__name__', kind)}: {error}") from error

@@ -106,12 +106,6 @@ def timing_of(arch: str) -> tuple[Timing, SimulatedDevice]:
 
 
 @cache
-def timing_sources() -> Mapping[str, str]:
-    """What each source key of the table stands for, and how it is known."""
-    return {key: f"{row['status']}: {row['text']}" for key, row in _document()["sources"].items()}
-
-
-@cache
 def _document() -> dict[str, Any]:
     data = resources.files("gpadvisor.simulator.data").joinpath("timing.toml").read_text(encoding="utf-8")
     document = tomllib.loads(data)

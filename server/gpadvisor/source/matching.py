@@ -12,7 +12,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from gpadvisor.errors import UsageError
 from gpadvisor.model.advice import SourceMatch
 from gpadvisor.model.profile import SourceText
 
@@ -58,18 +57,6 @@ class PathMapping:
         if not rest:
             return self.new
         return f"{self.new.rstrip('/')}/{rest}" if self.new.strip("/") else f"{self.new}{rest}"
-
-
-def parse_mapping(text: str) -> PathMapping:
-    """``OLD=NEW`` as a mapping.
-
-    Raises:
-        UsageError: there is no equals sign, or nothing before it.
-    """
-    old, sign, new = text.partition("=")
-    if not sign or not path_parts(old):
-        raise UsageError(f"--source-map {text!r} is not OLD=NEW, such as /build/src=src")
-    return PathMapping(old, new or ".")
 
 
 def path_parts(path: str) -> tuple[str, ...]:

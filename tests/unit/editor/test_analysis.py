@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +13,6 @@ from tests.kernels import KERNELS, compile_text
 from tests.ncu_writer import LaunchSpec, without_samples, write_report
 from tests.sampled import sampled, sampled_launch
 
-from gpadvisor.editor import wire
 from gpadvisor.editor.contents import analysis as editor
 from gpadvisor.editor.place.placing import place
 from gpadvisor.editor.show.diagnostics import diagnostics
@@ -28,6 +28,7 @@ from gpadvisor.model.profile import Evidence
 from gpadvisor.pipeline.cache import Cache
 from gpadvisor.pipeline.request import Request
 from gpadvisor.pipeline.settings import Settings
+from gpadvisor.sandbox.codec import from_json, to_json
 
 pytestmark = [pytest.mark.toolkit, pytest.mark.nvdisasm]
 
@@ -66,7 +67,7 @@ def _analyse(path: Path, cache: Path | None = None, **changes: object) -> Editor
     stages: list[str] = []
     value = editor.analyse_for_editor(path, _request(path.parent, **changes), stages.append, Cache(cache))
     assert stages
-    assert wire.read_analysis(wire.write_analysis(value)) == value
+    assert from_json(json.loads(json.dumps(to_json(value))), EditorAnalysis) == value
     return value
 
 
@@ -466,7 +467,7 @@ def test_a_new_profile_shows_what_came_of_the_advice(templates: EditorAnalysis, 
 
 def _sass(path: Path, kernel: str) -> SassView:
     view = editor.sass_for_editor(path, _request(path.parent), lambda _: None, Cache(None), kernel=kernel)
-    assert wire.read_sass(wire.write_sass(view)) == view
+    assert from_json(json.loads(json.dumps(to_json(view))), SassView) == view
     return view
 
 

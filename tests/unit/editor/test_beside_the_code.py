@@ -23,7 +23,7 @@ from tests.editor_values import (
     stall,
 )
 
-from gpadvisor.editor.show.heat import HeatLine, heat, level, next_hot_line
+from gpadvisor.editor.show.heat import heat, level
 from gpadvisor.editor.show.hints import Hint, hints
 from gpadvisor.editor.show.lenses import LensAction, lenses
 from gpadvisor.editor.show.options import Annotations, Options, Stale
@@ -250,11 +250,3 @@ def test_edited_lines_that_fell_together_add_up() -> None:
         + sum(one.data.samples for one in file.deleted_lines)
         == 300
     )
-
-
-def test_jumping_goes_around_the_file() -> None:
-    lines = heat(analysis(), placed(analysis()), Options())
-    assert [next_hot_line(lines, line, forward=True) for line in (1, 6, 9)] == [6, 7, 6]
-    assert [next_hot_line(lines, line, forward=False) for line in (1, 7, 9)] == [9, 6, 7]
-    nothing: tuple[HeatLine, ...] = ()
-    assert next_hot_line(nothing, 1, forward=True) is None

@@ -9,7 +9,7 @@ import sys
 _MODULES = (
     *(
         f"show.{name}"
-        for name in ("diagnostics", "heat", "hints", "hover", "ledger", "lenses", "sass", "status")
+        for name in ("diagnostics", "heat", "hints", "hover", "ledger", "lenses", "control_code", "status")
     ),
     "place.placing",
 )

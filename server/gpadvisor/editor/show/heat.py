@@ -6,7 +6,6 @@ Of a kernel that was counted and not sampled, a line's share is that of the exec
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -70,14 +69,3 @@ def level(share: float, options: Options) -> int:
     if share < options.heat_share:
         return 0
     return max(sum(1 for bound in LEVELS if share >= bound), 1)
-
-
-def next_hot_line(lines: Sequence[HeatLine], line: int, *, forward: bool) -> int | None:
-    """The next hot line after (or before) one, around the end of the file; None where there is none."""
-    stops: Iterable[int] = sorted(entry.line for entry in lines)
-    places = list(stops)
-    if not places:
-        return None
-    if forward:
-        return next((place for place in places if place > line), places[0])
-    return next((place for place in reversed(places) if place < line), places[-1])
