@@ -14,7 +14,8 @@ import numpy as np
 
 from gpadvisor.evidence.arrays import reaching
 from gpadvisor.evidence.lane_values import WARP, Lanes, LaneValues
-from gpadvisor.evidence.patterns import is_shared
+from gpadvisor.evidence.patterns import is_global, is_shared
+from gpadvisor.evidence.queries import loop_indices
 from gpadvisor.model.instruction import OpcodeClass
 from gpadvisor.model.profile import Launch
 from gpadvisor.model.program import Function
@@ -24,6 +25,7 @@ _ARGUMENTS: Final = (0x1000, 0x3000)
 """Two numbers for what is not known: what moves with them is a row's length, what stays a constant."""
 _BANK_BYTES: Final = 4
 _BANKS: Final = 32
+_SECTOR_BYTES: Final = 32
 _MATRIX_ROW_BYTES: Final = 16
 """What the address of each thread stands for in LDSM."""
 _OFFSET: Final = re.compile(r"(?<!c)(?<!desc)\[(\w+(?:\.\w+)?(?:\+UR\d+)?)(?:\+?(-?0x[0-9a-f]+))?\]")
@@ -49,10 +51,14 @@ class Shape:
     run: int = WARP  # threads after which it starts anew: the width of a narrow block
 
 
-def access_shape(function: Function, index: int, arch: str, launch: Launch) -> Shape:
-    """How the threads of a block's first warp access memory."""
+def access_shape(
+    function: Function, index: int, arch: str, launch: Launch, *, swapped: bool = False
+) -> Shape:
+    """How the threads of a block's first warp access memory; also as with threadIdx.x and .y swapped."""
     width = _width(function, index)
-    first, second = (_addresses(function, index, arch, launch, argument) for argument in _ARGUMENTS)
+    first, second = (
+        _addresses(function, index, arch, launch, argument, swapped=swapped) for argument in _ARGUMENTS
+    )
     if first is None or second is None:
         return Shape(Lie.UNKNOWN)
     if isinstance(first, Lie) or isinstance(second, Lie):
@@ -69,6 +75,23 @@ def access_shape(function: Function, index: int, arch: str, launch: Launch) -> S
     return Shape(Lie.APART if steps[0] == others[0] else Lie.ROWS, distance, run)
 
 
+def scattered_by_swap(function: Function, index: int, arch: str, launch: Launch) -> int | None:
+    """An access of the same loop whose threads would part if threadIdx.x and threadIdx.y were swapped."""
+    loop = function.innermost_loop(index)
+    inside = range(len(function.instructions)) if loop is None else loop_indices(function, loop)
+    for other in inside:
+        if is_global(function.instructions[other]):
+            shapes = [access_shape(function, other, arch, launch, swapped=one) for one in (False, True)]
+            if [_is_spread(one) for one in shapes] == [False, True]:
+                return other
+    return None
+
+
+def _is_spread(shape: Shape) -> bool:
+    """Whether each thread needs a sector of its own."""
+    return shape.lie in {Lie.ROWS, Lie.APART} and shape.distance >= _SECTOR_BYTES
+
+
 def _width(function: Function, index: int) -> int:
     instruction = function.instructions[index]
     return _MATRIX_ROW_BYTES if instruction.opcode == "LDSM" else instruction.width_bytes or _BANK_BYTES
@@ -81,9 +104,16 @@ def _steps(addresses: Lanes) -> Lanes:
 
 @lru_cache(maxsize=256)
 def _addresses(
-    function: Function, index: int, arch: str, launch: Launch, argument: int, *, shared: bool = False
+    function: Function,
+    index: int,
+    arch: str,
+    launch: Launch,
+    argument: int,
+    *,
+    shared: bool = False,
+    swapped: bool = False,
 ) -> Lanes | Lie | None:
-    values = _values(function, arch, launch, argument)
+    values = _values(function, arch, launch, argument, swapped=swapped)
     value = values.address(index, first=shared)
     if value is None:
         return None
@@ -93,8 +123,10 @@ def _addresses(
 
 
 @lru_cache(maxsize=16)
-def _values(function: Function, arch: str, launch: Launch, argument: int) -> LaneValues:
-    return LaneValues(function, arch, launch, argument)
+def _values(
+    function: Function, arch: str, launch: Launch, argument: int, *, swapped: bool = False
+) -> LaneValues:
+    return LaneValues(function, arch, launch, argument, swapped=swapped)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -66,8 +66,18 @@ def _same(value: int, *, stands: bool = False) -> LaneValue:
 class LaneValues:
     """The values of one function's registers in the first warp of a block."""
 
-    def __init__(self, function: Function, arch: str, launch: Launch, argument: int) -> None:
-        """Look nothing up yet; ``argument`` stands for whatever all threads share and nobody knows."""
+    def __init__(
+        self, function: Function, arch: str, launch: Launch, argument: int, *, swapped: bool = False
+    ) -> None:
+        """Look nothing up yet.
+
+        Args:
+            function: the code.
+            arch: of the code.
+            launch: its blocks.
+            argument: stands for whatever all threads share and nobody knows.
+            swapped: whether threadIdx.x and threadIdx.y have changed places in the source.
+        """
         self._function = function
         self._argument = argument
         self._reaching = reaching(function)
@@ -75,9 +85,10 @@ class LaneValues:
         self._depth = 0
         lane = np.arange(WARP, dtype=np.int64)
         x, y, z = (max(1, size) for size in launch.block)
+        along_x, along_y = lane % x, lane // x % y
         self._special = {
-            "SR_TID.X": lane % x,
-            "SR_TID.Y": lane // x % y,
+            "SR_TID.X": along_y if swapped else along_x,
+            "SR_TID.Y": along_x if swapped else along_y,
             "SR_TID.Z": lane // (x * y) % z,
             "SR_LANEID": lane,
         }

@@ -71,7 +71,14 @@ from gpadvisor.estimators.caps import (
 )
 from gpadvisor.estimators.context import KernelContext, Optimizer
 from gpadvisor.estimators.stall_elimination import stall_elimination
-from gpadvisor.evidence.access_shapes import Lie, access_shape, conflict, feeds_tensor_cores, widest_shared
+from gpadvisor.evidence.access_shapes import (
+    Lie,
+    access_shape,
+    conflict,
+    feeds_tensor_cores,
+    scattered_by_swap,
+    widest_shared,
+)
 from gpadvisor.evidence.addresses import Neighbours, neighbours
 from gpadvisor.evidence.measured import Values, executed_warps
 from gpadvisor.evidence.patterns import is_global, is_local
@@ -318,7 +325,14 @@ def _cure_of_scattered(context: KernelContext, profile: KernelProfile, traffic: 
             "rows, and load the fragments from there"
         )
     if shape.lie is Lie.ROWS:
-        return _BY_ROWS
+        other = scattered_by_swap(function, index, context.program.arch, profile.launch)
+        if other is None:
+            return _BY_ROWS
+        return (
+            "neighbouring threads access different rows of one operand, and with the indices swapped of another "
+            f"({line_text(function, other)}): fill tiles in shared memory with whole "
+            "rows, or let each thread load 16 bytes of its row at a time"
+        )
     run = next((one for one in neighbours(function) if index in one.indices), None)
     if run is not None:
         found = _cure_of_run(function, index, run, traffic.requested[place], executed)

@@ -405,6 +405,22 @@ def test_scattered_accesses_are_told_apart_by_their_addresses(
 
 
 @pytest.mark.parametrize(
+    ("other", "words"),
+    [
+        ("IMAD R12, R1, c[0x0][0x170], RZ\nLEA R12, R12, R14, 0x2", "with the indices swapped of another"),
+        ("LEA R12, R1, R14, 0x2", "swap the indices"),  # which brings that one's threads together, too
+    ],
+)
+def test_indices_are_swapped_only_if_no_other_access_of_the_loop_scatters_then(
+    other: str, words: str
+) -> None:
+    text = (
+        f"S2R R1, SR_TID.Y\nIMAD R2, R0, c[0x0][0x170], RZ\nLEA R2, R2, R6, 0x2\n{other}\nLDG.E R13, [R12.64]"
+    )
+    assert words in _match(memory_transaction_reduction, _scattered(text, 32)).cure
+
+
+@pytest.mark.parametrize(
     ("address", "sectors"),
     [
         ("IMAD.WIDE R2, R0, 0x4, R6\nLDG.E R3, [R2.64]\nIMAD.WIDE R2, R3, 0x4, R10", 32),  # a gather
