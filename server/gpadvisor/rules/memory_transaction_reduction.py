@@ -329,9 +329,9 @@ def _cure_of_scattered(context: KernelContext, profile: KernelProfile, traffic: 
         if other is None:
             return _BY_ROWS
         return (
-            "neighbouring threads access different rows of one operand, and with the indices swapped of another "
-            f"({line_text(function, other)}): fill tiles in shared memory with whole "
-            "rows, or let each thread load 16 bytes of its row at a time"
+            "neighbouring threads access different rows of one operand, and with the indices swapped of "
+            f"another ({line_text(function, other)}): fill tiles in shared memory with whole rows, or let "
+            "each thread load 16 bytes of its row at a time"
         )
     run = next((one for one in neighbours(function) if index in one.indices), None)
     if run is not None:
