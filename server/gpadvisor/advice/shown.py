@@ -9,15 +9,25 @@ from typing import Final
 
 from gpadvisor.advice.evaluate import Finding
 from gpadvisor.analyzer.places import is_prebuilt
-from gpadvisor.estimators.caps import MEMORY_RESOURCES, active_loads, busiest_after
+from gpadvisor.estimators.caps import (
+    MEMORY_RESOURCES,
+    PRACTICAL_PEAK,
+    active_loads,
+    busiest_after,
+    measured_loads,
+)
 from gpadvisor.estimators.context import KernelContext
 from gpadvisor.evidence.patterns import is_memory
-from gpadvisor.model.advice import Category
+from gpadvisor.model.advice import Category, Estimate
 
 MIN_IMPORTANCE: Final = 0.01
 MIN_SAMPLES: Final = 20
 """From fewer the share that they are is known to no better than a half of it: 1.96 / sqrt(20) = 0.44."""
 MIN_SPEEDUP: Final = 1.03
+UNSURE_SPEEDUP: Final = 1.1
+"""Expected, from which a change is told that may as well gain nothing."""
+FULL: Final = 0.85
+"""Of the peak that units reach: from there on only less work for the unit helps."""
 
 
 class Standing(Enum):
@@ -54,8 +64,24 @@ def standing(context: KernelContext, finding: Finding, limits: Thresholds) -> St
         return Standing.SUGGESTION
     if not total and finding.estimate is None:
         return Standing.HIDDEN if _is_behind_memory(context, finding, limits) else Standing.SUGGESTION
-    worth = finding.estimate is not None and finding.estimate.expected >= limits.speedup
-    return Standing.SUGGESTION if worth else Standing.HIDDEN
+    worth = finding.estimate is not None and _is_worth(finding.estimate, limits.speedup)
+    held = not parallel and _is_held_by_a_unit(context, finding)
+    return Standing.SUGGESTION if worth and not held else Standing.HIDDEN
+
+
+def _is_worth(estimate: Estimate, least: float) -> bool:
+    """Whether a gain is expected that is sure, or large enough for a trial where nobody asked for less."""
+    unsure = estimate.low < 1 and estimate.expected < UNSURE_SPEEDUP and least >= MIN_SPEEDUP
+    return estimate.expected >= least and not unsure
+
+
+def _is_held_by_a_unit(context: KernelContext, finding: Finding) -> bool:
+    """Whether a unit was counted to be about as full as units get, and the change leaves its load alone."""
+    measured = measured_loads(context)
+    now, after = busiest_after(measured, ()), busiest_after(measured, finding.match.relieves, best=True)
+    if now is None or after is None or now.load < FULL * PRACTICAL_PEAK:
+        return False
+    return after.load >= now.load
 
 
 def _is_compiled(context: KernelContext) -> bool:

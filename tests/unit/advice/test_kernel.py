@@ -154,6 +154,27 @@ def test_what_promises_little_is_not_shown_unless_asked_for(gain: float, shown: 
     assert len(advice(one, show_all=True).suggestions) == 1
 
 
+@pytest.mark.parametrize(("low", "gain", "shown"), [(0.97, 1.06, 0), (1.0, 1.06, 1), (0.97, 1.2, 1)])
+def test_a_small_gain_that_may_be_none_is_not_shown_unless_asked_for(
+    low: float, gain: float, shown: int
+) -> None:
+    promise = Estimate(low=low, expected=gain, high=1.3, paper=None, equation="", reason="")
+    one = optimizer("GPA106", match(0), estimate=lambda *_: promise)
+    assert len(advice(one).suggestions) == shown
+    assert len(advice(one, min_speedup=1.01).suggestions) == 1
+    assert len(advice(one, show_all=True).suggestions) == 1
+
+
+@pytest.mark.parametrize(("busy", "left", "shown"), [(89.0, 1.0, 0), (89.0, 0.6, 1), (70.0, 1.0, 1)])
+def test_what_leaves_the_load_of_a_full_unit_alone_is_not_shown(busy: float, left: float, shown: int) -> None:
+    context = made.context(thousand(), measured=made.profile({f"dram__throughput{PCT}": busy}))
+    relief = Relief(resource="DRAM", remaining=left, remaining_best=left)
+    promise = Estimate(low=1.0, expected=1.15, high=1.3, paper=None, equation="", reason="")
+    one = optimizer("GPA104", match(0, relieves=(relief,)), estimate=lambda *_: promise)
+    found = advise_kernel(context, [one])
+    assert (len(found.suggestions), found.hidden) == (shown, 1 - shown)
+
+
 def test_what_limits_next_is_the_unit_that_the_cure_leaves_busiest() -> None:
     busy = made.profile({f"dram__throughput{PCT}": 70.0, f"lts__throughput{PCT}": 50.0})
     context = made.context(thousand(), measured=busy)
