@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,14 @@ from gpadvisor.estimators.context import Optimizer
 from gpadvisor.model.advice import Category, Match, Rejection
 from gpadvisor.rules import OPTIMIZERS
 
+VERBS = frozenset(
+    """add call combine compute copy count declare divide fill give inline keep launch let load lower make
+    mark move multiply put raise remove replace share sort split start test unroll use write""".split()  # noqa: SIM905
+)
+"""What the first word of a change can be."""
+CONDITIONS = re.compile(
+    r"\b(?:if|unless|where the address) [^.,;:]+|[^.]*(?:change it, too|take it from)[^.]*\."
+)
 FOLDER = Path(__file__).resolve().parents[2] / "fixtures" / "rules"
 
 
@@ -40,6 +49,18 @@ def test_fires(optimizer: Optimizer) -> None:
         assert estimate.paper > 1
     rows = [row for region in found.regions for row in region.rows.tolist()]
     assert len(rows) == len(set(rows))
+
+
+@pytest.mark.parametrize("optimizer", OPTIMIZERS, ids=lambda optimizer: optimizer.code)
+def test_the_change_is_said_in_full_and_first(optimizer: Optimizer) -> None:
+    """What is shown where there is no room for all begins with a verb and keeps each condition."""
+    found = optimizer.match(load_case(_case(optimizer, "fires")).context)
+    assert isinstance(found, Match)
+    if optimizer.category is Category.NOTE or not found.actionable:
+        return
+    assert found.cure.split()[0].lower() in VERBS, found.cure
+    for condition in CONDITIONS.findall(found.advice):
+        assert condition.strip() in found.cure
 
 
 @pytest.mark.parametrize("optimizer", OPTIMIZERS, ids=lambda optimizer: optimizer.code)

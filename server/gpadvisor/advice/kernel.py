@@ -218,11 +218,15 @@ def _suggestion(
         speedup=finding.estimate,
         program_speedup=program_estimate(finding.estimate, time_share),
         scope=_scope(context, finding),
-        advice=match.advice,
+        advice=_sentence(match.advice),
         hotspots=spots,
         next_limit=_next_limit(context, finding),
-        cure=f"{match.cure[:1].upper()}{match.cure[1:].rstrip('.')}." if match.cure else "",
+        cure=_sentence(match.cure),
     )
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:].rstrip('.')}." if text else ""
 
 
 def _evidence(context: KernelContext, finding: Finding) -> Evidence:

@@ -55,7 +55,7 @@ _PHRASES: Final[tuple[tuple[re.Pattern[str], _Words], ...]] = tuple(
         ),
         (r" \(fast: [^)]*\)", ("", "", "")),
         (
-            r"mark them (?:const )?__restrict__",
+            r"mark (?:them|the pointers) (?:const )?__restrict__",
             ("say that the loop is independent", "pass them as Const", "load into a variable first"),
         ),
         (

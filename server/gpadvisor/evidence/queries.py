@@ -259,9 +259,9 @@ def percent(part: float) -> str:
 
 
 def static_match(
-    code: str, *, title: str, advice: str, sites: Sequence[StaticSite], missing: str
+    code: str, *, title: str, advice: str, cure: str, sites: Sequence[StaticSite], missing: str
 ) -> Match | Rejection:
     """What the machine code alone shows; without a place there is nothing to say."""
     if not sites:
         return Rejection(code=code, reason=missing)
-    return Match(title=title, advice=advice, regions=(), static_sites=tuple(sites))
+    return Match(title=title, advice=advice, cure=cure, regions=(), static_sites=tuple(sites))

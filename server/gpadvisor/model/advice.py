@@ -128,7 +128,8 @@ class Match:
     titles: Mapping[tuple[FunctionId, int], str] = field(default_factory=dict)
     """By instruction, where one pattern has several kinds: ``title`` is the commonest of them."""
     actionable: bool = True  # False where no change of the source would bring it about: then it is a note
-    cure: str = ""  # the change alone, one sentence in the imperative; where it is empty ``advice`` stands in
+    cure: str = ""
+    """The whole change with what must be seen to, a verb first, without what was counted; it is never cut."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -214,7 +215,7 @@ class Suggestion:
     scope: Scope
     advice: str
     hotspots: tuple[Hotspot, ...]
-    cure: str = ""  # the change alone, in one sentence; empty where only ``advice`` has it
+    cure: str = ""  # the whole change with its conditions, a verb first; empty where only ``advice`` has it
     next_limit: str = ""  # what would limit the kernel after it, "DRAM throughput"; empty where no unit would
     suppressed: Suppression | None = None
 

@@ -84,7 +84,7 @@ class Finding:
     related: tuple[Related, ...]  # most samples first, at most five
     scope: Place | None  # head of the loop that the suggestion is about
     suppressed: str | None = None  # the reason given in the source
-    cure: str = ""  # the change alone, in one sentence; empty where only ``advice`` has it
+    cure: str = ""  # the whole change with its conditions; empty where only ``advice`` has it
     lead: Place | None = None  # the heaviest line of its suggestion, where that is not this one
 
 

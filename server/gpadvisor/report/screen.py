@@ -28,7 +28,6 @@ from gpadvisor.report.words import (
     percent,
     place,
     plural,
-    sentences,
     shorten,
     wrap,
 )
@@ -39,7 +38,6 @@ _BLOCKS: Final = 3  # of one kernel
 _KERNELS: Final = 3  # that have blocks
 _OTHERS: Final = 3  # lines of further kernels that blocks leave room for
 _CAVEATS: Final = 4
-_CURE_LINES: Final = 4
 _INDENT: Final = "    "
 _LABEL: Final = 7
 _NAME: Final = 44
@@ -170,9 +168,7 @@ def _block(page: Page, family: Family, entry: Entry) -> list[str]:
     estimate = suggestion.speedup
     won = "" if estimate is None else f"{gain(estimate)}  "
     lead = f"{entry.number:>2}  {won}"
-    room = _CURE_LINES * (page.width - len(_INDENT)) - cells(lead)
-    cure = sentences(suggestion.cure or suggestion.advice, room)
-    first, *more = wrap(cure, page.width, _INDENT, lead)
+    first, *more = wrap(suggestion.cure or suggestion.advice, page.width, _INDENT, lead)
     lines = [style.heading(lead[:4]) + style.gain(won) + first[len(lead) :], *more]
     matched = f", {percent(suggestion.importance, 0)} of samples" if suggestion.matched_samples else ""
     lines += _labelled(page, "cause", f"{suggestion.title}{matched} ({suggestion.code})")

@@ -125,9 +125,13 @@ def _match(context: KernelContext) -> Match | Rejection:
     full = busiest_after(measured_loads(context), ())
     row = heaviest(blame, np.flatnonzero(rows))
     function = context.program.functions[int(blame.rows.function[row])]
+    cure, costs = _cure(context)
     return Match(
         title="tiles wait for device memory on their way to shared memory",
-        advice=_advice(context, function, int(causes(blame)[row]), part),
+        advice=f"{percent(part)} of the samples wait for loads such as "
+        f"{line_text(function, int(causes(blame)[row]))}, which go to shared memory as they are: "
+        f"{cure}{costs}",
+        cure=cure,
         regions=regions(blame, context.program, context.kernel, np.flatnonzero(rows)),
         adjustments=(
             Adjustment(
@@ -207,24 +211,24 @@ def _stores(function: Function, index: int) -> bool:
     return instruction.info.opclass is OpcodeClass.STORE and is_shared(instruction)
 
 
-def _advice(context: KernelContext, function: Function, index: int, part: float) -> str:
-    waits = (
-        f"{percent(part)} of the samples wait for loads such as {line_text(function, index)}, which go to "
-        "shared memory as they are"
-    )
+def _cure(context: KernelContext) -> tuple[str, str]:
+    """The change, and what another one would cost."""
     now, then = _blocks(context)
     shared = shared_bytes(context.program, context.kernel, context.profile)
     if shared and now is not None and then is not None and then < now:
         left = counted(then, "block") if then else "no block"
         return (
-            f"{waits}: load the next tile into registers before this one is used, and store it behind the "
-            f"barrier that follows. A second buffer for asynchronous copies ({shared:,} bytes more per "
-            f"block) would leave {left} of {now} per SM."
+            (
+                "load the next tile into registers before this one is used, and store it behind the barrier "
+                "that follows."
+            ),
+            (
+                f" A second buffer for asynchronous copies ({shared:,} bytes more per block) would leave "
+                f"{left} of {now} per SM."
+            ),
         )
-    return (
-        f"{waits}: copy the next tile into a second buffer with cuda::memcpy_async or "
-        "__pipeline_memcpy_async while this one is used."
-    )
+    copy = "cuda::memcpy_async or __pipeline_memcpy_async"
+    return f"copy the next tile into a second buffer with {copy} while this one is used.", ""
 
 
 def _blocks(context: KernelContext) -> tuple[int | None, int | None]:

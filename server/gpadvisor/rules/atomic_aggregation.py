@@ -244,13 +244,12 @@ def _advice(profile: KernelProfile, worst: _Atomic, part: float) -> str:
 def _cure(profile: KernelProfile, worst: _Atomic) -> str:
     shared = is_shared(worst.function.instructions[worst.index])
     if _repeats(worst):
-        return "threads that meet repeat a compare-and-swap: combine the values of a warp first, " + (
-            "or give each warp a copy of its own" if shared else "then those of the block, and send one"
-        )
+        then = "or give each warp a copy of its own" if shared else "then those of the block, and send one"
+        return f"combine the values of a warp first, {then}: threads that meet repeat a compare-and-swap"
     if _is_place(worst):
         return (
-            "its result is used, perhaps as a place to write to: count in the warp or the block, add once "
-            "for all of them, and pass the base on (__ballot_sync(), __popc(), __shfl_sync())"
+            "count in the warp or the block, add once for all of them, and pass the base on "
+            "(__ballot_sync(), __popc(), __shfl_sync()): the result is used, perhaps as a place to write to"
         )
     if _meets(worst):
         return f"{_in_warp(worst)}, then those of the block, and send one"

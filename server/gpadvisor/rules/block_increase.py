@@ -121,12 +121,15 @@ def _more_blocks(
     if new is None or new.warps * new.busy_sms <= now.warps * now.busy_sms:
         return Rejection(code=_CODE, reason=f"{counted(now.blocks, 'block')} fill the {sms} SMs already")
     held = held_warps(context, profile)
+    change = f"Launch {new.blocks} blocks instead of {now.blocks}"
+    places = " What each block keeps for itself needs as many places." if free.per_block else ""
     return Match(
         title=f"{counted(now.blocks, 'block')} for {sms} SMs that hold {new.blocks}",
-        advice=f"Launch {new.blocks} blocks instead of {now.blocks}, {counted(new.fits, 'block')} for each "
+        cure=f"{change}.{places}",
+        advice=f"{change}, {counted(new.fits, 'block')} for each "
         f"of the {sms} SMs: its threads loop by the size of the grid, so more of them share the elements."
         + (f" The {now.blocks} blocks reach {now.busy_sms} of {sms} SMs." if now.busy_sms < sms else "")
-        + (" What each block keeps for itself needs as many places." if free.per_block else ""),
+        + places,
         regions=(),
         parallel=ParallelTarget(
             warps_now=now.warps,
@@ -158,9 +161,12 @@ def _fewer_than_sms(
         new = shape(context, profile, *_best_split(now.blocks, now.threads, sms, enough))
     if new is None or new.blocks <= now.blocks:
         new = now
+    cure, facts = _split_words(context, now, new, sms, free)
+    more_threads, few_warps = _missing_threads(context, now)
     return Match(
         title=f"{counted(now.blocks, 'block')} for {counted(sms, 'SM')}",
-        advice=_split_words(context, now, new, sms, free) + _missing_threads(context, now),
+        cure=cure + more_threads,
+        advice=f"{facts} {cure}{few_warps}{more_threads}",
         regions=(),
         parallel=_spread_target(context, now, new if new is not now else None, sms, ratio),
     )
@@ -188,16 +194,17 @@ def _spread_target(
     )
 
 
-def _split_words(context: KernelContext, now: Shape, new: Shape, sms: int, free: Freedom) -> str:
+def _split_words(context: KernelContext, now: Shape, new: Shape, sms: int, free: Freedom) -> tuple[str, str]:
+    """The change with its conditions, and what is known of the launch."""
     if new is not now:
         unknown = " Without machine code nothing tells whether its threads work together."
-        return (
-            f"Launch {new.blocks} blocks of {new.threads} threads instead of {now.blocks} of {now.threads}: "
-            f"{new.busy_sms} of {sms} SMs get work instead of {now.busy_sms}."
+        cure = (
+            f"Launch {new.blocks} blocks of {new.threads} threads instead of {now.blocks} of {now.threads}."
             + ("" if free.code else unknown)
             + (" The kernel has the block's size as a constant: change it, too." if free.compiled else "")
-            + _gain_note(now, new, sms)
         )
+        facts = f"{now.busy_sms} of {sms} SMs have work, {new.busy_sms} would."
+        return cure, facts + _gain_note(now, new, sms)
     if free.block is not None:
         why = f"Its blocks cannot be split ({free.block})"
     else:
@@ -205,24 +212,27 @@ def _split_words(context: KernelContext, now: Shape, new: Shape, sms: int, free:
             f"Its blocks of {counted(now.threads, 'thread')} are too small to split: that is no more than "
             f"one warp for each of the {context.machine.sm.schedulers.value} schedulers"
         )
-    return (
-        f"{sms - now.blocks} of {sms} SMs have no work. {why}: divide what a block does along another "
-        "dimension (its loop, its tile), or run independent kernels at the same time."
+    cure = (
+        "Divide what a block does along another dimension (its loop, its tile), or run independent kernels "
+        "at the same time."
     )
+    return cure, f"{sms - now.blocks} of {sms} SMs have no work. {why}."
 
 
-def _missing_threads(context: KernelContext, now: Shape) -> str:
-    """What else it takes where warps do not stand in each other's way."""
+def _missing_threads(context: KernelContext, now: Shape) -> tuple[str, str]:
+    """What else to do where warps do not stand in each other's way, and how it shows."""
     if context.blame is None:
-        return ""
+        return "", ""
     crowded = share(context.blame, by_stall(context.blame, _CROWDED))
     if crowded > _LITTLE:
-        return ""
+        return "", ""
     warps = now.blocks * -(-now.threads // context.machine.sm.warp_size.value)
     return (
-        f" Its warps hardly wait for one another ({percent(crowded)} of the samples), so SMs of their own "
-        f"give them little: {counted(warps, 'warp')} are too few. Let several threads share what one does "
-        "now in its loop."
+        " Let several threads share what one does now in its loop.",
+        (
+            f" Its warps hardly wait for one another ({percent(crowded)} of the samples), so SMs of their "
+            f"own give them little: {counted(warps, 'warp')} are too few."
+        ),
     )
 
 
@@ -297,6 +307,9 @@ def _fullest_sm(
     scale = (expected - 1) / (evened - 1)
     return Match(
         title="the last blocks leave SMs idle",
+        cure=f"Launch {words} instead of {now.blocks} of {now.threads}."
+        if new.threads != now.threads
+        else f"Launch {words}.",
         advice=f"{now.blocks} blocks are {now.blocks / sms:.2f} for each of {sms} SMs: some have "
         f"{-(-now.blocks // sms)}, and the others wait for them. Launch {words}.",
         regions=(),

@@ -181,6 +181,7 @@ def _match(context: KernelContext) -> Match | Rejection:
             if _held_loads(context)
             else "element of memory written in every pass of a loop",
             advice=_static_advice(context),
+            cure=_static_advice(context),
             sites=(*_held_loads(context), *_kept(context)),
             missing="no global load in a loop is used at once and held back by nothing but a store that may "
             "alias, and no loop writes one element in every pass",
@@ -203,9 +204,11 @@ def _match(context: KernelContext) -> Match | Rejection:
         # The number is of the pairs that the words are about.
         pairs = [pair for pair in pairs if pair.cure is cure]
         kept = np.array(sorted(pair.row for pair in pairs), dtype=np.intp)
+    facts, change = _words(context, blame, pairs)
     return Match(
         title="value used too soon after it is asked for",
-        advice=_advice(context, blame, pairs),
+        advice=f"{facts} {change}" if change else facts,
+        cure=change,
         regions=regions(blame, context.program, context.kernel, kept),
         adjustments=(_adjustment(pairs),),
         static_sites=(),
@@ -289,43 +292,49 @@ def _adjustment(pairs: list[_Pair]) -> Adjustment:
     )
 
 
-def _advice(context: KernelContext, blame: Blame, pairs: list[_Pair]) -> str:
+def _words(context: KernelContext, blame: Blame, pairs: list[_Pair]) -> tuple[str, str]:
+    """Who waits for what, and the change where there is one."""
     top = pairs[0]
     function = context.program.functions[int(blame.rows.function[top.row])]
     definition, use = int(blame.rows.def_index[top.row]), int(blame.rows.use_index[top.row])
     distance = int(blame.rows.distance[top.row])
     apart = "" if distance == NO_INDEX else f", {distance} instruction{'s' if distance != 1 else ''} later"
     if function.instructions[definition].info.opclass is OpcodeClass.ATOMIC:
+        result, reader = function.instructions[definition].opcode, function.instructions[use].opcode
         return (
-            f"The result of {function.instructions[definition].opcode} at {line_text(function, definition)} "
-            f"is used by {function.instructions[use].opcode} at {line_text(function, use)}{apart}. An atomic "
-            "stays where it is: put independent work behind it, or, where the threads of a warp add to one "
-            "address, let one thread do it for all (count with __activemask() and __popc(), pass on with "
-            "__shfl_sync())."
+            f"The result of {result} at {line_text(function, definition)} is used by {reader} at "
+            f"{line_text(function, use)}{apart}. An atomic stays where it is:"
+        ), (
+            "put independent work behind the atomic, or, where the threads of a warp add to one address, let "
+            "one thread do it for all (count with __activemask() and __popc(), pass on with __shfl_sync())."
         )
     text = (
         f"{function.instructions[definition].opcode} at {line_text(function, definition)} "
-        f"{_relation(blame, top)} {function.instructions[use].opcode} at {line_text(function, use)}{apart}: "
+        f"{_relation(blame, top)} {function.instructions[use].opcode} at {line_text(function, use)}{apart}:"
     )
     room_index = top.room.obstacle_index
     if top.cure is _Cure.ONE_AHEAD:
-        return f"{text}load for the next pass of the loop before the work of this one."
+        return text, "load for the next pass of the loop before the work of this one."
     if top.cure is _Cure.IN_REGISTER:
         store = definition if room_index is None or definition in kept_in_memory(function) else room_index
-        return f"{text}{_in_register(line_text(function, store))}"
+        return text, _in_register(line_text(function, store))
     if top.cure is _Cure.BEFORE_BARRIER and top.room.obstacle_index is not None:
         place = line_text(function, top.room.obstacle_index)
-        return f"{text}load it before the barrier at {place}, which the compiler may not do."
+        return text, f"load the value before the barrier at {place}, which the compiler may not do."
     if top.cure is None:
-        text += "the compiler has put what it can between them."
-        return text
+        return f"{text} the compiler has put what it can between them.", ""
     if top.room.slots:
         several = top.room.slots > 1
         text += (
             f" About {top.room.slots} instruction{'s' if several else ''} nearby "
             f"{'are' if several else 'is'} independent of both."
         )
-    return text + f" It is held by {top.room.obstacle}" + _no_alias(function, top.room)
+    if room_index is None:
+        return f"{text} It is held by {top.room.obstacle}.", ""
+    place = line_text(function, room_index)
+    return f"{text} It is held by {top.room.obstacle} at {place}:", (
+        f"mark the pointers const __restrict__ if they never overlap, so that the load may pass {place}."
+    )
 
 
 def _relation(blame: Blame, pair: _Pair) -> str:
@@ -336,16 +345,9 @@ def _relation(blame: Blame, pair: _Pair) -> str:
 
 def _in_register(place: str) -> str:
     return (
-        f"the element at {place} is the same in every pass of the loop: keep it in a local variable and "
-        "store it behind the loop."
+        f"keep the element at {place} in a local variable and store it behind the loop: it is the same in "
+        "every pass."
     )
-
-
-def _no_alias(function: Function, room: Room) -> str:
-    if room.obstacle_index is None:
-        return "."
-    place = line_text(function, room.obstacle_index)
-    return f" at {place}: if the pointers never overlap, mark them const __restrict__."
 
 
 def _held_loads(context: KernelContext) -> tuple[StaticSite, ...]:
@@ -393,8 +395,8 @@ def _static_advice(context: KernelContext) -> str:
         first = sites[0]
         place = line_text(context.program.functions[first.function], first.index)
         parts.append(
-            f"The load at {place} cannot move ahead of a store that may write what it reads: if the pointers "
-            "never overlap, mark them const __restrict__; else load into a local variable before the store."
+            f"mark the pointers const __restrict__ if they never overlap, so that the load at {place} may "
+            "move ahead of the store before it; else load into a local variable before the store."
         )
     if kept:
         place = line_text(context.program.functions[kept[0].function], kept[0].index)

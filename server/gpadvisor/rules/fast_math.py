@@ -208,10 +208,12 @@ def _without_samples(
         and functions[_position(functions, site.function)].innermost_loop(site.index) is not None
     )
     called = {helper.id for site, helper in _calls(functions, helpers) if site in calls}
+    used = tuple(helper for helper in helpers if helper.id in called)
     return static_match(
         _CODE,
         title=_TITLE,
-        advice=_advice(functions, hot, tuple(helper for helper in helpers if helper.id in called)),
+        advice=_advice(functions, hot, used),
+        cure=_cure(functions, hot, used),
         sites=(*_inline_sites(hot), *calls),
         missing="library math stands outside of loops only, where it runs once for each thread",
     )
@@ -373,15 +375,20 @@ def _advice(
             kinds.setdefault(sequence.kind, Counter())[line_text(function, sequence.start)] += 1
     parts = []
     for kind, places in sorted(kinds.items(), key=lambda entry: (-sum(entry[1].values()), entry[0])):
-        where = ", ".join(place for place, _ in places.most_common(_SHOWN_PLACES))
-        more = len(places) - _SHOWN_PLACES
-        where += f" and {more} more place{'s' if more > 1 else ''}" if more > 0 else ""
+        where = _some([place for place, _ in places.most_common()])
         parts.append(f"{kind} at {where}" + (f" (fast: {_FAST[kind]})" if kind in _FAST else ""))
     own = sorted({_routine(helper) for helper in helpers if not kinds or not _is_for_rare(helper)})
     if own:
         parts.append("out-of-line " + ", ".join(own))
     cure = _cure(functions, inline, helpers)
     return f"Library math in the kernel: {'; '.join(parts)}. To try: {cure}."
+
+
+def _some(places: Sequence[str]) -> str:
+    """The first places, and how many more there are."""
+    more = len(places) - _SHOWN_PLACES
+    said = ", ".join(places[:_SHOWN_PLACES])
+    return f"{said} and {more} more place{'s' if more > 1 else ''}" if more > 0 else said
 
 
 def _cure(
@@ -401,15 +408,31 @@ def _cure(
     single = set(kinds) & _FAST.keys() - _BY_CONSTANT
     # The routine for rare arguments belongs to the sequence that is expanded beside its call.
     if cut:
-        cures.append(f"the quotient at {cut[0]} becomes a whole number: divide whole numbers there")
+        cures.append(f"divide whole numbers at {cut[0]}, where the quotient becomes one")
     if single or any(not _is_double(one) and not (kinds and _is_for_rare(one)) for one in helpers):
-        cures.append("call the fast forms or compile with --use_fast_math if the accuracy allows")
+        fast = "call the fast forms or compile with --use_fast_math if the accuracy allows"
+        where = [
+            (line_text(function, one.start), one.kind)
+            for function in functions
+            for one in inline.get(function.id, ())
+            if one.kind in single
+        ]
+        of = dict.fromkeys(
+            f"{kind} at {place} (fast: {_FAST[kind]})" for (place, kind), _ in Counter(where).most_common()
+        )
+        cures.append(f"{fast}: {_some(tuple(of))}" if of else fast)
     if _BY_CONSTANT & set(kinds):
-        cures.append("multiply by the reciprocal of the constant")
+        by_constant = {
+            line_text(function, one.start): None
+            for function in functions
+            for one in inline.get(function.id, ())
+            if one.kind in _BY_CONSTANT
+        }
+        cures.append(f"multiply by the reciprocal of the constant at {_some(tuple(by_constant))}")
     elif any("double" in kind for kind in kinds) or any(_is_double(helper) for helper in helpers):
         cures.append(
-            "double precision has no fast forms: use single precision where the result bears it, or one "
-            "reciprocal for all that is divided by the same value"
+            "use single precision where the result bears it (doubles have no fast forms), or one reciprocal "
+            "for all that is divided by the same value"
         )
     powers = {helper.id for helper in helpers if _POW in helper.name}
     if any(

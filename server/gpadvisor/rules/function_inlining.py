@@ -110,6 +110,7 @@ def _match(context: KernelContext) -> Match | Rejection:
             _CODE,
             title=_TITLE,
             advice=_advice([function for function in usable if function.id in called], len(looped)),
+            cure=_cure([function for function in usable if function.id in called]),
             sites=looped,
             missing="the small device functions are called outside of loops only, or not directly",
         )
@@ -129,6 +130,7 @@ def _match(context: KernelContext) -> Match | Rejection:
     return Match(
         title=_TITLE,
         advice=_advice(hot, len(sites)),
+        cure=_cure(hot),
         regions=found,
         adjustments=(
             Adjustment(
@@ -256,11 +258,15 @@ def _regions(blame: Blame, functions: tuple[Function, ...], usable: list[Functio
 
 
 def _advice(usable: list[Function], calls: int) -> str:
-    names = ", ".join(f"{function.demangled} ({_size(function)} bytes)" for function in usable[:3])
+    sizes = ", ".join(f"{function.demangled} ({_size(function)} bytes)" for function in usable[:3])
+    return f"{counted(calls, 'call')} of small functions, {sizes}. {_cure(usable)}"
+
+
+def _cure(usable: list[Function]) -> str:
+    names = ", ".join(function.demangled for function in usable[:3])
     return (
-        f"Let the compiler inline {names}: {calls} call{'s' if calls != 1 else ''}. Mark it __forceinline__, "
-        "with "
-        "its definition visible to the caller (a header, or -dlto)."
+        f"Let the compiler inline {names}. Mark it __forceinline__, with its definition visible to the "
+        "caller (a header, or -dlto)."
     )
 
 

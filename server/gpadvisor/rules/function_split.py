@@ -94,6 +94,7 @@ def _match(context: KernelContext) -> Match | Rejection:
             title="loop larger than the instruction cache",
             advice=f"{_cure(_loop_of(context.program, loops))}: a scheduler's instruction "
             f"cache holds {near // 1024} KiB, {_named(context.program, loops)}.",
+            cure=_cure(_loop_of(context.program, loops)),
             sites=loops,
             missing=f"no loop is larger than the {near // 1024} KiB instruction cache of a scheduler, "
             "without the loops in it",
@@ -114,6 +115,7 @@ def _match(context: KernelContext) -> Match | Rejection:
         )
     return Match(
         title=_TITLE,
+        cure=_cure(hot) if largest > near else "",
         advice=_advice(context, hot, largest, near, far),
         actionable=largest > near,
         regions=_regions(context, blame, fetch),

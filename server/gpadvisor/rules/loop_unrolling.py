@@ -154,6 +154,7 @@ def _match(context: KernelContext) -> Match | Rejection:
             _CODE,
             title="loop with global loads that is not unrolled",
             advice=_static_advice(context),
+            cure=_static_advice(context),
             sites=_rolled_loops(context),
             missing=f"no innermost counted loop of up to {_EXPOSED} instructions whose global loads could "
             "start a pass ahead and that is not unrolled",
@@ -169,9 +170,11 @@ def _match(context: KernelContext) -> Match | Rejection:
     counts = _counts(context, found)
     outlooks = {_loop(region): _outlook(context, blame, region, counts) for region in found}
     best = max(found, key=lambda region: latency(blame, region.rows) * outlooks[_loop(region)].share)
+    advice = _advice(context, best, outlooks[_loop(best)])
     return Match(
         title="latency inside a loop that later passes could hide",
-        advice=_advice(context, best, outlooks[_loop(best)]),
+        advice=advice,
+        cure=advice,
         regions=found,
         adjustments=_adjustments(context, blame, found, [outlooks[_loop(region)] for region in found]),
         static_sites=_rolled_loops(context),
@@ -591,8 +594,8 @@ def _advice(context: KernelContext, region: Region, outlook: _Outlook) -> str:
     where = _place(context, region)
     if facts.copies > 1:
         text = (
-            f"{where[0].upper()}{where[1:]} is unrolled {facts.copies} times already; see whether loads can "
-            "start earlier."
+            f"Start loads of {where} earlier if nothing they need is in the way: it is unrolled "
+            f"{facts.copies} times already."
         )
     elif facts.trips is not None and facts.trips <= 32:
         text = f"Unroll {where} completely (#pragma unroll): it runs {facts.trips} passes."
@@ -603,7 +606,8 @@ def _advice(context: KernelContext, region: Region, outlook: _Outlook) -> str:
         )
     if outlook.store is not None and outlook.share >= _WORTH:
         place = line_text(context.program.functions[region.scope.function], outlook.store)
-        text += f" Mark the pointers const __restrict__, too, so that loads may pass the store at {place}."
+        restrict = "mark the pointers const __restrict__, too, if they never overlap"
+        text = f"{text[:-1]}; {restrict}, so that loads may pass the store at {place}."
     if outlook.share < _WORTH and outlook.reasons:
         text += f" Little may come of it: {outlook.reasons[0]}."
     return text

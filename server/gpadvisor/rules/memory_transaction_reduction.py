@@ -308,8 +308,12 @@ def _cures(context: KernelContext, profile: KernelProfile, traffic: Traffic) -> 
 
 
 _BY_ROWS: Final = (
-    "neighbouring threads access different rows: let threadIdx.x run along a row (swap the indices), or go "
-    "through shared memory"
+    "let threadIdx.x run along a row (swap the indices), or go through shared memory: neighbouring threads "
+    "access different rows"
+)
+_FEWER_REQUESTS: Final = (
+    "Make fewer and wider requests: vector loads and stores (float4), values kept in registers or shared "
+    "memory, read-only parameters in constant memory."
 )
 _GENERAL: Final = "let neighbouring threads access neighbouring addresses, or go through shared memory"
 
@@ -321,8 +325,8 @@ def _cure_of_scattered(context: KernelContext, profile: KernelProfile, traffic: 
     shape = access_shape(function, index, context.program.arch, profile.launch)
     if feeds_tensor_cores(function, index):
         return (
-            "fragments of a matrix come straight from device memory: fill tiles in shared memory with whole "
-            "rows, and load the fragments from there"
+            "fill tiles in shared memory with whole rows, and load the fragments from there: fragments of a "
+            "matrix come straight from device memory"
         )
     if shape.lie is Lie.ROWS:
         other = scattered_by_swap(function, index, context.program.arch, profile.launch)
@@ -346,13 +350,13 @@ def _cure_of_scattered(context: KernelContext, profile: KernelProfile, traffic: 
         return ""  # rows of a block read one value each
     if shape.lie is Lie.NEIGHBOURS and shape.run * shape.distance < _SECTOR_BYTES:
         return (
-            f"a row of the block is {counted(shape.run, 'thread')} wide, which access "
-            f"{shape.run * shape.distance} bytes side by side: make the block wider in x"
+            f"make the block wider in x: a row of it is {counted(shape.run, 'thread')} wide, which access "
+            f"{shape.run * shape.distance} bytes side by side"
         )
     if shape.lie is Lie.APART:
         return (
-            f"neighbouring threads are {shape.distance} bytes apart: let what they access follow each other "
-            "(a structure of arrays, or each thread every n-th element), or go through shared memory"
+            "let what neighbouring threads access follow each other (a structure of arrays, or each thread "
+            f"every n-th element), or go through shared memory: they are {shape.distance} bytes apart"
         )
     known = shape.lie is not Lie.UNKNOWN
     spread = executed is None or traffic.requested[place] > _SPREAD * executed[index]
@@ -372,7 +376,7 @@ def _cure_of_run(
         for one in function.instructions
         if one.info.opclass in {OpcodeClass.LOAD, OpcodeClass.STORE}
     ):
-        return f"{several}, one by one: use accesses of {wide} bytes, as elsewhere in the kernel"
+        return f"use accesses of {wide} bytes, as elsewhere in the kernel: {several}, one by one"
     span = len(run.indices) * run.width_bytes
     # As many sectors as threads side by side take; from a whole sector on, all distances look alike.
     fewest = _WARP * min(1.0, span / _SECTOR_BYTES) * executed[index]
@@ -380,8 +384,8 @@ def _cure_of_run(
     if sectors > _IDEAL * fewest or looped:
         return ""
     return (
-        f"{several}. Give each thread one, or every n-th with n the number of threads, so that neighbouring "
-        f"threads access neighbouring values; or use accesses of {wide} bytes"
+        "give each thread one value, or every n-th with n the number of threads, so that neighbouring "
+        f"threads access neighbouring values, or use accesses of {wide} bytes: {several}"
     )
 
 
@@ -405,18 +409,19 @@ def _cure_of_conflict(context: KernelContext, profile: KernelProfile, place: Pla
     if found.distance is None:
         return f"swizzle the index at {where}: padding its rows does not part the banks"
     return (
-        f"neighbouring threads are {found.distance} bytes apart at {where}, within a row, where padding does "
-        f"not help: let them take neighbouring elements of {width} bytes"
+        f"let neighbouring threads take neighbouring elements of {width} bytes at {where}: they are "
+        f"{found.distance} bytes apart within a row, where padding does not help"
     )
 
 
 def _main_cure(blame: Blame, matched: _Matched, traffic: Traffic | None, cures: _Cures) -> str:
-    """The cure of what the title names; empty where the advice is that alone."""
+    """The cure of what the title names."""
     if traffic is None:
-        return ""
+        return _FEWER_REQUESTS
     if _mostly_conflicts(blame, matched):
         return _first(cures, traffic.conflicting)
-    return _first(cures, traffic.scattered) if traffic.sectors > _IDEAL * traffic.ideal_sectors else ""
+    wasteful = traffic.sectors > _IDEAL * traffic.ideal_sectors
+    return _first(cures, traffic.scattered) if wasteful else _FEWER_REQUESTS
 
 
 def _first(cures: _Cures, places: Mapping[Place, float]) -> str:
@@ -437,10 +442,7 @@ def _advice(
             f"them at {traffic.worst(context.program)}: {_first(cures, traffic.scattered)}."
         )
     elif samples(blame, matched.throttle | matched.scattered) and not mostly:
-        parts.append(
-            "Make fewer and wider requests: vector loads and stores (float4), values kept in registers or "
-            "shared memory, read-only parameters in constant memory."
-        )
+        parts.append(_FEWER_REQUESTS)
     if traffic is not None and conflicts:
         ratio = traffic.wavefronts_shared / max(1.0, traffic.ideal_wavefronts_shared)
         parts.append(

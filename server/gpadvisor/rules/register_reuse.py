@@ -131,6 +131,7 @@ def _match(context: KernelContext) -> Match | Rejection:
             _CODE,
             title=_heaviest(counts).value,
             advice=_advice(context, looped),
+            cure=_cure(context, looped),
             sites=_sites(context, looped),
             missing=_nothing(context, len(kinds)),
         )
@@ -144,6 +145,7 @@ def _match(context: KernelContext) -> Match | Rejection:
     return Match(
         title=_heaviest(weights).value,
         advice=_advice(context, weighty),
+        cure=_cure(context, weighty),
         regions=regions(blame, context.program, context.kernel, np.flatnonzero(local)),
         adjustments=(_TABLE_III,),
         static_sites=sites,
@@ -298,13 +300,56 @@ def _advice(context: KernelContext, places: _Places) -> str:
     return " ".join(parts)
 
 
-def _call_advice(context: KernelContext, places: _Places) -> str:
-    """What keeps registers on the stack, and the cure: recursion cannot be inlined."""
+def _cure(context: KernelContext, places: _Places) -> str:
+    """What to do about each kind, without what shows it."""
+    kinds = set(places.values())
+    parts = []
+    if _Kind.SPILL in kinds:
+        parts.append(f"Keep fewer values live at once, so that none is spilled{_cap_cure(context)}.")
+    if _Kind.ARRAY in kinds:
+        parts.append(
+            "Unroll the loop over the index of the thread's array completely, so that the index is constant, "
+            "or keep the array in shared memory."
+        )
+    if _Kind.CALL in kinds:
+        recursive, others = _callees(context, places)
+        parts += ["Inline the functions that are called (__forceinline__)."] if others else []
+        parts += [f"Write {recursive[0].demangled}, which calls itself, as a loop."] if recursive else []
+    if _Kind.PASSED in kinds:
+        parts.append(
+            "Let the function that values go to or come from through the stack be inlined, or call it less "
+            "often (printf cannot be inlined)."
+        )
+    return " ".join(parts)
+
+
+def _cap_cure(context: KernelContext) -> str:
+    """What to do about a limit on registers, where one is set."""
+    registers = registers_per_thread(context.program, context.kernel, context.profile)
+    if registers is None or registers >= context.machine.sm.max_registers_per_thread.value:
+        return ""
+    source, cure = _register_limit(context, registers)
+    room = _registers_at_same_occupancy(context, registers)
+    if room is None:
+        return f"; or, for the limit of {registers} registers set by {source}, {cure}"
+    if room <= registers:
+        return ""
+    return f"; or raise the limit of {registers} registers, set by {source}, to {room}"
+
+
+def _callees(context: KernelContext, places: _Places) -> tuple[list[Function], list[Function]]:
+    """Functions that keep registers of their callers: those that call themselves, and the others."""
     ids = dict.fromkeys(function for (function, _), kind in places.items() if kind is _Kind.CALL)
     functions = [context.program.functions[one] for one in ids]
     recursive = [one for one in functions if is_recursive(context.program, one)]
+    return recursive, [one for one in functions if one not in recursive]
+
+
+def _call_advice(context: KernelContext, places: _Places) -> str:
+    """What keeps registers on the stack, and the cure: recursion cannot be inlined."""
+    recursive, others = _callees(context, places)
     parts = []
-    if len(recursive) < len(functions):
+    if others:
         parts.append(
             "Functions that are called keep registers of their caller (or spills of their own) on the stack: "
             "inline them (__forceinline__)."

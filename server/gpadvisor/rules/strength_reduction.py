@@ -130,10 +130,12 @@ def _match(context: KernelContext) -> Match | Rejection:
     sites = (*kinds["division"], *kinds["double"])
     if context.blame is None:
         sites = _worth_naming(functions, sites)
+        advice, cure = _words(context, functions, divisions, doubles, Counter())
         found = static_match(
             _CODE,
             title=_TITLES["division" if any(divisions.values()) else "double"],
-            advice=_advice(context, functions, divisions, doubles, Counter()),
+            advice=advice,
+            cure=cure,
             sites=sites,
             missing="no integer division by an unknown value and no float-double-float conversion in a "
             "loop or more than once",
@@ -167,9 +169,11 @@ def _match(context: KernelContext) -> Match | Rejection:
     }
     masks["other"] = slow & ~np.any([*masks.values()], axis=0)
     weights = Counter({kind: samples(blame, mask) for kind, mask in masks.items()})
+    advice, cure = _words(context, functions, divisions, doubles, weights)
     return Match(
         title=_TITLES[weights.most_common(1)[0][0]],
-        advice=_advice(context, functions, divisions, doubles, weights),
+        advice=advice,
+        cure=cure,
         regions=regions(blame, context.program, context.kernel, np.flatnonzero(slow)),
         adjustments=_adjustments(weights),
         static_sites=sites,
@@ -290,47 +294,56 @@ def _detail(sequence: CodeSequence) -> str:
     return f"{sequence.kind} by {sequence.operand}"
 
 
-def _advice(
+def _words(
     context: KernelContext,
     functions: tuple[Function, ...],
     divisions: dict[FunctionId, tuple[CodeSequence, ...]],
     doubles: dict[FunctionId, tuple[CodeSequence, ...]],
     weights: Counter[str],
-) -> str:
-    parts = []
+) -> tuple[str, str]:
+    """What was found with what to change, and the changes alone."""
+    parts: list[tuple[str, str]] = []
     if any(divisions.values()) and (not weights or weights["division"]):
         parts.append(_division_advice(functions, divisions))
     if any(doubles.values()) and (not weights or weights["double"]):
         parts.append(_double_advice(functions, doubles))
     if weights["rate"] > sum(weights.values()) / _NOTABLE_PART:
         parts.append(
-            f"This GPU is slow in double precision ({_common(context, functions)}): compute in float what "
-            "bears it."
+            (
+                f"This GPU is slow in double precision ({_common(context, functions)}): ",
+                "compute in float what bears it.",
+            )
         )
     if weights["library"] > sum(weights.values()) / _NOTABLE_PART:
-        parts.append("Those in library math are the subject of Fast Math (GPA104).")
+        parts.append(("Those in library math are the subject of Fast Math (GPA104).", ""))
     if weights["other"] > sum(weights.values()) / _NOTABLE_PART or not parts:
-        parts.append(
-            f"Use fewer of the slow instructions ({_common(context, functions)}), hoist them out of loops, "
-            "or use their results later."
+        slow = (
+            f"use fewer of the slow instructions ({_common(context, functions)}), hoist them out of loops, "
         )
-    return " ".join(parts)
+        parts.append(("", f"{slow}or use their results later."))
+    changes = [f"{change[:1].upper()}{change[1:]}" for _, change in parts if change]
+    return " ".join(
+        f"{what}{change}" if what else f"{change[:1].upper()}{change[1:]}" for what, change in parts
+    ), " ".join(changes)
 
 
 def _double_advice(
     functions: tuple[Function, ...], doubles: dict[FunctionId, tuple[CodeSequence, ...]]
-) -> str:
+) -> tuple[str, str]:
     found = [one for sequences in doubles.values() for one in sequences]
     place = _first_place(functions, doubles)
     if all(one.kind == DOUBLE_SUM for one in found):
         return (
-            f"Floats are added up in a double ({place}): a float is enough if the sum may lose digits, or "
-            "several of them that are added up at the end."
+            f"Floats are added up in a double ({place}): ",
+            "add them up in a float if the sum may lose digits, or in several that are added up at the end.",
         )
     lines = {line_text(function, one.start) for function in functions for one in doubles[function.id]}
     return (
-        f"{counted(len(lines), 'line')} convert{'' if len(lines) > 1 else 's'} float to double and back "
-        f"({place}): add the suffix f to literals and call the float form of math functions."
+        (
+            f"{counted(len(lines), 'line')} convert{'' if len(lines) > 1 else 's'} float to double and back "
+            f"({place}): "
+        ),
+        "add the suffix f to literals and call the float form of math functions.",
     )
 
 
@@ -348,7 +361,7 @@ def _first_place(functions: tuple[Function, ...], found: dict[FunctionId, tuple[
 
 def _division_advice(
     functions: tuple[Function, ...], divisions: dict[FunctionId, tuple[CodeSequence, ...]]
-) -> str:
+) -> tuple[str, str]:
     lines: dict[str, Counter[_Divisor]] = {}  # by place: copies of a loop's body are one division
     numbers = set()
     wide = False
@@ -363,27 +376,31 @@ def _division_advice(
     several = len(lines) > 1
     text = "integer divisions or remainders" if several else "integer division or remainder"
     text = f"{len(lines)} {text} by a run-time value ({_first_place(functions, divisions)})"
-    shift = "a shift and a mask where it is a power of two"
+    shift = "a shift and a mask where the divisor is a power of two"
     narrow = " Divide in 32 bits where the numbers fit." if wide else ""
     if kinds.keys() == {_Divisor.NUMBER} and len(numbers) == 1:
         number = int(numbers.pop() or "0", 16)
         return (
-            f"{text}: the divisor is {number}, but not as a constant of the source (as warpSize is 32): "
-            f"write the number.{narrow}"
+            f"{text}: the divisor is {number}, but not as a constant of the source (as warpSize is 32): ",
+            f"write {number} in place of the divisor.{narrow}",
         )
     if uniform := kinds[_Divisor.UNIFORM]:
         which = "each of them" if uniform == len(lines) else f"{uniform} of them"
         return (
-            f"{text}; {f'in {which} ' if several else ''}all threads divide by the same value: use {shift}, "
-            f"else pass a precomputed reciprocal (__umulhi) or make the divisor a template parameter.{narrow}"
+            f"{text}; {f'in {which} ' if several else ''}all threads divide by the same value: ",
+            (
+                f"use {shift}, else pass a precomputed reciprocal (__umulhi) or make the divisor a template "
+                f"parameter.{narrow}"
+            ),
         )
     if kinds[_Divisor.CHANGES] == len(lines):
         return (
-            f"{text}, which changes from pass to pass: use {shift}, or carry quotient and remainder "
-            f"along.{narrow}"
+            f"{text}, which changes from pass to pass: ",
+            f"use {shift}, or carry quotient and remainder along.{narrow}",
         )
     return (
-        f"{text}: use {shift}, and one reciprocal for all numbers that are divided by the same value.{narrow}"
+        f"{text}: ",
+        f"use {shift}, and one reciprocal for all numbers that are divided by the same value.{narrow}",
     )
 
 

@@ -201,12 +201,12 @@ def _idle(context: KernelContext, *, guarded: bool) -> _Idle | None:
 
 _NEIGHBOURS: Final = "Let the active threads be neighbours, so that whole warps skip the code"
 _CURES: Final = {
-    Choice.DATA: "The data decide which threads go on: sort or queue what is left to do, so that whole warps "
-    "have work or skip the code.",
+    Choice.DATA: "Sort or queue what is left to do, so that whole warps have work or skip the code: the data "
+    "decide which threads go on.",
     Choice.SPREAD: f"{_NEIGHBOURS}.",
-    Choice.FIRST: "Only some threads side by side have work there: share it among all threads of the block.",
-    Choice.PASSES: "Threads of a warp run different numbers of passes: sort their items by length, or let "
-    "several threads share one.",
+    Choice.FIRST: "Share the work there among all threads of the block: only some side by side have any.",
+    Choice.PASSES: "Sort the threads' items by length, or let several threads share one: threads of a warp "
+    "run different numbers of passes.",
     Choice.UNKNOWN: f"{_NEIGHBOURS}: sort or queue what is left to do, and give whole warps of it out.",
 }
 _TREE: Final = (

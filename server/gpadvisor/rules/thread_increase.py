@@ -402,19 +402,23 @@ def _found(
     lanes = _lanes(now.threads)
     held = held_warps(context, profile)
     spread = new.held.busy_sms / now.busy_sms
-    change = new.warps / now.warps
+    growth = new.warps / now.warps
     reached, low = _reached(now, new, held)
     alone = now.fits == 1 and new.held.fits > 1 and now.blocks > (profile.device.sms or 1)
     most = context.machine.sm.max_warps.value
+    change = (
+        f"Launch {_words(profile, new)} instead of {_shape_text(profile.launch.grid)} of "
+        f"{_shape_text(profile.launch.block)}"
+    )
+    conditions = _conditions(context, new, free)
+    spared = (
+        "" if step is None else f" Or keep it and declare {_spared(context, profile, now.threads, step)}."
+    )
     return Match(
         title=f"blocks of {counted(now.threads, 'thread')} keep warps from an SM",
-        advice=f"Launch {_words(profile, new)} instead of {_shape_text(profile.launch.grid)} of "
-        f"{_shape_text(profile.launch.block)}: {why}; the new size allows {new.warps * schedulers:.0f} of "
-        f"{most} warps per SM."
-        + _conditions(context, new, free)
-        + (
-            "" if step is None else f" Or keep it and declare {_spared(context, profile, now.threads, step)}."
-        ),
+        cure=f"{change}.{conditions}{spared}",
+        advice=f"{change}: {why}; the new size allows {new.warps * schedulers:.0f} of "
+        f"{most} warps per SM.{conditions}{spared}",
         regions=(),
         relieves=_reliefs(context, profile, new, lanes),
         parallel=ParallelTarget(
@@ -422,8 +426,8 @@ def _found(
             warps_new=reached if held is not None else new.warps,
             issue_ratio=ratio,
             # The work in all stays, so C_W times as many warps at once take 1 / C_W as many rounds.
-            factor=change * lanes * spread,
-            factor_reason=f"the same work in all is spread over {change:.2f} times the warps at once"
+            factor=growth * lanes * spread,
+            factor_reason=f"the same work in all is spread over {growth:.2f} times the warps at once"
             + ("" if lanes == 1 else f", and full warps do {lanes:.2f} times the work of partial ones"),
             blocks_now=now.blocks,
             blocks_new=new.held.blocks,

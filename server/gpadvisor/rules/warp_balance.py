@@ -123,6 +123,7 @@ def _match(context: KernelContext) -> Match | Rejection:
             _CODE,
             title=_static_title(redundant, trees),
             advice=_static_advice(context, redundant, trees, single),
+            cure=_static_advice(context, redundant, trees, single),
             sites=tuple(dict.fromkeys((*redundant, *trees, *single))),
             missing=_nothing(functions),
         )
@@ -233,7 +234,7 @@ def _static_advice(
 
 
 _NO_CURE: Final = "No uneven work is counted before it, and the code shows no barrier too many."
-_ONE_WARP: Final = "A block is one warp here: replace __syncthreads() by __syncwarp()."
+_ONE_WARP: Final = "Replace __syncthreads() by __syncwarp(): a block is one warp here."
 _WARP: Final = 32
 
 
@@ -246,20 +247,19 @@ def _redundant_advice(context: KernelContext, redundant: tuple[StaticSite, ...])
     places = list(dict.fromkeys(_place(context, one) for one in own or sure or redundant))
     several = len(places) > 1
     where = f"barrier{'s' if several else ''} at {', '.join(places[:_SHOWN])}"
-    cure = f"remove {'them' if several else 'it'}"
+    cure = f"Remove the {where}{_in_all_uses(context, (own or sure or redundant)[0])}"
+    them = "them" if several else "it"
     if own:
-        text = (
-            f"Behind the {where} each thread reads from shared memory only what it wrote itself: keep that "
-            f"in registers, without the array, and {cure}, unless two arrays of the kernel overlap"
+        return (
+            f"{cure}, unless two arrays of the kernel overlap: behind {them} each thread reads from shared "
+            "memory only what it wrote itself. Keep that in registers, without the array."
         )
-    elif sure:
-        text = f"No access of one thread needs the {where} before one of another: {cure}"
-    else:
-        text = (
-            f"On both sides of the {where} threads only write shared memory, and nobody reads it until the "
-            f"next barrier: {cure}, unless two threads write the same element"
-        )
-    return f"{text}{_in_all_uses(context, (own or sure or redundant)[0])}."
+    if sure:
+        return f"{cure}: no access of one thread needs {them} before one of another."
+    return (
+        f"{cure}, unless two threads write the same element: on both sides threads only write shared memory, "
+        "and nobody reads it until the next barrier."
+    )
 
 
 _SHOWN: Final = 4
@@ -277,9 +277,9 @@ def _in_all_uses(context: KernelContext, site: StaticSite) -> str:
 
 def _tree_advice(context: KernelContext, trees: tuple[StaticSite, ...]) -> str:
     return (
-        f"The barrier at {_place(context, trees[0])} holds the whole block at every level of a tree: let "
-        "each warp combine its 32 values by shuffles (__shfl_down_sync(), in a scan __shfl_up_sync()), so "
-        "that only one value of each warp goes through shared memory."
+        "Let each warp combine its 32 values by shuffles (__shfl_down_sync(), in a scan __shfl_up_sync()), "
+        "so that only one value of each warp goes through shared memory: the barrier at "
+        f"{_place(context, trees[0])} holds the whole block at every level of a tree."
     )
 
 
@@ -424,6 +424,7 @@ def _tree_match(context: KernelContext, blame: Blame, held: tuple[StaticSite, ..
     return Match(
         title=_TREE_TITLE,
         advice=_tree_advice(context, held),
+        cure=_tree_advice(context, held),
         regions=regions(blame, context.program, context.kernel, np.flatnonzero(inside)),
         adjustments=(
             Adjustment(

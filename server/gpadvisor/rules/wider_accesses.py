@@ -134,9 +134,11 @@ def _match(context: KernelContext) -> Match | Rejection:
     after = sum(-(-len(run.indices) // run.per_access) for _, run in runs)
     what = f"{total} accesses of a thread become {after}"
     bound = relieved_bound(measured, left[0], left[1], left[1], what) if is_busy else None
+    facts, cure = _words(runs, blame)
     return Match(
         title="neighbouring values are accessed one by one",
-        advice=_advice(runs, blame, what),
+        cure=cure,
+        advice=f"{what}: {facts} {cure}",
         regions=regions(blame, context.program, context.kernel, np.flatnonzero(rows)),
         adjustments=() if bound is not None else (_adjustment(1 - after / total),),
         measured_bound=bound,
@@ -216,7 +218,8 @@ def _rows(blame: Blame, accesses: list[tuple[FunctionId, int]]) -> Mask:
     )
 
 
-def _advice(runs: list[_Run], blame: Blame, what: str) -> str:
+def _words(runs: list[_Run], blame: Blame) -> tuple[str, str]:
+    """What is accessed one by one where it costs most, and the change."""
     at = causes(blame)
     function, run = max(
         runs,
@@ -225,10 +228,14 @@ def _advice(runs: list[_Run], blame: Blame, what: str) -> str:
     first = function.instructions[run.indices[0]]
     kind = "stores" if first.info.opclass is OpcodeClass.STORE else "loads"
     return (
-        f"{what}: {line_text(function, run.indices[0])} {kind} {counted(len(run.indices), 'value')} of "
-        f"{run.width_bytes} bytes that follow each other in memory ({first.opcode}). Use "
-        f"{kind} of {run.width_bytes * run.per_access} bytes where the address is aligned to that; a loop is "
-        "unrolled by as many passes first."
+        (
+            f"{line_text(function, run.indices[0])} {kind} {counted(len(run.indices), 'value')} of "
+            f"{run.width_bytes} bytes that follow each other in memory ({first.opcode})."
+        ),
+        (
+            f"Use {kind} of {run.width_bytes * run.per_access} bytes where the address is aligned to that; "
+            "unroll a loop by as many passes first."
+        ),
     )
 
 

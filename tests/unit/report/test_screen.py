@@ -47,6 +47,23 @@ def test_a_suggestion_has_gain_and_cure_then_cause_then_place() -> None:
     assert rest[2] == "    then   1.14x (0.99-1.22) of the whole run"
 
 
+def test_a_change_is_never_cut() -> None:
+    """The conditions stand last; without them the change may give wrong results."""
+    cure = (
+        "Launch 16 x 4096 blocks of 256 threads instead of 3984 x 4096 of 1. A block's number is its "
+        "thread's element today: take it from blockIdx.x * blockDim.x + threadIdx.x instead, and return "
+        "where it is beyond the last. The kernel has the block's size as a constant: change it, too. Raise "
+        "__launch_bounds__ with it. Without machine code nothing tells whether its threads work together in "
+        "a tile of this size."
+    )
+    one = values.kernel()
+    (first, *rest) = one.suggestions
+    shown = replace(one, suggestions=(replace(first, cure=cure), *rest))
+    for width in (60, 80, 132):
+        text = render_text(values.advice(shown), width=width, sources=values.SOURCES)
+        assert cure in " ".join(text.split())
+
+
 @pytest.mark.parametrize("width", [80, 100])
 @pytest.mark.parametrize("number", [1, 2, 3, 5, 100])
 def test_it_is_one_screen_however_many_kernels_there_are(number: int, width: int) -> None:

@@ -72,11 +72,3 @@ def test_links_of_rule_messages_become_words() -> None:
 
 def test_plurals() -> None:
     assert [words.plural(n, "launch") for n in (0, 1, 2_000)] == ["0 launches", "1 launch", "2,000 launches"]
-
-
-def test_a_text_is_cut_behind_a_sentence_that_fits() -> None:
-    text = "Move it up. It is held by a barrier. Nothing else is."
-    assert words.sentences(text, 80) == text
-    assert words.sentences(text, 40) == "Move it up. It is held by a barrier."
-    assert words.sentences(text, 8) == "Move ..."
-    assert words.sentences("About 1.5 times as many. Yes.", 26) == "About 1.5 times as many."

@@ -141,7 +141,7 @@ def test_of_two_loops_the_one_that_can_gain_more_is_named() -> None:
 @pytest.mark.parametrize(
     ("load", "store", "words", "actionable"),
     [
-        ("LDG.E", "R12", "Mark the pointers const __restrict__, too", True),
+        ("LDG.E", "R12", "mark the pointers const __restrict__, too, if they never overlap", True),
         ("LDG.E.CONSTANT", "R12", "loads of several passes are in flight together.", True),
         ("LDG.E", "R6", "to the array that it loads from", False),
     ],
@@ -236,7 +236,7 @@ def test_reordering_after_a_barrier_is_held() -> None:
     found = _match(code_reordering, context_of(listing(_loop(body)), ROWS))
     assert found.adjustments[0].expected < 0.1
     assert "a barrier" in found.adjustments[0].reason
-    assert "load it before the barrier at kernel.cu:5" in found.advice
+    assert "load the value before the barrier at kernel.cu:5" in found.cure
     assert found.actionable
 
 
@@ -284,7 +284,7 @@ def test_static_reordering_wants_a_store_that_may_alias_in_a_loop() -> None:
     assert [site.detail for site in found.static_sites] == [
         "LDG used 1 instruction later, behind the store of kernel.cu:4"
     ]
-    assert "mark them const __restrict__" in found.advice
+    assert "mark the pointers const __restrict__ if they never overlap" in found.cure
     for silent in (_loop(STREAM), _loop(held.replace("LDG.E", "LDG.E.CONSTANT")), held + "\nEXIT"):
         assert "no global load in a loop" in _reason(code_reordering, context_of(listing(silent)))
 

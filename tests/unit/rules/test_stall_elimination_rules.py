@@ -216,7 +216,7 @@ def test_out_of_line_routines_and_their_calls() -> None:
     found = _match(fast_math, context_of(listing(HELPER), rows))
     assert sum(len(region.rows) for region in found.regions) == 4
     assert found.adjustments[0].expected == 0.35  # doubles have no fast forms
-    assert "double precision has no fast forms" in found.advice
+    assert "doubles have no fast forms" in found.advice
 
 
 @pytest.mark.parametrize(("divisor", "left"), [("12", 0.0), ("R9", 0.7)])
@@ -294,7 +294,7 @@ BARRIERS = (
 def test_a_barrier_that_protects_nothing_is_named() -> None:
     rows = [Row("barrier", "next", 100, 100, "two", SYNC), Row("selected", "next", 100)]
     found = _match(warp_balance, context_of(listing(BARRIERS), rows))
-    assert "needs the barrier at kernel.cu:8 before one of another: remove it" in found.advice
+    assert "Remove the barrier at kernel.cu:8: no access of one thread needs it" in found.cure
     static = _match(warp_balance, context_of(listing(BARRIERS)))
     assert [site.index for site in static.static_sites] == [3]
 
@@ -334,7 +334,7 @@ def test_a_block_of_one_warp_needs_no_block_barrier() -> None:
     text = "STS [R9], R2\nBAR.SYNC 0x0\nafter| LDS R4, [R9]\nEXIT"
     rows = [Row("barrier", "after", 100, 100, "after", SYNC), Row("selected", "after", 100)]
     assert (
-        "replace __syncthreads() by __syncwarp()"
+        "Replace __syncthreads() by __syncwarp()"
         in _match(warp_balance, context_of(listing(text), rows, block=32)).advice
     )
 
@@ -394,7 +394,7 @@ def _scattered(
     ("address", "sectors", "words"),
     [
         ("IMAD R2, R0, c[0x0][0x170], RZ\nLEA R2, R2, R6, 0x2", 32, "swap the indices"),
-        ("IMAD.WIDE R2, R0, 0xc, R6", 12, "12 bytes apart: let what they access follow each other"),
+        ("IMAD.WIDE R2, R0, 0xc, R6", 12, "let what neighbouring threads access follow each other"),
         ("F2I R2, R0", 32, "let neighbouring threads access neighbouring addresses"),
     ],
 )
@@ -449,7 +449,7 @@ def test_stores_one_by_one_beside_wide_loads_become_wide() -> None:
     stores = "\n".join(f"STG.E [R2.64+{4 * i:#x}], R{4 + i}" for i in (1, 2, 3))
     text = f"LDG.E.128 R4, [R10.64]\nSHF.L.U32 R2, R0, 0x4, RZ\n{stores}"
     found = _match(memory_transaction_reduction, _scattered(text, 16, load="STG.E [R2.64], R4"))
-    assert "4 values that follow each other there, one by one: use accesses of 16 bytes" in found.cure
+    assert "use accesses of 16 bytes, as elsewhere in the kernel: each thread accesses 4 values" in found.cure
 
 
 def test_fragments_out_of_device_memory_go_through_a_tile() -> None:
@@ -474,7 +474,7 @@ def _conflicting(access: str, metrics: dict[str, float] | None = None, before: s
     ("access", "words"),
     [
         ("LDS R2, [R0.X4+UR4]", "by 4 bytes or swizzle the index"),  # not known: in general
-        ("LDS.64 R2, [R0.X16]", "let them take neighbouring elements of 8 bytes"),
+        ("LDS.64 R2, [R0.X16]", "let neighbouring threads take neighbouring elements of 8 bytes"),
     ],
 )
 def test_conflicts_within_a_row_are_no_matter_of_padding(access: str, words: str) -> None:

@@ -140,8 +140,8 @@ def test_idle_shared_accesses_free_the_data_stage() -> None:
     ("before", "words"),
     [
         ("LOP3.LUT R4, R0, 0x1, RZ, 0xc0, !PT\nMOV R5, 0x1", "Let the active threads be neighbours, so"),
-        ("MOV R4, R0\nMOV R5, 0x8", "share it among all threads of the block"),
-        ("IMAD.WIDE R6, R0, 0x4, R2\nLDG.E R4, [R6.64]\nMOV R5, 0x8", "The data decide which threads go on"),
+        ("MOV R4, R0\nMOV R5, 0x8", "Share the work there among all threads of the block"),
+        ("IMAD.WIDE R6, R0, 0x4, R2\nLDG.E R4, [R6.64]\nMOV R5, 0x8", "Sort or queue what is left to do"),
         ("F2I R4, R0\nMOV R5, 0x8", "sort or queue what is left to do"),
     ],
 )
@@ -152,7 +152,7 @@ def test_the_cure_goes_by_what_parts_the_threads(before: str, words: str) -> Non
 
 def test_a_comparison_of_computed_numbers_goes_by_the_data() -> None:
     text = BRANCHES.replace("ISETP.GE.AND P0, PT, R4, R5, PT", "DSETP.GEU.AND P0, PT, R4, R6, PT")
-    assert "The data decide which threads go on" in _match(_context(text, {ISSUE: 80.0})).cure
+    assert "the data decide which threads go on" in _match(_context(text, {ISSUE: 80.0})).cure
 
 
 LEVELS = """

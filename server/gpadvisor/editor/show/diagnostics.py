@@ -121,7 +121,7 @@ def message(finding: Finding, freshness: Freshness, kernel: KernelView | None) -
     if finding.lead is not None and not finding.leads:
         at = f"{file_name(finding.lead.file)}:{finding.lead.line}"
         return clean(f"Part of {headline(finding)}: {finding.title}. The change is at {at}. [{rests_on}]")
-    change = shorten(finding.cure or finding.advice, _ADVICE).rstrip(".")
+    change = (finding.cure or shorten(finding.advice, _ADVICE)).rstrip(".")
     return clean(f"{headline(finding)}: {finding.title}. {change}. [{rests_on}]")
 
 

@@ -135,10 +135,13 @@ def _head(placed: PlacedFinding, now: _Now) -> str:
 def _other(placed: PlacedFinding, now: _Now) -> str:
     """Another finding on the line, in one line."""
     finding = placed.finding
-    text = (
-        finding.cure or finding.advice if finding.suppressed is None else f"suppressed: {finding.suppressed}"
-    )
-    return f"{_head(placed, now)}. {now.text(text, _ADVICE // 2, finding.scope)}"
+    if finding.suppressed is not None:
+        text = now.text(f"suppressed: {finding.suppressed}", _ADVICE // 2, finding.scope)
+    elif finding.cure:
+        text = now.text(finding.cure, len(finding.cure), finding.scope)  # never cut
+    else:
+        text = now.text(finding.advice, _ADVICE // 2, finding.scope)
+    return f"{_head(placed, now)}. {text}"
 
 
 def _change(placed: PlacedFinding, now: _Now) -> list[str]:
