@@ -89,6 +89,10 @@ async function firstContact({ page, open, remote, set, shot }, { name, folder, r
   if (!/GPA: .*(finding|input|not in a profile|no kernel|does not compile)/.test(late)) {
     wrong(`says only "${late}"`);
   }
+  const box = await page.locator("[id$='gpadvisor.bar']").boundingBox();
+  if (box === null || box.y + box.height > size.height) {
+    wrong("has a status out of sight"); // what does not fit is wrapped to below the window
+  }
   if ((await page.locator("[id$='gpadvisor.bar'].error-kind").count()) > 0) {
     wrong("is red");
   }

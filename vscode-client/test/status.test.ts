@@ -62,10 +62,11 @@ describe("statusBar", () => {
     statusBar(running, { ...SAID, ...change }, isCuda, 2);
   it("says what was found, in which profile, and offers the list", () => {
     const shown = bar({ bar: "GPA: 3 findings, best 4.5x", profile: "/w/run.ncu-rep" });
-    assert.equal(shown?.text, "GPA: 3 findings, best 4.5x · run.ncu-rep");
+    assert.equal(shown?.text, "GPA: 3 findings, best 4.5x · run");
     assert.equal(shown.steps[0]?.command, "gpadvisor.findings.focus");
-    const long = bar({ profile: `/w/${"long".repeat(20)}.ncu-rep` });
-    assert.ok((long?.text.length ?? 99) <= 72, long?.text);
+    const long = bar({ bar: "GPA: 3 findings, best 4.5x", profile: `/w/owner_${"long".repeat(20)}_v2.ncu-rep` });
+    assert.equal(long?.text, "GPA: 3 findings, best 4.5x · owner_l...glong_v2");
+    assert.ok(long.text.length <= 50, "what a window 1000 pixels wide has room for");
   });
   it("has a step for each state that wants one, as the server names it", () => {
     const step = { title: "Import Profile", command: "gpadvisor.importProfile", argument: null };

@@ -17,7 +17,8 @@ export interface Bar {
 const FINDINGS: NextStep = { title: "Show Findings", command: "gpadvisor.findings.focus", argument: null };
 const IMPORT: NextStep = { title: "Import Profile", command: "gpadvisor.importProfile", argument: null };
 const LOGS: NextStep = { title: "Show Logs", command: "gpadvisor.showLogs", argument: null };
-const MOST_LETTERS = 28;
+/** In a narrow window VS Code leaves out an item that does not fit. */
+const MOST_LETTERS = 18;
 
 /** Codicons by state; what is well needs none. */
 const ICONS: Partial<Record<StatusParams["state"], string>> = {
@@ -55,7 +56,7 @@ export function statusBar(
     return said.uri === null ? ofInputs(inputs) : undefined;
   }
   const knows = said.state === "idle" || said.state === "stale";
-  const from = said.profile === null ? "" : ` · ${cut(fileName(said.profile))}`;
+  const from = said.profile === null ? "" : ` · ${cut(fileName(said.profile).replace(/\.ncu-repz?$/, ""))}`;
   return {
     text: knows ? `${said.bar}${from}` : said.bar,
     icon: ICONS[said.state],
@@ -86,5 +87,6 @@ function bar(text: string, steps: readonly NextStep[]): Bar {
 }
 
 function cut(name: string): string {
-  return name.length <= MOST_LETTERS ? name : `${name.slice(0, MOST_LETTERS - 3)}...`;
+  const most = (MOST_LETTERS - 3) / 2;
+  return name.length <= MOST_LETTERS ? name : `${name.slice(0, Math.floor(most))}...${name.slice(-Math.ceil(most))}`;
 }
