@@ -73,7 +73,7 @@ from gpadvisor.estimators.context import KernelContext, Optimizer
 from gpadvisor.estimators.relieved import L1_UNITS, LSU_PIPE, as_reliefs, relieved_bound
 from gpadvisor.estimators.stall_elimination import stall_elimination
 from gpadvisor.evidence.loops import loop_facts
-from gpadvisor.evidence.measured import Values, executed_warps
+from gpadvisor.evidence.measured import Values, executed_warps, metric
 from gpadvisor.evidence.products import WARP, ProductLoop, product_loops, times_loaded
 from gpadvisor.evidence.queries import (
     Mask,
@@ -197,7 +197,8 @@ def _not_worth(
         return None
     traffic = kernel_traffic(context.program, context.kernel, profile)
     places = [(found.function.id, index) for index in found.loads]
-    if traffic is not None and any(map(traffic.is_scattered, places)):
+    tiled = found.sums is not None and found.sums > 1  # neighbours' values lie a tile's edge apart then
+    if traffic is not None and not tiled and any(map(traffic.is_scattered, places)):
         return f"the loads of the loop {where} are scattered over too many sectors, which comes first"
     return None
 
@@ -255,12 +256,24 @@ def _left(
 ) -> dict[str, float]:
     """What a step leaves of each unit's load; what does not come from the loop stays."""
     inside = _share_of_accesses(context, profile, found)
-    left = dict.fromkeys(L1_UNITS, 1 - inside * (1 - step.bytes_moved))
+    needed = 1.0 if found.from_shared else _needed(context, profile, found)
+    left = dict.fromkeys(L1_UNITS, 1 - inside * (1 - step.bytes_moved * needed))
     left[L1_REQUESTS] = left[LSU_PIPE] = 1 - inside * (1 - step.requests)
     if found.from_shared:  # the block's tile grows with its threads' tiles
         left[L1_TO_L2] = left[L2] = left[DRAM] = 1 - inside * (1 - step.bytes_moved)
     executed = executed_warps(profile, found.function)
     return left if executed is None else left | _arithmetic(found, executed, step)
+
+
+def _needed(context: KernelContext, profile: KernelProfile, found: ProductLoop) -> float:
+    """The share of a loop's sectors that it needs: rows in shared memory do not begin between two of them."""
+    traffic = kernel_traffic(context.program, context.kernel, profile)
+    sectors = metric(profile, "memory_l2_theoretical_sectors_global", found.function)
+    if traffic is None or sectors is None:
+        return 1.0
+    asked = float(sectors[list(found.loads)].sum())
+    wasted = sum(traffic.scattered.get((found.function.id, index), 0.0) for index in found.loads)
+    return 1 - wasted / asked if asked else 1.0
 
 
 def _share_of_accesses(context: KernelContext, profile: KernelProfile, found: ProductLoop) -> float:

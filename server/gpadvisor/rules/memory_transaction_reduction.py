@@ -324,9 +324,14 @@ def _cure_of_scattered(context: KernelContext, profile: KernelProfile, traffic: 
     each = None if executed is None or not executed[index] else traffic.scattered[place] / executed[index]
     shape = access_shape(function, index, context.program.arch, profile.launch)
     if feeds_tensor_cores(function, index):
+        alone = (
+            " for several warps of a block (it has one now)"
+            if profile.launch.threads_per_block <= _WARP
+            else ""
+        )
         return (
-            "fill tiles in shared memory with whole rows, and load the fragments from there: fragments of a "
-            "matrix come straight from device memory"
+            f"fill tiles in shared memory with whole rows{alone}, and load the fragments from there: fragments "
+            "of a matrix come straight from device memory"
         )
     if shape.lie is Lie.ROWS:
         other = scattered_by_swap(function, index, context.program.arch, profile.launch)

@@ -219,7 +219,7 @@ def test_a_loop_whose_copies_for_many_passes_never_run_is_the_innermost() -> Non
     assert "loads 2 values for each multiply-add" in found.advice
 
 
-def test_a_tile_in_registers_leaves_room_for_one_in_shared_memory() -> None:
+def _registers(needed: float) -> KernelContext:
     """Operands of an 8 x 8 tile that each thread takes from global memory."""
     loads = "\n".join(f"load{i}| LDG.E R{20 + 4 * i}, [R4.64+{16 * i:#x}]" for i in range(16))
     products = "\n".join(
@@ -229,16 +229,27 @@ def test_a_tile_in_registers_leaves_room_for_one_in_shared_memory() -> None:
     )
     code = listing(f"again:\n{loads}\n{products}\n@P0 BRA again\nEXIT")
     sectors = {tag: 4e6 for tag in code.tags if tag.startswith("load")}
-    context = context_of(
+    return context_of(
         code,
         [Row("lg_throttle", "load0", 600, 500), Row("selected", "use0", 200)],
         counts=dict.fromkeys(code.tags, (1_000_000, 32_000_000)),
         pc_metrics={
             "memory_l2_theoretical_sectors_global": sectors,
-            "memory_l2_theoretical_sectors_global_ideal": sectors,
+            "memory_l2_theoretical_sectors_global_ideal": {tag: needed * one for tag, one in sectors.items()},
         },
-        metrics={"l1tex__t_sector_hit_rate.pct": 94.0, REQUESTS: 96.0},
+        metrics={"l1tex__t_sector_hit_rate.pct": 94.0, DATA: 96.0},
     )
-    advice = _found(context).advice
+
+
+def test_a_tile_in_registers_leaves_room_for_one_in_shared_memory() -> None:
+    advice = _found(_registers(1.0)).advice
     assert "tiles of about 128 x 128" in advice
     assert "several results" not in advice
+
+
+def test_the_rows_of_a_tile_in_registers_are_not_coalesced_first() -> None:
+    near, apart = (_found(_registers(needed)).measured_bound for needed in (1.0, 0.25))
+    assert near is not None
+    assert apart is not None
+    # Shared memory has no sectors that a thread's neighbours would have to fill.
+    assert apart.expected > 1.5 * near.expected

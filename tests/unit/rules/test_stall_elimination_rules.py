@@ -455,8 +455,11 @@ def test_stores_one_by_one_beside_wide_loads_become_wide() -> None:
 def test_fragments_out_of_device_memory_go_through_a_tile() -> None:
     matrix = "HMMA.16816.F32 R12, R4, R6, R12"
     text = "IMAD R2, R0, c[0x0][0x170], RZ\nLEA R2, R2, R6, 0x1"
-    found = _match(memory_transaction_reduction, _scattered(text, 8, load=f"LDG.E R4, [R2.64]\n{matrix}"))
-    assert "load the fragments from there" in found.cure
+    load = f"LDG.E R4, [R2.64]\n{matrix}"
+    found = _match(memory_transaction_reduction, _scattered(text, 8, load=load))
+    assert "with whole rows, and load the fragments from there" in found.cure
+    found = _match(memory_transaction_reduction, _scattered(text, 8, load=load, block=32))
+    assert "for several warps of a block (it has one now)" in found.cure  # one alone shares it with nobody
 
 
 def _conflicting(access: str, metrics: dict[str, float] | None = None, before: str = "") -> KernelContext:
