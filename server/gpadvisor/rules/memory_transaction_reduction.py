@@ -330,8 +330,8 @@ def _cure_of_scattered(context: KernelContext, profile: KernelProfile, traffic: 
             else ""
         )
         return (
-            f"fill tiles in shared memory with whole rows{alone}, and load the fragments from there: fragments "
-            "of a matrix come straight from device memory"
+            f"fill tiles in shared memory with whole rows{alone}, and load the fragments from there: "
+            "fragments of a matrix come straight from device memory"
         )
     if shape.lie is Lie.ROWS:
         other = scattered_by_swap(function, index, context.program.arch, profile.launch)
