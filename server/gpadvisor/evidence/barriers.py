@@ -431,14 +431,24 @@ def _adds_up(code: Sequence[Instruction], bounding: Sequence[Instruction]) -> bo
 
 def _halved(code: Sequence[Instruction]) -> set[Register]:
     """What shifts by one bit from pass to pass, in place or by way of a copy."""
-    copied = {(used, written) for one in code if _is_copy(one) for used in one.uses for written in one.defs}
+    copies = [one for one in code if _is_copy(one)]
     return {
         written
         for one in code
         if _shifts_by_one(one)
         for written in one.defs
-        if any(used == written or (written, used) in copied for used in one.uses)
+        if _copies_of(written, copies).intersection(one.uses)
     }
+
+
+def _copies_of(made: Register, copies: Sequence[Instruction]) -> set[Register]:
+    """A register and those that its value gets to, by one copy or, as in debug builds, by several."""
+    held = {made}
+    while True:
+        more = {written for one in copies if held.intersection(one.uses) for written in one.defs} - held
+        if not more:
+            return held
+        held |= more
 
 
 def _stops_at_warp(code: Sequence[Instruction], bounds: set[Register]) -> bool:

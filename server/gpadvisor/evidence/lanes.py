@@ -9,9 +9,11 @@ from typing import Final
 
 import numpy as np
 
+from gpadvisor.evidence.arrays import reaching
 from gpadvisor.evidence.lane_values import LaneValues, signed
 from gpadvisor.evidence.measured import Values, executed_threads, executed_warps, metric
-from gpadvisor.model.instruction import OpcodeClass, Register
+from gpadvisor.evidence.queries import loop_indices
+from gpadvisor.model.instruction import OpcodeClass, Register, RegisterFile, register_file
 from gpadvisor.model.profile import KernelProfile, Launch
 from gpadvisor.model.program import Function
 
@@ -36,6 +38,7 @@ _OF_PEAK: Final = ".pct_of_peak_sustained_elapsed"
 _OF_NUMBERS: Final = frozenset({"FSETP", "DSETP", "HSETP2"})
 """Comparisons of what was computed: no thread's number is a floating-point one."""
 _ARGUMENT: Final = 0x1000
+_PREDICATES: Final = frozenset({RegisterFile.PREDICATE, RegisterFile.UNIFORM_PREDICATE})
 _DROP: Final = 0.9
 """A branch behind which fewer than nine in ten of its threads go on is where they part."""
 
@@ -100,12 +103,14 @@ class Choice(Enum):
     DATA = "data"  # what was loaded
     SPREAD = "spread"  # a thread's number, in no order
     FIRST = "first"  # a thread's number against a bound, so that the active ones are neighbours
-    PASSES = "passes"  # each leaves a loop when it is done
+    PASSES = "passes"  # each leaves a loop when its count is reached
+    EXIT = "exit"  # each leaves a loop when its data say so
     UNKNOWN = "unknown"
 
 
 def choice_of(function: Function, at: int | None, arch: str, launch: Launch) -> Choice:
     """What the comparison at an instruction depends on."""
+    at = _comparison(function, at)
     if at is not None and function.instructions[at].opcode in _OF_NUMBERS:
         return Choice.DATA
     if at is None or function.instructions[at].info.opclass is not OpcodeClass.PREDICATE:
@@ -122,6 +127,58 @@ def choice_of(function: Function, at: int | None, arch: str, launch: Launch) -> 
         return Choice.UNKNOWN
     in_order = all((one >= 0).all() or (one <= 0).all() for one in steps)
     return Choice.FIRST if in_order else Choice.SPREAD
+
+
+def _comparison(function: Function, at: int | None) -> int | None:
+    """The comparison behind predicates that are made of one other, as debug builds turn them round."""
+    while at is not None and function.instructions[at].opcode == "PLOP3":
+        sources = [one for one in function.instructions[at].uses if register_file(one) in _PREDICATES]
+        at = _writer(function, sources[0], at) if len(set(sources)) == 1 else None
+    return at
+
+
+def are_neighbours(profile: KernelProfile, function: Function, condition: int, index: int) -> bool:
+    """Whether the threads behind a condition are in far fewer warps than they would be by chance."""
+    warps, threads = executed_warps(profile, function), executed_threads(profile, function)
+    if warps is None or threads is None or not warps[condition] or not threads[condition]:
+        return False
+    part = min(1.0, float(threads[index] / threads[condition]))
+    by_chance = 1 - (1 - part) ** threads_per_warp(profile)
+    return bool(warps[index] / warps[condition] < by_chance / 2)
+
+
+def exit_by_data(function: Function, index: int) -> int | None:
+    """The comparison of what was loaded or computed from that by which threads leave the loop around."""
+    loop = function.innermost_loop(index)
+    if loop is None:
+        return None
+    inside = loop_indices(function, loop)
+    for block in sorted(function.loops[loop].blocks):
+        last = function.blocks[block].end - 1
+        branch = function.instructions[last]
+        leaves = any(to not in function.loops[loop].blocks for to, _ in function.blocks[block].successors)
+        if branch.info.opclass is not OpcodeClass.BRANCH or branch.guard is None or not leaves:
+            continue
+        found = _comparison(function, _writer(function, branch.guard.register, last))
+        if found in inside and found is not None and _follows_load(function, found, set(inside)):
+            return found
+    return None
+
+
+def _follows_load(function: Function, index: int, inside: set[int]) -> bool:
+    """Whether an instruction uses what others of a loop loaded, or numbers that they computed."""
+    if function.instructions[index].opcode in _OF_NUMBERS:
+        return True
+    pending, seen = [index], {index}
+    while pending:
+        at = pending.pop()
+        if function.instructions[at].info.opclass is OpcodeClass.LOAD:
+            return True
+        for used in function.instructions[at].uses:
+            more = (reaching(function).definitions(at, used) & inside) - seen
+            seen |= more
+            pending += more
+    return False
 
 
 def passes_differ(function: Function, index: int, shares: Values) -> bool:

@@ -19,6 +19,8 @@ its issue slot and its turn in the pipe even if no thread is left for it.
   without work leave or skip the code by a branch on the warp.
 - In reductions: several elements per thread before the tree, the last 32 elements by warp shuffles.
 - Sort or bin work items by the side they take or by how long they take.
+- Loops that a comparison of the data ends: test every n-th pass, with the loads of n passes in flight; or let
+  a thread that is done take its next item.
 - Short sides: compute both and select.
 
 ## Example
@@ -42,7 +44,8 @@ decides which thread does what and cannot be sorted, the loss stays.
 Idle threads are turned into instructions that need not be executed: all of them at the high end, three in
 four expected, half of them at the low end. Where a unit is busy for 60 % of the time or more, its load falls
 by what these instructions put on it, until another unit limits. Where none is, the samples of the divergent
-branches shrink by the idle share (Eq. 2).
+branches shrink by the idle share (Eq. 2). Of a loop that the data end, the waits for its loads count as those
+of bfs in the paper's Table III did.
 """
 
 from __future__ import annotations
@@ -62,26 +65,31 @@ from gpadvisor.evidence.barriers import in_level_loop, tree_barriers
 from gpadvisor.evidence.lanes import (
     Choice,
     active_share,
+    are_neighbours,
     choice_of,
     condition,
+    exit_by_data,
     passes_differ,
     threads_per_warp,
     wavefronts,
 )
 from gpadvisor.evidence.measured import Values, executed_warps
-from gpadvisor.evidence.patterns import is_shared
+from gpadvisor.evidence.patterns import is_global, is_shared
 from gpadvisor.evidence.queries import (
+    Mask,
+    by_class,
     by_place,
     causes,
     kernel_functions,
     line_text,
+    loop_indices,
     percent,
     regions,
     samples,
     share,
 )
 from gpadvisor.model.advice import Adjustment, Category, Match, Rejection
-from gpadvisor.model.blame import Blame
+from gpadvisor.model.blame import Blame, DependencyClass
 from gpadvisor.model.ids import FunctionId
 from gpadvisor.model.instruction import OpcodeClass
 from gpadvisor.model.profile import KernelProfile
@@ -133,10 +141,13 @@ def _match(context: KernelContext) -> Match | Rejection:
     what = f"{percent(found.lost)} of what warps execute is for threads without work"
     left = [_left(context, profile, found, end) for end in _ENDS]
     bound = relieved_bound(measured, left[0], left[1], left[2], what) if is_busy else None
+    choice = _choice(context, profile, found)
+    if choice is Choice.EXIT and not is_busy and _loads_in_loop(found):
+        return _early_exit(context, blame, found, rows, what)
     return Match(
         title="warps execute code that few of their threads need",
-        cure=_cure(context, found),
-        advice=_advice(context, found, threads_per_warp(profile), what),
+        cure=_cure(found, choice),
+        advice=_advice(found, choice, threads_per_warp(profile), what),
         regions=regions(blame, context.program, context.kernel, np.flatnonzero(rows)),
         adjustments=() if bound is not None else (_adjustment(blame, found),),
         measured_bound=bound,
@@ -207,25 +218,68 @@ _CURES: Final = {
     Choice.FIRST: "Share the work there among all threads of the block: only some side by side have any.",
     Choice.PASSES: "Sort the threads' items by length, or let several threads share one: threads of a warp "
     "run different numbers of passes.",
-    Choice.UNKNOWN: f"{_NEIGHBOURS}: sort or queue what is left to do, and give whole warps of it out.",
+    Choice.EXIT: "Let a thread that is done take its next item, instead of waiting for the others: the data "
+    "decide in which pass it leaves the loop.",
+    Choice.UNKNOWN: f"{_NEIGHBOURS}.",
 }
 _TREE: Final = (
     "give each thread more than one element, and leave the last steps to one warp and its shuffles."
 )
 
 
-def _cure(context: KernelContext, found: _Idle) -> str:
+def _choice(context: KernelContext, profile: KernelProfile, found: _Idle) -> Choice:
+    """What parts the threads, by the code; where that does not tell, by how many warps have them."""
+    function, index = found.function, found.worst
+    if passes_differ(function, index, found.shares_of_function):
+        return Choice.PASSES if exit_by_data(function, index) is None else Choice.EXIT
+    choice = choice_of(function, found.condition, context.program.arch, profile.launch)
+    if choice is not Choice.UNKNOWN or found.condition is None:
+        return choice
+    return Choice.FIRST if are_neighbours(profile, function, found.condition, index) else choice
+
+
+def _loads_in_loop(found: _Idle) -> bool:
+    """Whether the loop that threads leave reads memory."""
+    loop = found.function.innermost_loop(found.worst)
+    return loop is not None and any(
+        is_global(one) and one.info.opclass is OpcodeClass.LOAD
+        for index in loop_indices(found.function, loop)
+        for one in (found.function.instructions[index],)
+    )
+
+
+def _early_exit(context: KernelContext, blame: Blame, found: _Idle, rows: Mask, what: str) -> Match:
+    """A loop that each thread leaves by its data: until they have come, no later pass may load."""
+    where = exit_by_data(found.function, found.worst)
+    cure = "Test every n-th pass only, with the loads of n passes in flight."
+    return Match(
+        title="a loop that threads leave early waits in every pass for what it tests",
+        cure=cure,
+        advice=f"{what}: threads of a warp leave the loop in different passes, by the comparison at "
+        f"{line_text(found.function, found.worst if where is None else where)}, before which no load of the "
+        f"next pass starts. {cure}",
+        regions=regions(
+            blame,
+            context.program,
+            context.kernel,
+            np.flatnonzero(rows & by_class(blame, {DependencyClass.GLOBAL_MEMORY})),
+        ),
+        adjustments=(_EARLY_EXIT,),
+    )
+
+
+_EARLY_EXIT: Final = Adjustment(
+    low=0.0,
+    expected=0.29,
+    high=0.8,
+    reason="as of the one kernel of the paper's Table III whose loop could not simply be unrolled (bfs), at "
+    "the high end as of the others",
+)
+
+
+def _cure(found: _Idle, choice: Choice) -> str:
     """A tree's last steps have few threads by themselves; elsewhere it counts what parts them."""
     function, index = found.function, found.worst
-    profile = context.profile
-    if profile is None:
-        return _CURES[Choice.UNKNOWN]
-    launch, arch = profile.launch, context.program.arch
-    choice = (
-        Choice.PASSES
-        if passes_differ(function, index, found.shares_of_function)
-        else choice_of(function, found.condition, arch, launch)
-    )
     if tree_barriers(function) or in_level_loop(function, index):
         if choice is Choice.FIRST:
             return f"{_TREE[0].upper()}{_TREE[1:]}"
@@ -233,12 +287,12 @@ def _cure(context: KernelContext, found: _Idle) -> str:
     return _CURES[choice]
 
 
-def _advice(context: KernelContext, found: _Idle, full: float, what: str) -> str:
+def _advice(found: _Idle, choice: Choice, full: float, what: str) -> str:
     where = line_text(found.function, found.worst if found.condition is None else found.condition)
     by = "at" if found.condition is None else "behind the condition at"
     return (
         f"{what}: {by} {where}, {found.active * full:.1f} of {full:.0f} threads of a warp are active. "
-        f"{_cure(context, found)}"
+        f"{_cure(found, choice)}"
     )
 
 

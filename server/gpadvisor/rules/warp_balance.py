@@ -54,7 +54,7 @@ all; at the high end shuffles replace all of it, and the expected value lies bet
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import ceil, log2, sqrt
 from typing import Final
 
@@ -63,10 +63,16 @@ import numpy as np
 from gpadvisor.estimators.context import KernelContext, Optimizer
 from gpadvisor.estimators.reliefs import freed
 from gpadvisor.estimators.stall_elimination import stall_elimination
-from gpadvisor.evidence.barriers import Needless, is_barrier, needless_barriers, tree_barriers
+from gpadvisor.evidence.barriers import (
+    Needless,
+    in_level_loop,
+    is_barrier,
+    needless_barriers,
+    tree_barriers,
+)
 from gpadvisor.evidence.common_loads import common_loads, last_barrier
 from gpadvisor.evidence.measured import executed_warps
-from gpadvisor.evidence.patterns import is_memory
+from gpadvisor.evidence.patterns import is_global, is_memory, is_ordered
 from gpadvisor.evidence.queries import (
     Mask,
     Rows,
@@ -87,6 +93,7 @@ from gpadvisor.evidence.queries import (
 from gpadvisor.model.advice import Adjustment, Category, Match, Rejection, StaticSite
 from gpadvisor.model.blame import NO_INDEX, Blame, Role
 from gpadvisor.model.ids import FunctionId
+from gpadvisor.model.instruction import OpcodeClass
 from gpadvisor.model.program import Function
 from gpadvisor.model.stalls import StallClass
 
@@ -138,12 +145,12 @@ def _match(context: KernelContext) -> Match | Rejection:
     tree = _tree_match(context, blame, _held(context, blame, rows, trees)) if not redundant else None
     if tree is not None:
         return tree
-    uneven = _uneven(
-        context, functions, _waited(context, blame, rows) - {(one.function, one.index) for one in trees}
-    )
-    cure = _barrier_advice(context, blame, rows, redundant, trees)
-    if not cure and uneven:
-        cure = "Let more warps share that work, or every warp do it for itself, so that nobody has to wait."
+    waited = _waited(context, blame, rows) - {(one.function, one.index) for one in trees}
+    slow = _slow_instruction(context, blame, rows)
+    if slow is not None and is_ordered(slow[0].instructions[slow[1]]):
+        waited = set()  # for other blocks: no division of work shortens that
+    uneven, shared = _uneven(context, functions, waited)
+    cure = _barrier_advice(context, blame, rows, redundant, trees) or shared
     return Match(
         title="warps wait for slower ones at a barrier",
         cure=cure,
@@ -330,19 +337,23 @@ def _slow_side(context: KernelContext, blame: Blame, rows: Rows) -> str:
 
 def _uneven(
     context: KernelContext, functions: tuple[Function, ...], barriers: set[tuple[FunctionId, int]]
-) -> str:
-    """The largest piece of work in front of one of some barriers that only some of the warps do."""
-    best: tuple[float, str] | None = None
+) -> tuple[str, str]:
+    """The largest piece of work in front of some barriers that few of the warps do, and its cure.
+
+    The levels of a tree are no work to divide, whether the tree was recognised or not.
+    """
+    best: tuple[float, str, str] | None = None
     for function in functions:
         executed = executed_warps(context.profile, function)
         if executed is None:
             continue
         for index in _indices(function):
-            if (function.id, index) not in barriers or executed[index] <= 0:
+            if (function.id, index) not in barriers or executed[index] <= 0 or in_level_loop(function, index):
                 continue
             block = int(function.block_of[index])
             before = function.idom[block]
-            for other in () if before is None else _between(function, before, block):
+            between = [] if before is None else _between(function, before, block)
+            for other in between:
                 start, end = function.blocks[other].start, function.blocks[other].end
                 part = float(executed[start] / executed[index])
                 work = float(executed[start:end].sum())
@@ -350,8 +361,30 @@ def _uneven(
                     text = (
                         f"Only {percent(part)} of the warps at the barrier run {line_text(function, start)}."
                     )
-                    best = (work, text)
-    return "" if best is None else best[1]
+                    few = [
+                        one
+                        for one in between
+                        if executed[function.blocks[one].start] < _UNEVEN * executed[index]
+                    ]
+                    best = (work, text, _shared_out(function, few))
+    return ("", "") if best is None else best[1:]
+
+
+def _shared_out(function: Function, blocks: Sequence[int]) -> str:
+    """How the work of few warps becomes that of more; empty where it waits for other blocks.
+
+    What writes or adds to memory must not be done once for each warp.
+    """
+    code = [
+        function.instructions[index]
+        for block in blocks
+        for index in range(function.blocks[block].start, function.blocks[block].end)
+    ]
+    if any(is_ordered(one) for one in code if is_global(one)):
+        return ""
+    writes = any(is_global(one) and one.info.opclass is not OpcodeClass.LOAD for one in code)
+    itself = "" if writes else ", or every warp do it for itself"
+    return f"Let more warps share that work{itself}, so that nobody has to wait."
 
 
 def _between(function: Function, first: int, last: int) -> list[int]:

@@ -219,3 +219,33 @@ def test_a_wait_without_uneven_work_is_a_note() -> None:
     found = warp_balance.OPTIMIZER.match(context_of(listing(elsewhere), rows, counts=counts))
     assert isinstance(found, Match)
     assert not found.actionable
+
+
+@pytest.mark.parametrize(
+    ("work", "cure"),
+    [
+        ("some| FADD R2, R2, R3", "or every warp do it for itself"),
+        ("some| RED.E.ADD.STRONG.GPU [R6.64], R2", ""),  # meets other blocks'
+        ("some| STG.E [R6.64], R2", "Let more warps share that work, so that nobody has to wait."),
+        ("again:\nsome| LDG.E.STRONG.SYS R2, [R6.64]\n@P1 BRA again", ""),  # waits for another block
+    ],
+)
+def test_the_work_of_few_warps_is_divided_only_where_it_can_be(work: str, cure: str) -> None:
+    text = f"@P0 BRA join\n{work}\njoin:\nlate| STS [R9], R2\nwait| BAR.SYNC 0x0\nafter| LDS R4, [R8]\nEXIT"
+    rows = [Row("barrier", "after", 100, 100, "late", DependencyClass.SYNCHRONIZATION)]
+    counts = dict.fromkeys(("late", "wait", "after"), (800, 25600)) | {"some": (200, 6400)}
+    found = warp_balance.OPTIMIZER.match(context_of(listing(text), rows, counts=counts))
+    assert isinstance(found, Match)
+    assert cure in found.cure
+    assert found.actionable is bool(cure)
+
+
+def test_levels_of_a_tree_that_is_not_known_for_one_are_no_uneven_work() -> None:
+    text = TREE.format(step=HALVED).replace("FADD R8, R8, R7", "ATOMS.ADD RZ, [R4], R7")
+    text = text.replace("STS [R4], R8\n", "").replace("LDS R7", "some| LDS R7")
+    text = text.replace("BAR.SYNC", "wait| BAR.SYNC").replace("EXIT", "after| EXIT")
+    rows = [Row("barrier", "after", 100, 100, "some", DependencyClass.SYNCHRONIZATION)]
+    counts = {"wait": (800, 25600), "after": (800, 25600), "some": (200, 6400)}
+    found = warp_balance.OPTIMIZER.match(context_of(listing(text), rows, counts=counts))
+    assert isinstance(found, Match)
+    assert not found.actionable

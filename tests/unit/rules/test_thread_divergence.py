@@ -10,6 +10,7 @@ from gpadvisor.estimators.context import KernelContext
 from gpadvisor.estimators.ranges import RUN_TO_RUN
 from gpadvisor.evidence.lanes import active_share, condition
 from gpadvisor.model.advice import Match, Rejection
+from gpadvisor.model.blame import DependencyClass
 from gpadvisor.rules.thread_divergence import OPTIMIZER
 
 ISSUE = "sm__issue_active.avg.pct_of_peak_sustained_elapsed"
@@ -142,7 +143,10 @@ def test_idle_shared_accesses_free_the_data_stage() -> None:
         ("LOP3.LUT R4, R0, 0x1, RZ, 0xc0, !PT\nMOV R5, 0x1", "Let the active threads be neighbours, so"),
         ("MOV R4, R0\nMOV R5, 0x8", "Share the work there among all threads of the block"),
         ("IMAD.WIDE R6, R0, 0x4, R2\nLDG.E R4, [R6.64]\nMOV R5, 0x8", "Sort or queue what is left to do"),
-        ("F2I R4, R0\nMOV R5, 0x8", "sort or queue what is left to do"),
+        (
+            "F2I R4, R0\nMOV R5, 0x8",
+            "Let the active threads be neighbours, so that whole warps skip the code.",
+        ),
     ],
 )
 def test_the_cure_goes_by_what_parts_the_threads(before: str, words: str) -> None:
@@ -153,6 +157,27 @@ def test_the_cure_goes_by_what_parts_the_threads(before: str, words: str) -> Non
 def test_a_comparison_of_computed_numbers_goes_by_the_data() -> None:
     text = BRANCHES.replace("ISETP.GE.AND P0, PT, R4, R5, PT", "DSETP.GEU.AND P0, PT, R4, R6, PT")
     assert "the data decide which threads go on" in _match(_context(text, {ISSUE: 80.0})).cure
+
+
+@pytest.mark.parametrize(
+    ("warps", "words"),
+    [
+        (400_000, "Share the work there among all threads of the block"),
+        (1_000_000, "Let the active threads be neighbours"),
+    ],
+)
+def test_what_the_code_does_not_tell_the_counts_do(warps: int, words: str) -> None:
+    """As many threads in fewer than half of the warps are neighbours already."""
+    code = listing(f"F2I R4, R0\n{BRANCHES}")
+    all_of = dict.fromkeys(code.tags, (1_000_000, 32_000_000))
+    few = dict.fromkeys(("then", "thens"), (warps, 3_200_000))
+    context = context_of(
+        code,
+        [Row("wait", tag, 100) for tag in ("then", "thens", "after")],
+        counts={**all_of, **few, "else": (1_000_000, 28_800_000), "elses": (1_000_000, 28_800_000)},
+        metrics={ISSUE: 80.0},
+    )
+    assert words in _match(context).cure
 
 
 LEVELS = """
@@ -175,6 +200,7 @@ LEVELS = """
     ("level", "neighbours"),
     [
         ("SHF.R.U32.HI R2, RZ, 0x1, R1\nMOV R4, R0\nMOV R5, R2", False),  # thread < distance
+        ("MOV R7, R1\nSHF.R.U32.HI R8, RZ, 0x1, R7\nMOV R2, R8\nMOV R4, R0\nMOV R5, R2", False),  # -G
         ("IMAD.SHL R2, R1, 0x2, RZ\nIMAD R4, R0, R2, RZ\nMOV R5, 0x100", False),  # 2 * distance * thread < n
         ("IMAD.SHL R2, R1, 0x2, RZ\nLOP3.LUT R4, R0, 0x1, RZ, 0xc0, !PT\nMOV R5, 0x1", True),
     ],
@@ -198,6 +224,42 @@ def test_threads_that_leave_a_loop_one_by_one() -> None:
     """
     found = _match(_context(text, {ISSUE: 80.0}, active=6))
     assert "different numbers of passes" in found.cure
+
+
+EXITS = """
+    after| MOV R5, RZ // 6
+    again:
+    then| LDG.E R4, [R2.64] // 7
+    thens| FADD R8, R8, R4 // 7
+    FSETP.GT.AND P0, PT, R8, R9, PT // 8
+    @P0 BRA out // 8
+    IADD3 R5, R5, 0x1, RZ // 6
+    ISETP.LT.AND P1, PT, R5, R7, PT // 6
+    @P1 BRA again // 6
+    out:
+    EXIT
+"""
+
+
+@pytest.mark.parametrize(
+    ("issue", "words"),
+    [
+        (30.0, "Test every n-th pass only, with the loads of n passes in flight"),
+        (80.0, "Let a thread that is done take its next item"),  # more loads than needed cost what is scarce
+    ],
+)
+def test_a_loop_that_the_data_end_is_not_one_of_different_lengths(issue: float, words: str) -> None:
+    code = listing(EXITS)
+    rows = [
+        Row("long_scoreboard", "thens", 300, 250, due_to="then", kind=DependencyClass.GLOBAL_MEMORY),
+        Row("selected", "after", 100),
+    ]
+    counts = {"after": (1_000_000, 32_000_000), "then": (10_000_000, 60_000_000)}
+    counts["thens"] = counts["then"]
+    found = _match(context_of(code, rows, counts=counts, metrics={ISSUE: issue}))
+    assert words in found.cure
+    assert "sort" not in found.cure.lower()
+    assert ("comparison at kernel.cu:8" in found.advice) is (issue < 60)
 
 
 def test_atomics_of_few_threads_are_no_idle_ones() -> None:
