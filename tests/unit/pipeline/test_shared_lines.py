@@ -48,4 +48,9 @@ def test_a_barrier_stays_that_another_kernel_of_the_cubin_needs(
         advice = advise_file(path, request, lambda _: None, Cache(None)).advice
         (once,) = [kernel for kernel in advice.kernels if kernel.name.startswith("once")]
         said = [one.advice for one in once.suggestions if one.code == "GPA105"]
-        assert any("remove it, if this holds for all callers of add" in one for one in said) is offered
+        assert (
+            any(
+                "Remove the barrier at sums.cu:4, if this holds for all callers of add" in one for one in said
+            )
+            is offered
+        )
