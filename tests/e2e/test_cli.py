@@ -57,7 +57,7 @@ def test_every_command_has_help(capsys: pytest.CaptureFixture[str]) -> None:
         name = {"import_report": "import", "export_snapshot": "export"}.get(
             module.__name__.rpartition(".")[2], module.__name__.rpartition(".")[2]
         )
-        assert f"    {name}" in out
+        assert f"\n  {name} " in out
         code, page, _ = run(capsys, name, "--help")
         assert code == 0
         assert "usage:" in page

@@ -145,6 +145,13 @@ def test_help_fits_the_terminal(
         assert f"  gpadvisor {name} " in rest or name == "demo", "an example"
 
 
+def test_the_list_of_commands_fits_a_screen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    text = build_parser().format_help()
+    assert len(text.splitlines()) <= 24
+    assert all(option in text for option in ("-V", "--no-pager"))
+
+
 def test_every_command_is_listed_once(capsys: pytest.CaptureFixture[str]) -> None:
     assert len(NAMES) == len(COMMANDS)
 

@@ -32,7 +32,7 @@ from gpadvisor.cli import (
     simulate,
     why,
 )
-from gpadvisor.cli.messages import Parser, say
+from gpadvisor.cli.messages import CommandsFormatter, Parser, say
 from gpadvisor.errors import GpadvisorError
 
 COMMANDS: Final = (
@@ -57,9 +57,9 @@ _PAGED: Final = ("advise", "why", "compare", "blame", "explain", "rules", "docto
 _PROFILES: Final = ("*.ncu-rep", "*.ncu-repz", "*.gpadvisor")
 
 _EPILOG = """\
-gpadvisor COMMAND --help has the options of a command, and examples. Exit codes: 0 done, 1 --fail-on
-is met, 2 wrong options or settings, 3 an input cannot be used, 4 a tool is missing or failed.
-Settings are read from gpadvisor.toml, or [tool.gpadvisor] in pyproject.toml.
+COMMAND --help has options and examples, -V the version; --no-pager prints long text as it is. Exit
+codes: 0 done, 1 --fail-on is met, 2 wrong options or settings, 3 an input cannot be used, 4 a tool is
+missing or failed. Settings: gpadvisor.toml, or [tool.gpadvisor] in pyproject.toml.
 """
 
 
@@ -161,6 +161,7 @@ def build_parser() -> argparse.ArgumentParser:
         prog="gpadvisor",
         description=_DESCRIPTION,
         epilog=_EPILOG,
+        formatter_class=CommandsFormatter,
     )
     parser.add_argument(
         "-V",

@@ -32,6 +32,16 @@ class HelpFormatter(argparse.RawDescriptionHelpFormatter):
         return "".join(f"{indent}{line}\n" for line in lines)
 
 
+class CommandsFormatter(HelpFormatter):
+    """Lists the commands alone, to fit a screen: the few options are in the usage and below."""
+
+    def add_argument(self, action: argparse.Action) -> None:
+        """Add a command's line; options and the heading of the commands have none."""
+        if action.nargs == argparse.PARSER:
+            for command in self._iter_indented_subactions(action):
+                super().add_argument(command)
+
+
 class Parser(argparse.ArgumentParser):
     """Its errors quote the command line."""
 
