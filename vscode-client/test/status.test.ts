@@ -88,7 +88,7 @@ describe("statusBar", () => {
   it("tells of profiles where no source is shown", () => {
     for (const said of [undefined, { ...SAID, uri: null, state: "noProfile" } as const]) {
       const shown = statusBar(running, said, false, 2);
-      assert.equal(shown?.text, "GPA: 2 inputs read");
+      assert.equal(shown?.text, "GPA: 2 inputs");
       assert.deepEqual(shown.steps.map(({ command }) => command), ["gpadvisor.findings.focus", "gpadvisor.importProfile"]);
     }
   });

@@ -34,7 +34,7 @@ const ICONS: Partial<Record<StatusParams["state"], string>> = {
  * @param stage What the client itself knows.
  * @param said What the server said of the document, if one is shown.
  * @param isCuda Whether that document is a CUDA source: others concern us once something is known of them.
- * @param inputs How many profiles and sources were read, for where no document is shown.
+ * @param inputs How many profiles and sources are read or being read, for where no document is shown.
  */
 export function statusBar(
   stage: Stage,
@@ -67,7 +67,7 @@ export function statusBar(
 }
 
 function ofInputs(inputs: number): Bar | undefined {
-  return inputs === 0 ? undefined : bar(`GPA: ${count(inputs, "input")} read`, [FINDINGS, IMPORT]);
+  return inputs === 0 ? undefined : bar(`GPA: ${count(inputs, "input")}`, [FINDINGS, IMPORT]);
 }
 
 function ofStage(stage: Stage): Bar {
