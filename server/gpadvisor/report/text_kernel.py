@@ -84,7 +84,8 @@ def _launch(kernel: KernelAdvice) -> str:
     parts = []
     if kernel.launch is not None:
         launch = kernel.launch
-        parts += [f"#{launch.index}", f"grid {dimensions(launch.grid)}", f"block {dimensions(launch.block)}"]
+        parts += [f"#{launch.index}"] + ["not measured"] * launch.failed
+        parts += [f"grid {dimensions(launch.grid)}", f"block {dimensions(launch.block)}"]
         if launch.cluster is not None and launch.cluster != (1, 1, 1):
             parts.append(f"clusters of {dimensions(launch.cluster)}")
     if kernel.registers_per_thread is not None:

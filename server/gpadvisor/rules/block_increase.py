@@ -68,7 +68,7 @@ _LITTLE: Final = 0.05
 def _match(context: KernelContext) -> Match | Rejection:
     profile = context.profile
     if profile is None or profile.launch.failed:
-        reason = "needs a launch: machine code has no grid"
+        reason = f"needs a launch{': machine code has no grid' if profile is None else ' that was measured'}"
         return Rejection(code=_CODE, reason=reason, looked=False)
     sms = profile.device.sms
     if not sms:

@@ -211,6 +211,24 @@ def test_launch_and_device_facts() -> None:
     assert not kernel.sampling.truncated
 
 
+@pytest.mark.parametrize(
+    ("stated", "block", "size", "grid"),
+    [
+        ((1_048_576, 1, 1), (256, 1, 1), 4096, (4096, 1, 1)),  # in threads, as ncu 2019 and 2020 wrote it
+        ((1000, 60, 1), (16, 16, 1), 252, (63, 4, 1)),
+        ((9, 1, 1), (256, 1, 1), 12, (12, 1, 1)),
+        ((7, 5, 3), (32, 8, 2), 105, (7, 5, 3)),
+    ],
+)
+def test_a_grid_that_contradicts_its_counter(
+    stated: tuple[int, int, int], block: tuple[int, int, int], size: int, grid: tuple[int, int, int]
+) -> None:
+    more = {"launch__grid_size": size}
+    spec = dataclasses.replace(SPEC, grid=stated, block=block, metrics=more)
+    (kernel,) = read(spec)
+    assert kernel.launch.grid == grid
+
+
 def test_session_facts() -> None:
     profile = load_bytes(
         write_report([SPEC], host="node7", command="ncu ./a b", version="2021.3.0.0 (build 9)")

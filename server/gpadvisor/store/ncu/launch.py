@@ -83,13 +83,27 @@ def _dimensions(metrics: Mapping[str, MetricValue], prefix: str) -> tuple[int, i
     return (x, y or 1, z or 1) if x else None
 
 
+def _blocks(
+    grid: tuple[int, int, int] | None, block: tuple[int, int, int] | None, metrics: Mapping[str, MetricValue]
+) -> tuple[int, int, int] | None:
+    """The grid in blocks; some older reports state it in threads beside a counter that has the blocks."""
+    size = whole(metrics, "launch__grid_size")
+    if not size or (grid is not None and math.prod(grid) == size):
+        return grid
+    if grid is not None and block is not None and all(block):
+        x, y, z = (-(-many // own) for many, own in zip(grid, block, strict=True))
+        if x * y * z == size:
+            return (x, y, z)
+    return (size, 1, 1)
+
+
 def read_launch(
     index: int, result: Result, metrics: Mapping[str, MetricValue]
 ) -> tuple[Launch, tuple[Problem, ...]]:
     """Launch configuration, and a problem where a launch that was measured states no grid."""
     problems: list[Problem] = []
-    grid = result.grid or _dimensions(metrics, "launch__grid_dim")
     block = result.block or _dimensions(metrics, "launch__block_dim")
+    grid = _blocks(result.grid or _dimensions(metrics, "launch__grid_dim"), block, metrics)
     duration_metric = next((key for key in _DURATIONS if key in metrics), None)
     duration = None if duration_metric is None else number(metrics, duration_metric)
     measured = any(not name.startswith("device__") for name in metrics)
