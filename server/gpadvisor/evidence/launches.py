@@ -104,7 +104,7 @@ def _bound(program: Program, kernel: str, use: ThreadUse, profile: KernelProfile
         yield "its code does not read the block's size"
     if not use.sizes <= set(zip("xyz", profile.launch.block, strict=True)):
         counts = " and ".join(f"{size} elements along {axis}" for axis, size in sorted(use.sizes))
-        yield f"its code counts {counts} for each block"
+        yield f"{counts} for each block are a constant in its code"
     if use.roles is not None:
         yield f"what its threads do goes by threadIdx alone at {_at(program, use.roles)}"
     if not use.flat:

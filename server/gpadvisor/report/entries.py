@@ -8,7 +8,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from gpadvisor.model.advice import Advice, CodeRef, KernelAdvice, Suggestion
+from gpadvisor.model.advice import Advice, Category, CodeRef, KernelAdvice, Suggestion
 from gpadvisor.model.ids import SourceLocation
 from gpadvisor.report.names import base_name
 
@@ -67,7 +67,7 @@ def families(advice: Advice) -> tuple[Family, ...]:
             for suggestion in kernel.suggestions:
                 if suggestion.suppressed is not None:
                     continue
-                key = suggestion.code, primary(suggestion) or name
+                key = suggestion.code, told(suggestion) or primary(suggestion) or name
                 known = found.get(key)
                 if known is None:
                     owners[key] = name
@@ -86,6 +86,12 @@ def families(advice: Advice) -> tuple[Family, ...]:
         replace(family, entries=tuple(replace(entry, number=next(numbers)) for entry in family.entries))
         for family in sorted(result, key=lambda family: -family.saved)
     )
+
+
+def told(suggestion: Suggestion) -> str:
+    """The words of a change of the launch that has no figure: kernels that share them are told once."""
+    launch = suggestion.category is Category.PARALLEL and suggestion.speedup is None
+    return suggestion.cure if launch else ""
 
 
 def heaviest(found: Sequence[Family]) -> Family:

@@ -12,6 +12,7 @@ from gpadvisor.model.figures import factor, won
 from gpadvisor.model.problem import Problem
 from gpadvisor.model.profile import Evidence
 from gpadvisor.report.caveats import caveats
+from gpadvisor.report.entries import told
 from gpadvisor.report.folding import folded, folded_problems, folded_words
 from gpadvisor.report.names import short_name
 from gpadvisor.report.page import Page
@@ -61,9 +62,10 @@ def render_markdown(
     blocks.append("\n".join(f"- {prose(text)}" for text in caveats(advice)))
     aside = folded(advice.kernels)
     spared = {id(kernel) for kernel in aside}
+    before: dict[str, KernelAdvice] = {}
     for kernel in advice.kernels:
         if id(kernel) not in spared:
-            blocks += _kernel(page, kernel)
+            blocks += _kernel(page, kernel, before)
     blocks += [folded_words(aside), *_problems((*advice.problems, *folded_problems(aside)))]
     return "\n\n".join(block for block in blocks if block) + "\n"
 
@@ -108,11 +110,18 @@ def _overview(advice: Advice) -> str:
     return _table(("kernel", "time", "share", "evidence", "best suggestion"), rows, frozenset({1, 2}))
 
 
-def _kernel(page: Page, kernel: KernelAdvice) -> list[str]:
+def _kernel(page: Page, kernel: KernelAdvice, before: dict[str, KernelAdvice]) -> list[str]:
+    """A kernel; ``before`` has those whose words hold for others, and gets this one's."""
     blocks = [f"## {code(short_name(kernel.name, _NAME))}"]
     blocks.append(f"**{prose(kernel.verdict)}**" if kernel.verdict else "")
-    live = [suggestion for suggestion in kernel.suggestions if suggestion.suppressed is None]
-    if not live:
+    every = [suggestion for suggestion in kernel.suggestions if suggestion.suppressed is None]
+    live = [one for one in every if told(one) not in before]
+    for one in every:
+        if told(one) in before:
+            name = code(short_name(before[told(one)].name, _NAME))
+            blocks.append(f"{prose(f'{one.name} ({one.code})')}: as for {name}.")
+    before |= {told(one): kernel for one in live if told(one)}
+    if not every:
         blocks.append(f"No suggestion. {nothing(kernel)}")
     if live and kernel.evidence is Evidence.STATIC:
         blocks.append("Static findings: without samples no gain is estimated, and the order says nothing.")

@@ -118,7 +118,7 @@ def _kernels(page: Page, found: Sequence[Family], room: int | None) -> list[str]
         lines += heads[id(family)]
         lines += [line for entry in family.entries for line in blocks.get(entry.number, ())]
         lines += _rest(page, [entry for entry in family.entries if entry.number not in blocks])
-    return lines + _others(page, others, None if room is None else room - len(lines))
+    return lines + _others(page, found, others, None if room is None else room - len(lines))
 
 
 def _blocks(page: Page, led: Sequence[Family], room: int | None) -> dict[int, list[str]]:
@@ -247,14 +247,15 @@ def _rest(page: Page, entries: Sequence[Entry]) -> list[str]:
     return [page.style.quiet(shorten(f" also  {', '.join(parts)}", page.width))]
 
 
-def _others(page: Page, others: Sequence[Family], room: int | None) -> list[str]:
+def _others(page: Page, found: Sequence[Family], others: Sequence[Family], room: int | None) -> list[str]:
     """Kernels without a block, one line each, the rest counted."""
     if not others:
         return []
     others = sorted(others, key=lambda family: -(family.share or 0.0))
+    lines = ["", *_alike(page, found, others)]
+    others = [family for family in others if _number(found, family) is None]
     large = [family for family in others if family.share is None or family.share >= SMALL_SHARE]
-    shown = others if room is None else large[: max(room - 2, 0)]
-    lines = [""]
+    shown = others if room is None else large[: max(room - len(lines) - 1, 0)]
     for family in shown:
         share = _share(family.share)
         best = next((entry for entry in family.entries if entry.suggestion.speedup is not None), None)
@@ -270,6 +271,28 @@ def _others(page: Page, others: Sequence[Family], room: int | None) -> list[str]
     more = sum(len(family.kernels) for family in others) - sum(len(family.kernels) for family in shown)
     small = ", each below 1 % of the time" if len(shown) == len(large) < len(others) else ""
     return lines + ([page.style.quiet(f"{'':8}and {plural(more, 'more kernel')}{small}")] if more else [])
+
+
+def _number(found: Sequence[Family], family: Family) -> int | None:
+    """The suggestion of another kernel that is all there is about one."""
+    entries = [] if family.entries else [entry for one in found for entry in one.entries]
+    return next((entry.number for entry in entries if any(family.head is one for one in entry.also)), None)
+
+
+def _alike(page: Page, found: Sequence[Family], others: Sequence[Family]) -> list[str]:
+    """Kernels of which the same is to be said as of one before, a line for each suggestion."""
+    groups: dict[int, list[Family]] = {}
+    for family in others:
+        number = _number(found, family)
+        if number is not None:
+            groups.setdefault(number, []).append(family)
+    lines = []
+    for number, group in sorted(groups.items()):
+        shares = [family.share for family in group if family.share is not None]
+        share = _share(sum(shares) if shares else None)
+        name = _name(group[0]) if len(group) == 1 else plural(len(group), "more kernel")
+        lines.append(shorten(f"{share:>6}  {pad(name, _NAME // 2)}  as {number}", page.width))
+    return lines
 
 
 def _closing(page: Page, advice: Advice, found: Sequence[Family]) -> list[str]:

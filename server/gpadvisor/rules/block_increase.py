@@ -4,8 +4,9 @@
 ## What it finds
 
 Fewer blocks than SMs; grids that fit on the GPU at once with room to spare, of kernels whose threads loop
-with the size of the grid as step; and a fullest SM that has more blocks than the mean, while the others
-wait. It names a launch: how many blocks of how many threads, and how many SMs get work then.
+with the size of the grid as step; a fullest SM that has more blocks than the mean, while the others wait; and
+a last wave that fills a part of the GPU. It names a launch: how many blocks of how many threads, and how many
+SMs get work then. Few blocks that take no longer than a launch does are told as that.
 
 ## Why warps stall
 
@@ -41,18 +42,21 @@ Blocks that are only split: the samples that waited for other warps of the SM (t
 busy) go as far as warps leave the scheduler, at most what GPA Eq. 10 gives; the fullest SM bounds the gain.
 More threads at once: the waits of a warp are hidden as the issue rate of Eqs. 8 and 9 rises from the warps
 counted now, the time of the units stays, and both overlap. A fuller fullest SM: the blocks of the fullest SM
-over the mean, no more than was counted as idle.
+over the mean, no more than was counted as idle; of threads that loop over the grid the waves, rounded up,
+over the waves, no more than warps were missing.
 """
 
 from __future__ import annotations
 
+import math
 from typing import Final
 
+from gpadvisor.analyzer.occupancy import REGISTERS
 from gpadvisor.estimators.context import KernelContext, Optimizer
 from gpadvisor.estimators.launches import Shape, held_warps, idle_share, shape
 from gpadvisor.estimators.parallel import issue_ratio, parallel
 from gpadvisor.evidence.launches import Freedom, freedom
-from gpadvisor.evidence.queries import by_stall, counted, percent, share
+from gpadvisor.evidence.queries import by_stall, counted, kernel_functions, percent, share
 from gpadvisor.model.advice import Adjustment, Category, Match, ParallelTarget, Rejection
 from gpadvisor.model.profile import KernelProfile
 from gpadvisor.model.stalls import StallClass
@@ -63,6 +67,8 @@ _NOTABLE: Final = 1.03
 """A fullest SM with less than this over the mean is not worth another launch."""
 _LITTLE: Final = 0.05
 """Where less of the samples waited for other warps, an SM of their own gives them next to nothing."""
+_LAUNCH_NS: Final = 5_000.0
+"""A launch takes some microseconds of the host and the GPU, whatever the kernel does."""
 
 
 def _match(context: KernelContext) -> Match | Rejection:
@@ -83,11 +89,14 @@ def _match(context: KernelContext) -> Match | Rejection:
     if ratio is None:
         return Rejection(code=_CODE, reason="the profile does not count issued samples")
     waves = now.waves(sms)
-    if waves > 1 and _is_even(profile, now, sms):
+    even, tail = _is_even(profile, now, sms), _tail(context, profile, now)
+    if waves > 1 and even and tail < _NOTABLE:
         over = percent(_overfull(now.blocks, sms) - 1)
         reason = f"{_here(now, sms)}: every SM has work, the fullest {over} over the mean"
         return Rejection(code=_CODE, reason=reason)
     free = freedom(context.program, context.kernel, profile)
+    if now.blocks < sms and (profile.launch.duration_ns or math.inf) < _LAUNCH_NS:
+        return _short(context, profile, now, ratio)
     if free.any_total and waves < 1:
         return _more_blocks(context, profile, now, free, ratio)
     if now.blocks < sms:
@@ -98,7 +107,27 @@ def _match(context: KernelContext) -> Match | Rejection:
             code=_CODE,
             reason=f"{_here(now, sms)}: every SM has work, and all blocks are there at once{why}",
         )
+    if even and not free.any_total:
+        return Rejection(code=_CODE, reason=f"{_last_wave(now, sms)}; {free.grid}")
     return _fullest_sm(context, profile, now, free, ratio)
+
+
+def _tail(context: KernelContext, profile: KernelProfile, now: Shape) -> float:
+    """How much longer a partial last wave of blocks makes the kernel; no more than warps were missing.
+
+    It takes as long as a full one where blocks do not get in each other's way. 1.0 without counted warps.
+    """
+    waves, held = now.waves(profile.device.sms or 1), held_warps(context, profile)
+    if held is None or waves <= 1:
+        return 1.0
+    return max(1.0, min(math.ceil(waves) / waves, now.warps / held))
+
+
+def _last_wave(now: Shape, sms: int) -> str:
+    """What runs at once, and what comes after it."""
+    at_once = now.fits * sms
+    last = f"the last {now.blocks % at_once} leave warps missing at the end"
+    return f"{_here(now, sms)}: {at_once} run at once, and {last}"
 
 
 def _here(now: Shape, sms: int) -> str:
@@ -110,6 +139,27 @@ def _is_even(profile: KernelProfile, now: Shape, sms: int) -> bool:
     """Whether no SM waits notably for the fullest, by the number of blocks or as counted."""
     idle = idle_share(profile)
     return _overfull(now.blocks, sms) < _NOTABLE or (idle is not None and 1 - idle > 1 / _NOTABLE)
+
+
+def _short(context: KernelContext, profile: KernelProfile, now: Shape, ratio: float) -> Match | Rejection:
+    """Few blocks that are done as soon as a launch is: other blocks give nothing, fewer launches do."""
+    sms, time = profile.device.sms or 1, (profile.launch.duration_ns or 0.0) / 1000
+    threads, sm = now.blocks * now.threads, context.machine.sm
+    functions = kernel_functions(context.program, context.kernel)
+    if threads <= sm.schedulers.value * sm.warp_size.value and not any(one.loops for one in functions):
+        work = f"its {counted(threads, 'thread')} without a loop are all the work there is"
+        return Rejection(code=_CODE, reason=f"{_here(now, sms)}: {work}")
+    return Match(
+        title=f"{counted(now.blocks, 'block')}, done in {time:.1f} us: about what a launch itself takes",
+        advice="Give each launch more work (a larger batch), or join launches that follow each other in one "
+        f"kernel or a CUDA graph: {counted(now.blocks, 'block')} of {counted(now.threads, 'thread')} take "
+        f"{time:.1f} us, about what a launch takes, and leave {sms - now.blocks} of {sms} SMs without work.",
+        cure="Give each launch more work (a larger batch), or join launches that follow each other in one "
+        "kernel or a CUDA graph",
+        regions=(),
+        # Samples tell what warps wait for; between launches there are none.
+        parallel=_spread_target(context, now, None, sms, ratio) if context.blame is None else None,
+    )
 
 
 def _more_blocks(
@@ -282,9 +332,9 @@ def _fullest_sm(
     Differs from GPA: it looks at grids smaller than the SMs only.
     """
     sms = profile.device.sms or 1
-    loss = _overfull(now.blocks, sms)
-    idle = idle_share(profile)
-    counted_loss = None if idle is None else 1 / max(1e-3, 1 - idle)
+    tail = _tail(context, profile, now) if free.any_total else 1.0  # others run their last wave as well then
+    loss, idle = max(_overfull(now.blocks, sms), tail), idle_share(profile)
+    counted_loss = None if idle is None else max(tail, 1 / max(1e-3, 1 - idle))
     new = _evener(context, profile, now, free)
     if new is None:
         why = free.block or free.grid
@@ -310,8 +360,8 @@ def _fullest_sm(
         cure=f"Launch {words} instead of {now.blocks} of {now.threads}."
         if new.threads != now.threads
         else f"Launch {words}.",
-        advice=f"{now.blocks} blocks are {now.blocks / sms:.2f} for each of {sms} SMs: some have "
-        f"{-(-now.blocks // sms)}, and the others wait for them. Launch {words}.",
+        advice=f"{now.blocks} blocks are {now.blocks / sms:.2f} for each of {sms} SMs, {now.fits} at once: "
+        f"some have {-(-now.blocks // sms)} in all, and the others wait for them. Launch {words}.",
         regions=(),
         adjustments=(
             Adjustment(
@@ -324,11 +374,13 @@ def _fullest_sm(
         ),
         parallel=ParallelTarget(
             warps_now=now.warps,
-            warps_new=now.warps,
+            # Registers that larger blocks leave over hold more warps; else the evening out is the gain.
+            warps_new=new.warps if REGISTERS in (now.limiter or "") else now.warps,
             issue_ratio=ratio,
             factor=evened,
-            factor_reason=f"the fullest SM has {loss:.2f} times the blocks of the mean now, "
-            f"{_overfull(new.blocks, sms):.2f} times then",
+            factor_reason=f"the fullest SM has {_overfull(now.blocks, sms):.2f} times the blocks of the mean "
+            f"now, {_overfull(new.blocks, sms):.2f} times then"
+            + (f", and the last wave takes {tail:.2f} times its share" if tail > _NOTABLE else ""),
             blocks_now=now.blocks,
             blocks_new=new.blocks,
             threads_now=now.threads,

@@ -104,7 +104,9 @@ class _Launch:
 def _match(context: KernelContext) -> Match | Rejection:
     profile = context.profile
     if profile is None or profile.launch.failed:
-        reason = f"needs a launch{': machine code has no block size' if profile is None else ' that was measured'}"
+        reason = (
+            f"needs a launch{': machine code has no block size' if profile is None else ' that was measured'}"
+        )
         return Rejection(code=_CODE, reason=reason, looked=False)
     launch, sms = profile.launch, profile.device.sms
     now = shape(context, profile, launch.blocks, launch.threads_per_block)

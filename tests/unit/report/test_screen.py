@@ -8,10 +8,10 @@ from dataclasses import replace
 import pytest
 from tests import advice_values as values
 
-from gpadvisor.model.advice import KernelAdvice
+from gpadvisor.model.advice import Category, KernelAdvice
 from gpadvisor.model.ids import Pc
 from gpadvisor.model.problem import Problem, ProblemCode
-from gpadvisor.report import render_text
+from gpadvisor.report import render_markdown, render_text
 
 LINES = 40
 
@@ -110,6 +110,29 @@ def test_without_lines_findings_of_two_kernels_are_two() -> None:
     text = render_text(values.advice(one, replace(one, name="other()", time_share=0.4)))
     assert text.count("Put #pragma unroll 4") == 2
     assert text.count("place  0x0200") == 2
+
+
+def test_one_change_of_many_launches_is_told_once() -> None:
+    """As 22 kernels of two blocks, of which each was told the same."""
+    launch = replace(
+        values.kernel().suggestions[0],
+        code="GPA301",
+        category=Category.PARALLEL,
+        speedup=None,
+        hotspots=(),
+        cure="Give each launch more work.",
+    )
+    made = [
+        values.kernel(name=f"kernel_{index}(float *)", suggestions=(launch,), groups=(), time_share=1 / 22)
+        for index in range(22)
+    ]
+    advice = replace(values.measured(), kernels=tuple(made))
+    assert render_text(advice).count("Give each launch more work") == 1
+    page = render_markdown(advice)
+    assert page.count(launch.advice) == 1
+    assert page.count(f"{launch.name} (GPA301): as for `kernel_0(float *)`.") == 21
+    assert "in kernel_0 and 21 more" in render_text(advice)
+    assert " 95 %  21 more kernels         as 1" in render_text(advice)
 
 
 def test_what_lowers_trust_is_said_first_in_a_line_each_and_once() -> None:

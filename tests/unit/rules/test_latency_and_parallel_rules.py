@@ -487,7 +487,7 @@ def test_a_block_that_is_compiled_in_stays() -> None:
     found = _match(thread_increase, _launch(WAITING, fixed, grid=100_000, block=32, registers=24))
     assert "The kernel has the block's size as a constant: change it, too." in found.advice
     other = _reason(thread_increase, _launch(WAITING, fixed, grid=100_000, block=16, registers=24))
-    assert "its code counts 32 elements along x for each block" in other
+    assert "32 elements along x for each block are a constant" in other
 
 
 def test_a_size_counts_along_its_own_axis() -> None:
@@ -720,3 +720,44 @@ def test_registers_hold_more_warps_of_smaller_blocks() -> None:
     _reason(thread_increase, _launch(WAITING, **{**more, "grid": 80}))
     debug = replace(context, program=replace(context.program, debug_build=True))
     assert "of which a release build takes another number" in _reason(thread_increase, debug)
+
+
+def test_a_last_wave_of_blocks() -> None:
+    # Eight blocks of 1536 threads per SM fit six times: 480 at once on 80 SMs, and 64 after them.
+    held = {"smsp__warps_active.avg.per_cycle_active": 7.0}
+    reason = _reason(block_increase, _launch(WAITING, grid=544, block=256, registers=32, metrics=held))
+    assert "(1.13 waves): 480 run at once, and the last 64 leave warps missing at the end" in reason
+    assert "each thread has its own elements" in reason
+    context = _launch(WAITING, STRIDED, grid=544, block=256, registers=32, metrics=held)
+    found = _match(block_increase, context)
+    assert found.cure.startswith("Launch 480 blocks, 6 for each SM, whose threads loop over the rest")
+    assert found.parallel is not None
+    assert found.parallel.factor == pytest.approx(
+        12.0 / 7.0
+    )  # less than 2 / 1.13: no more warps were missing
+    even = _launch(WAITING, STRIDED, grid=960, block=256, registers=32, metrics=held)
+    assert "every SM has work, the fullest 0.0 % over the mean" in _reason(block_increase, even)
+
+
+def test_smaller_blocks_have_their_own_warps() -> None:
+    # As 145 registers: one block of 256 threads on an SM, but three of 128.
+    context = _launch(ROWS, grid=100, block=256, registers=145)
+    found = _match(block_increase, context)
+    assert found.parallel is not None
+    assert (found.parallel.warps_now, found.parallel.warps_new) == (2, 3)
+
+
+def test_a_launch_that_is_over_as_soon_as_it_is_there() -> None:
+    short = _launch(ROWS, STRIDED, grid=2, block=256)
+    assert short.profile is not None
+    launch = replace(short.profile.launch, duration_ns=2200.0)
+    short = replace(short, profile=replace(short.profile, launch=launch), blame=None)
+    found = _match(block_increase, short)
+    assert found.cure.startswith("Give each launch more work (a larger batch), or join launches")
+    assert "2 blocks of 256 threads take 2.2 us, about what a launch takes" in found.advice
+    assert "leave 78 of 80 SMs without work" in found.advice
+    # One element for each of a few threads is no work to divide.
+    few = _launch(ROWS, grid=2, block=64)
+    assert few.profile is not None
+    few = replace(few, profile=replace(few.profile, launch=replace(few.profile.launch, duration_ns=1500.0)))
+    assert "its 128 threads without a loop are all the work there is" in _reason(block_increase, few)
