@@ -9,7 +9,7 @@ from gpadvisor.advice.amdahl import program_estimate
 from gpadvisor.advice.evaluate import Evaluated, Finding, evaluate
 from gpadvisor.advice.groups import groups
 from gpadvisor.advice.hotspots import hotspots, static_hotspots
-from gpadvisor.advice.nvidia_rules import OurSide, compare_rules
+from gpadvisor.advice.nvidia_rules import OurSide, compare_rules, twins
 from gpadvisor.advice.quality import evidence_reason, problems
 from gpadvisor.advice.samples import sample_summary, stall_summaries
 from gpadvisor.advice.scopes import executed_by_place, scope_summaries
@@ -91,6 +91,7 @@ def advise_kernel(
         samples=samples,
         occupancy=context.occupancy,
         utilisations=measured,
+        twins=twins(optimizers),
         sectors=_sectors(context),
     )
     launch = None if profile is None else profile.launch

@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 from gpadvisor.estimators.caps import BUSY_PERCENT, ISSUE, MEMORY, MEMORY_RESOURCES
+from gpadvisor.estimators.context import Optimizer
 from gpadvisor.model.advice import (
     Occupancy,
     Rejection,
@@ -31,21 +32,6 @@ _MEMORY: Final = frozenset({*MEMORY_RESOURCES, MEMORY, "LSU pipe"})
 _LEADING_STALLS: Final = 2
 _EVEN: Final = 0.9
 """Achieved occupancy of nine tenths of the theoretical one is what even work gives."""
-
-# What our rules say about the same thing. Identifiers as tool versions 2019 to 2026 write them.
-_SAME_SUBJECT: Final[Mapping[str, tuple[str, ...]]] = {
-    "UncoalescedGlobalAccess": ("GPA106",),
-    "UncoalescedSharedAccess": ("GPA106",),
-    "SharedMemoryConflicts": ("GPA106",),
-    "MemoryCacheAccessPattern": ("GPA106",),
-    "MemoryL2Compression": (),
-    "LocalMemoryUsage": ("GPA101",),
-    "RegisterSpilling": ("GPA101",),
-    "SlowPipeLimiter": ("GPA102", "GPA104"),
-    "ThreadDivergence": ("GPA109",),
-    "LaunchConfiguration": ("GPA301", "GPA302"),
-    "WorkloadImbalance": ("GPA301", "GPA105"),
-}
 
 # Words of a stall rule's message or title that tell which reason it is about; the first that fits decides.
 _STALL_WORDS: Final[tuple[tuple[str, str], ...]] = (
@@ -96,7 +82,19 @@ class OurSide:
     samples: SampleSummary
     occupancy: Occupancy
     utilisations: Sequence[Utilisation]
+    twins: Mapping[
+        str, Sequence[str]
+    ]  # codes of our rules on the subject of one of theirs, by its identifier
     sectors: str | None = None  # what all global accesses take, against the fewest possible
+
+
+def twins(rules: Iterable[Optimizer]) -> Mapping[str, tuple[str, ...]]:
+    """Codes of our rules on the subject of one of NVIDIA's, by its identifier."""
+    codes: dict[str, tuple[str, ...]] = {}
+    for rule in rules:
+        for name in rule.twins:
+            codes[name] = (*codes.get(name, ()), rule.code)
+    return codes
 
 
 def compare_rules(rules: Sequence[RuleResult], ours: OurSide) -> tuple[RuleComparison, ...]:
@@ -141,7 +139,7 @@ def _compare(rule: RuleResult, ours: OurSide) -> RuleComparison:
         return _pipes(rule, ours)
     if name.endswith("Occupancy"):
         return _occupancy(rule, ours)
-    codes = _SAME_SUBJECT.get(name)
+    codes = ours.twins.get(name)
     if codes:
         return _same_subject(rule, ours, codes)
     return _result(rule, NOT_COMPARABLE, (), "none of our rules is about this")
@@ -273,7 +271,7 @@ def _bottleneck(rule: RuleResult, ours: OurSide) -> RuleComparison:
     elif "memory is more heavily utilized" in said:
         agrees = busiest.name in _MEMORY
     elif "too small to fill" in said or "small grid" in said:
-        return _same_subject(rule, ours, _SAME_SUBJECT["LaunchConfiguration"])
+        return _same_subject(rule, ours, ours.twins.get("LaunchConfiguration", ()))
     else:
         return _result(rule, NOT_COMPARABLE, (), text)
     return _result(rule, AGREES if agrees else DISAGREES, (), text)

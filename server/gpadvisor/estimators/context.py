@@ -5,12 +5,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import Enum
 
 from gpadvisor.model.advice import Category, Estimate, Match, Occupancy, Rejection
 from gpadvisor.model.blame import Blame
 from gpadvisor.model.machine import MachineModel
 from gpadvisor.model.profile import Evidence, KernelProfile
 from gpadvisor.model.program import Program
+from gpadvisor.source.edits import SiteKind
+from gpadvisor.source.naming import Naming
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -28,9 +31,17 @@ class KernelContext:
     collector: str | None = None  # of the profile, where it is known: "ncu", "cupti", "simulator"
 
 
+class WhatIf(Enum):
+    """How the change that a rule advises is simulated, beside another launch, which any rule may propose."""
+
+    NOT = "not"
+    EDITED = "edited"  # the quick fix or the flag is compiled
+    NO_BARRIERS = "no barriers"  # nobody waits at barriers
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Optimizer:
-    """One row of Table II: a pattern, how to find it, and how to estimate its cure."""
+    """One row of Table II: a pattern, how to find it, how to estimate its cure, and what goes with it."""
 
     code: str
     slug: str
@@ -40,3 +51,10 @@ class Optimizer:
     estimate: Callable[[KernelContext, Match], Estimate]
     document: str  # the module docstring: the rule's page
     optimized_only: bool = False  # what it finds in a debug build (-G), the compiler would not leave there
+    edits: tuple[
+        SiteKind, ...
+    ] = ()  # places of a source whose edit answers it, those most to the point first
+    flag: str | None = None  # of the compiler, that does what it advises
+    naming: Naming | None = None  # the sentence on what the source says there
+    twins: tuple[str, ...] = ()  # NVIDIA's rules on the same subject, by their identifiers of 2019 to 2026
+    what_if: WhatIf = WhatIf.NOT

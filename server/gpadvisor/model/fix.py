@@ -53,6 +53,7 @@ class Fix:
     checkable: bool = True  # whether a compile can tell what it does; False for comments
     flag: str | None = None  # the compiler flag, where that is the change
     creates: bool = False  # whether the file is not there yet; its text is then empty before the edit
+    words: str = ""  # what it does, without its rule and its estimate
     build_line: str | None = None  # what to change in the build system for it, as Markdown
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import Final
 
 from gpadvisor.advice import Evaluated, advise, advise_kernel, evaluate, without_suppressed
 from gpadvisor.model.advice import Advice, KernelAdvice, Match
@@ -25,6 +26,8 @@ from gpadvisor.rules import OPTIMIZERS
 from gpadvisor.source.facts import MARKER, SourceFacts, SuppressionComment
 from gpadvisor.source.naming import files_asked_about, name_source_tokens
 from gpadvisor.source.suppression import apply_suppressions
+
+_NAMING: Final = {rule.code: rule.naming for rule in OPTIMIZERS if rule.naming is not None}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -100,12 +103,12 @@ def advise_file(
         _advise(kernel, known, request) for kernel, known in zip(analysis.kernels, evaluated, strict=True)
     )
     texts = sources.texts
-    asked = {*files_asked_about(kernels), *also_parsed(analysis)}
+    asked = {*files_asked_about(kernels, _NAMING), *also_parsed(analysis)}
     quoted = {path: (path, texts[path]) for path in asked & texts.keys()}
     commented = [(path, text) for path, text in sources.now.items() if MARKER in text]
     facts, unread = read_source_facts({*quoted.values(), *commented})
     known_facts = {path: facts[source] for path, source in quoted.items() if source in facts}
-    kernels = name_source_tokens(kernels, known_facts.get)
+    kernels = name_source_tokens(kernels, known_facts.get, _NAMING)
     unused: tuple[Problem, ...] = ()
     comments = comments_as_profiled(sources, facts)
     if comments:

@@ -18,6 +18,7 @@ from gpadvisor.advice import Evaluated
 from gpadvisor.advice.evaluate import Finding
 from gpadvisor.cubin import demangle
 from gpadvisor.errors import GpadvisorError
+from gpadvisor.estimators.context import WhatIf
 from gpadvisor.estimators.ranges import factors
 from gpadvisor.model.advice import Estimate, KernelAdvice, ParallelTarget, Suggestion
 from gpadvisor.model.finding import Finding as PlacedFinding
@@ -31,18 +32,16 @@ from gpadvisor.pipeline.analyse import AnalysedKernel
 from gpadvisor.pipeline.cache import Cache
 from gpadvisor.pipeline.fixes.find import edit_facts_of
 from gpadvisor.pipeline.fixes.launches import kernel_launch
-from gpadvisor.pipeline.fixes.offered import FLAGS, fixes_for
+from gpadvisor.pipeline.fixes.offered import fixes_for, flag_of
 from gpadvisor.pipeline.inputs import InputKind, input_kind
 from gpadvisor.pipeline.opening import compile_settings
 from gpadvisor.pipeline.programs import kernel_program, kernel_sections, open_cubin
 from gpadvisor.pipeline.request import Progress, Request
+from gpadvisor.rules import BY_CODE
 from gpadvisor.simulator import SimulationConfig, block_size_at, simulate
 from gpadvisor.source.edits import SiteKind
 from gpadvisor.toolchain import compile_source
 
-_EDITED: Final = frozenset({"GPA101", "GPA102", "GPA103", "GPA104", "GPA201", "GPA203"})
-"""Rules whose quick fix, or flag, is the change that the advice names."""
-_BARRIERS: Final = "GPA105"
 _RESULTS: Final = frozenset({MemorySpace.GLOBAL, MemorySpace.GENERIC})
 _SPACES: Final = _RESULTS | {MemorySpace.SHARED}
 _TOLERANCE: Final = 1.1
@@ -163,11 +162,12 @@ def _finding(case: _Case, finding: Finding) -> Finding:
     estimate = finding.estimate
     if estimate is None:
         return finding
+    how = BY_CODE[finding.code].what_if
     if finding.match.parallel is not None:
         changed = _launch(case, finding.code, finding.match.parallel, estimate)
-    elif finding.code == _BARRIERS:
+    elif how is WhatIf.NO_BARRIERS:
         changed = _barriers(case, finding, estimate)
-    elif finding.code in _EDITED:
+    elif how is WhatIf.EDITED:
         changed = _edited(case, finding.code, estimate)
     else:
         changed = None
@@ -315,7 +315,7 @@ def _changed(case: _Case, code: str) -> _Changed | None:
     suggestion = next((one for one in case.advice.suggestions if one.code == code), None)
     if suggestion is None or input_kind(case.path) is not InputKind.SOURCE:
         return None
-    text, flag = case.path.read_bytes().decode("utf-8", "replace"), FLAGS.get(code)
+    text, flag = case.path.read_bytes().decode("utf-8", "replace"), flag_of(code)
     fixes = () if flag is not None else tuple(_fixes(case, suggestion, text))
     if flag is None and not fixes:
         return None
@@ -324,14 +324,12 @@ def _changed(case: _Case, code: str) -> _Changed | None:
         program = _compiled(case, edited, flag)
     except (GpadvisorError, ValueError):
         return None  # it does not compile so
-    what = f"compiled with {flag}" if flag else " and ".join(dict.fromkeys(_words(fix) for fix in fixes))
+    what = (
+        f"compiled with {flag}"
+        if flag
+        else " and ".join(dict.fromkeys(fix.words[:1].lower() + fix.words[1:] for fix in fixes))
+    )
     return None if program is None else _Changed(program=program, fixes=fixes, what=what)
-
-
-def _words(fix: Fix) -> str:
-    """What a fix does, without its rule and its estimate."""
-    words = fix.title.partition(": ")[2].partition(" (")[0]
-    return words[:1].lower() + words[1:]
 
 
 def _compiled(case: _Case, text: str, flag: str | None) -> Program | None:

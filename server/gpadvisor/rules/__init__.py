@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from gpadvisor.estimators.context import Optimizer
@@ -49,3 +50,5 @@ OPTIMIZERS: Final[tuple[Optimizer, ...]] = (
     tensor_cores.OPTIMIZER,
     unit_at_limit.OPTIMIZER,
 )
+
+BY_CODE: Final[Mapping[str, Optimizer]] = {one.code: one for one in OPTIMIZERS}

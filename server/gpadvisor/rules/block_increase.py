@@ -60,6 +60,8 @@ from gpadvisor.evidence.queries import by_stall, counted, kernel_functions, perc
 from gpadvisor.model.advice import Adjustment, Category, Match, ParallelTarget, Rejection
 from gpadvisor.model.profile import KernelProfile
 from gpadvisor.model.stalls import StallClass
+from gpadvisor.source.edits import SiteKind
+from gpadvisor.source.naming import name_launch
 
 _CODE: Final = "GPA301"
 _CROWDED: Final = frozenset({StallClass.MEMORY_THROTTLE, StallClass.NOT_SELECTED, StallClass.PIPE_THROTTLE})
@@ -417,4 +419,7 @@ OPTIMIZER: Final = Optimizer(
     match=_match,
     estimate=parallel,
     document=__doc__ or "",
+    edits=(SiteKind.LAUNCH_BOUNDS, SiteKind.BLOCK_SIZE),
+    naming=name_launch,
+    twins=("LaunchConfiguration", "WorkloadImbalance"),
 )

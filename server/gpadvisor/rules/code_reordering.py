@@ -83,6 +83,8 @@ from gpadvisor.model.blame import CLASSES, NO_INDEX, Blame, DependencyClass, Rol
 from gpadvisor.model.instruction import Instruction, OpcodeClass
 from gpadvisor.model.program import Function
 from gpadvisor.model.stalls import StallClass
+from gpadvisor.source.edits import SiteKind
+from gpadvisor.source.naming import name_pointers
 
 _CODE: Final = "GPA202"
 _CLEAR: Final = 0.8
@@ -424,4 +426,6 @@ OPTIMIZER: Final = Optimizer(
     estimate=latency_hiding,
     document=__doc__ or "",
     optimized_only=True,
+    edits=(SiteKind.RESTRICT,),
+    naming=name_pointers,
 )

@@ -53,7 +53,7 @@ from typing import Final
 
 import numpy as np
 
-from gpadvisor.estimators.context import KernelContext, Optimizer
+from gpadvisor.estimators.context import KernelContext, Optimizer, WhatIf
 from gpadvisor.estimators.reliefs import freed
 from gpadvisor.estimators.stall_elimination import stall_elimination
 from gpadvisor.evidence.divisions import integer_divisions
@@ -86,6 +86,7 @@ from gpadvisor.model.ids import FunctionId
 from gpadvisor.model.instruction import OpcodeClass
 from gpadvisor.model.program import Function, FunctionKind
 from gpadvisor.model.stalls import StallClass
+from gpadvisor.source.edits import SiteKind
 
 _CODE: Final = "GPA104"
 _TITLE: Final = "exact library math"
@@ -526,4 +527,8 @@ OPTIMIZER: Final = Optimizer(
     estimate=stall_elimination,
     document=__doc__ or "",
     optimized_only=True,
+    edits=(SiteKind.RECIPROCAL,),
+    flag="--use_fast_math",
+    twins=("SlowPipeLimiter",),
+    what_if=WhatIf.EDITED,
 )

@@ -49,7 +49,7 @@ from typing import Final
 import numpy as np
 
 from gpadvisor.cubin import demangle
-from gpadvisor.estimators.context import KernelContext, Optimizer
+from gpadvisor.estimators.context import KernelContext, Optimizer, WhatIf
 from gpadvisor.estimators.latency_hiding import latency_hiding
 from gpadvisor.estimators.reliefs import freed
 from gpadvisor.evidence.queries import (
@@ -79,6 +79,7 @@ from gpadvisor.model.ids import INSTRUCTION_BYTES, FunctionId
 from gpadvisor.model.instruction import OpcodeClass
 from gpadvisor.model.program import CallSite, Function, FunctionKind, Program
 from gpadvisor.model.stalls import StallClass
+from gpadvisor.source.edits import SiteKind
 
 _CODE: Final = "GPA203"
 _TITLE: Final = "small device function called, not inlined"
@@ -279,4 +280,6 @@ OPTIMIZER: Final = Optimizer(
     estimate=latency_hiding,
     document=__doc__ or "",
     optimized_only=True,
+    edits=(SiteKind.FORCE_INLINE,),
+    what_if=WhatIf.EDITED,
 )

@@ -50,7 +50,7 @@ from typing import Final
 
 import numpy as np
 
-from gpadvisor.estimators.context import KernelContext, Optimizer
+from gpadvisor.estimators.context import KernelContext, Optimizer, WhatIf
 from gpadvisor.estimators.stall_elimination import stall_elimination
 from gpadvisor.evidence.loops import loop_facts
 from gpadvisor.evidence.patterns import math_sequences
@@ -80,6 +80,7 @@ from gpadvisor.model.blame import NO_INDEX, Blame
 from gpadvisor.model.ids import INSTRUCTION_BYTES, LoopId
 from gpadvisor.model.program import Function, FunctionKind, InlineFrame, Program
 from gpadvisor.model.stalls import StallClass
+from gpadvisor.source.edits import SiteKind
 
 _CODE: Final = "GPA103"
 _TITLE: Final = "instructions fetched too late"
@@ -346,4 +347,6 @@ OPTIMIZER: Final = Optimizer(
     estimate=stall_elimination,
     document=__doc__ or "",
     optimized_only=True,
+    edits=(SiteKind.NO_INLINE,),
+    what_if=WhatIf.EDITED,
 )

@@ -56,7 +56,7 @@ from typing import Final
 import numpy as np
 
 from gpadvisor.analyzer.occupancy import occupancy
-from gpadvisor.estimators.context import KernelContext, Optimizer
+from gpadvisor.estimators.context import KernelContext, Optimizer, WhatIf
 from gpadvisor.estimators.latency_hiding import latency_hiding
 from gpadvisor.estimators.reliefs import freed
 from gpadvisor.evidence.arrays import same_array
@@ -100,6 +100,8 @@ from gpadvisor.model.ids import FunctionId, LoopId
 from gpadvisor.model.instruction import OpcodeClass
 from gpadvisor.model.program import Function, FunctionKind, Loop
 from gpadvisor.model.stalls import StallClass
+from gpadvisor.source.edits import SiteKind
+from gpadvisor.source.naming import name_pragma
 
 _CODE: Final = "GPA201"
 _UNROLL: Final = 4
@@ -622,4 +624,7 @@ OPTIMIZER: Final = Optimizer(
     estimate=latency_hiding,
     document=__doc__ or "",
     optimized_only=True,
+    edits=(SiteKind.UNROLL, SiteKind.RESTRICT),
+    naming=name_pragma,
+    what_if=WhatIf.EDITED,
 )

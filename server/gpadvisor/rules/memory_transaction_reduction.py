@@ -491,4 +491,10 @@ OPTIMIZER: Final = Optimizer(
     match=_match,
     estimate=stall_elimination,
     document=__doc__ or "",
+    twins=(
+        "UncoalescedGlobalAccess",
+        "UncoalescedSharedAccess",
+        "SharedMemoryConflicts",
+        "MemoryCacheAccessPattern",
+    ),
 )

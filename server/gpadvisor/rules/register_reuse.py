@@ -58,7 +58,7 @@ import numpy as np
 
 from gpadvisor.analyzer.occupancy import occupancy
 from gpadvisor.estimators.caps import DRAM, L2
-from gpadvisor.estimators.context import KernelContext, Optimizer
+from gpadvisor.estimators.context import KernelContext, Optimizer, WhatIf
 from gpadvisor.estimators.reliefs import freed
 from gpadvisor.estimators.stall_elimination import stall_elimination
 from gpadvisor.evidence.measured import metric, registers_per_thread, shared_bytes
@@ -88,6 +88,7 @@ from gpadvisor.model.ids import FunctionId
 from gpadvisor.model.instruction import OpcodeClass
 from gpadvisor.model.program import Function, FunctionKind
 from gpadvisor.model.stalls import StallClass
+from gpadvisor.source.edits import SiteKind
 
 _CODE: Final = "GPA101"
 _LOCAL_SECTORS: Final = "memory_l2_theoretical_sectors_local"
@@ -436,4 +437,7 @@ OPTIMIZER: Final = Optimizer(
     estimate=stall_elimination,
     document=__doc__ or "",
     optimized_only=True,
+    edits=(SiteKind.LAUNCH_BOUNDS,),
+    twins=("LocalMemoryUsage", "RegisterSpilling"),
+    what_if=WhatIf.EDITED,
 )

@@ -61,7 +61,7 @@ from typing import Final
 
 import numpy as np
 
-from gpadvisor.estimators.context import KernelContext, Optimizer
+from gpadvisor.estimators.context import KernelContext, Optimizer, WhatIf
 from gpadvisor.estimators.reliefs import freed
 from gpadvisor.estimators.stall_elimination import stall_elimination
 from gpadvisor.evidence.arrays import reaching
@@ -95,6 +95,8 @@ from gpadvisor.model.ids import FunctionId
 from gpadvisor.model.instruction import Instruction, OpcodeClass, Pipe
 from gpadvisor.model.program import Function, FunctionKind
 from gpadvisor.model.stalls import StallClass
+from gpadvisor.source.edits import SiteKind
+from gpadvisor.source.naming import name_arithmetic
 
 _CODE: Final = "GPA102"
 _NOTABLE_PART: Final = 10
@@ -481,4 +483,8 @@ OPTIMIZER: Final = Optimizer(
     estimate=stall_elimination,
     document=__doc__ or "",
     optimized_only=True,
+    edits=(SiteKind.FLOAT_LITERALS, SiteKind.RECIPROCAL),
+    naming=name_arithmetic,
+    twins=("SlowPipeLimiter",),
+    what_if=WhatIf.EDITED,
 )

@@ -318,4 +318,5 @@ OPTIMIZER: Final = Optimizer(
     match=_match,
     estimate=stall_elimination,
     document=__doc__ or "",
+    twins=("ThreadDivergence",),
 )

@@ -68,6 +68,8 @@ from gpadvisor.evidence.traffic import SECTOR_BYTES, SECTORS_PER_LINE, kernel_tr
 from gpadvisor.model.advice import Category, Match, ParallelTarget, Rejection, Relief
 from gpadvisor.model.instruction import MemorySpace
 from gpadvisor.model.profile import KernelProfile
+from gpadvisor.source.edits import SiteKind
+from gpadvisor.source.naming import name_launch
 
 _CODE: Final = "GPA302"
 _WORTHWHILE: Final = 1.1
@@ -556,4 +558,7 @@ OPTIMIZER: Final = Optimizer(
     match=_match,
     estimate=parallel,
     document=__doc__ or "",
+    edits=(SiteKind.LAUNCH_BOUNDS, SiteKind.BLOCK_SIZE),
+    naming=name_launch,
+    twins=("LaunchConfiguration",),
 )

@@ -60,7 +60,7 @@ from typing import Final
 
 import numpy as np
 
-from gpadvisor.estimators.context import KernelContext, Optimizer
+from gpadvisor.estimators.context import KernelContext, Optimizer, WhatIf
 from gpadvisor.estimators.reliefs import freed
 from gpadvisor.estimators.stall_elimination import stall_elimination
 from gpadvisor.evidence.barriers import (
@@ -506,4 +506,6 @@ OPTIMIZER: Final = Optimizer(
     match=_match,
     estimate=stall_elimination,
     document=__doc__ or "",
+    twins=("WorkloadImbalance",),
+    what_if=WhatIf.NO_BARRIERS,
 )

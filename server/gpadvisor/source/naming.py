@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Final, TypeAlias
 
 from gpadvisor.model.advice import KernelAdvice, ScopeKind, Suggestion
 from gpadvisor.model.ids import SourceLocation
@@ -14,40 +14,45 @@ from gpadvisor.source.facts import HASH_SUFFIXES, SourceFacts, Token
 _SHOWN: Final = 4
 _LINES: Final = 8
 
-Sources = Callable[[str], SourceFacts | None]
+Sources: TypeAlias = Callable[[str], SourceFacts | None]
 """The facts of a source by the path that the advice uses; None where there are none."""
+Naming: TypeAlias = Callable[[Suggestion, Sources], str]
+"""The sentence that a source adds to a suggestion; empty where it has nothing to say."""
 
 
-def name_source_tokens(kernels: Sequence[KernelAdvice], sources: Sources) -> tuple[KernelAdvice, ...]:
+def name_source_tokens(
+    kernels: Sequence[KernelAdvice], sources: Sources, rules: Mapping[str, Naming]
+) -> tuple[KernelAdvice, ...]:
     """The kernels with a sentence added to each suggestion that the source has something to say about.
 
     Args:
         kernels: Advice.
         sources: Facts of the sources as they were when the code was built.
+        rules: What a rule's advice names of a source, by its code.
     """
     return tuple(
         replace(
             kernel,
-            suggestions=tuple(_named(suggestion, sources) for suggestion in kernel.suggestions),
-            notes=tuple(_named(note, sources) for note in kernel.notes),
+            suggestions=tuple(_named(suggestion, sources, rules) for suggestion in kernel.suggestions),
+            notes=tuple(_named(note, sources, rules) for note in kernel.notes),
         )
         for kernel in kernels
     )
 
 
-def files_asked_about(kernels: Sequence[KernelAdvice]) -> set[str]:
+def files_asked_about(kernels: Sequence[KernelAdvice], rules: Mapping[str, Naming]) -> set[str]:
     """The files whose facts ``name_source_tokens`` would look at."""
     asked: set[str] = set()
 
     def note(path: str) -> None:
         asked.add(path)
 
-    name_source_tokens(kernels, note)
+    name_source_tokens(kernels, note, rules)
     return {path for path in asked if not path.lower().endswith(HASH_SUFFIXES)}
 
 
-def _named(suggestion: Suggestion, source: Sources) -> Suggestion:
-    ask = _QUESTIONS.get(suggestion.code)
+def _named(suggestion: Suggestion, source: Sources, rules: Mapping[str, Naming]) -> Suggestion:
+    ask = rules.get(suggestion.code)
     sentence = "" if ask is None else ask(suggestion, source)
     if not sentence:
         return suggestion
@@ -72,7 +77,7 @@ def _opcodes(suggestion: Suggestion) -> set[str]:
     return {part for code in ends if code is not None for part in code.opcode.split(".")}
 
 
-def _arithmetic(suggestion: Suggestion, source: Sources) -> str:
+def name_arithmetic(suggestion: Suggestion, source: Sources) -> str:
     """Strength reduction: the double literals and divisions on the lines of the hotspots."""
     opcodes = _opcodes(suggestion)
     parts = []
@@ -103,7 +108,7 @@ def _list(one: str, several: str, names: Sequence[str]) -> str:
     return f"The source has the {one if len(names) == 1 else several} {', '.join(names[:_SHOWN])}{more}."
 
 
-def _pragma(suggestion: Suggestion, source: Sources) -> str:
+def name_pragma(suggestion: Suggestion, source: Sources) -> str:
     """Loop unrolling: what the loop's pragma says already."""
     place = suggestion.scope.location
     facts = None if place is None or suggestion.scope.kind is not ScopeKind.LOOP else source(place.file)
@@ -113,7 +118,7 @@ def _pragma(suggestion: Suggestion, source: Sources) -> str:
     return f"The loop has #pragma unroll {loop.unroll}".rstrip() + " already."
 
 
-def _aliasing(suggestion: Suggestion, source: Sources) -> str:
+def name_pointers(suggestion: Suggestion, source: Sources) -> str:
     """Code reordering: pointers that the compiler must assume to overlap."""
     for place in _places(suggestion):
         facts = source(place.file)
@@ -124,7 +129,7 @@ def _aliasing(suggestion: Suggestion, source: Sources) -> str:
     return ""
 
 
-def _bounds(suggestion: Suggestion, source: Sources) -> str:
+def name_launch(suggestion: Suggestion, source: Sources) -> str:
     """Thread and block increase: where the launch is written, and the launch bounds that are there."""
     place = suggestion.scope.location
     facts = None if place is None else source(place.file)
@@ -141,12 +146,3 @@ def _bounds(suggestion: Suggestion, source: Sources) -> str:
     if bounds is not None:
         parts.append(f"The kernel has __launch_bounds__({bounds}) already.")
     return " ".join(parts)
-
-
-_QUESTIONS: Final[Mapping[str, Callable[[Suggestion, Sources], str]]] = {
-    "GPA102": _arithmetic,
-    "GPA201": _pragma,
-    "GPA202": _aliasing,
-    "GPA301": _bounds,
-    "GPA302": _bounds,
-}

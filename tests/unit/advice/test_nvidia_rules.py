@@ -9,9 +9,10 @@ import pytest
 from tests import advice_values as values
 from tests import hand_made as made
 
-from gpadvisor.advice.nvidia_rules import AGREES, DISAGREES, NOT_COMPARABLE, OurSide, compare_rules
+from gpadvisor.advice.nvidia_rules import AGREES, DISAGREES, NOT_COMPARABLE, OurSide, compare_rules, twins
 from gpadvisor.model.advice import Rejection, RuleComparison, SampleSummary, StallSummary, Utilisation
 from gpadvisor.model.profile import RuleResult
+from gpadvisor.rules import OPTIMIZERS
 
 
 def stall(reason: str, samples: int) -> StallSummary:
@@ -35,6 +36,7 @@ OURS = OurSide(
         Utilisation(name="L1", percent=98.0, metric="l1"),
         Utilisation(name="ALU pipe", percent=40.0, metric="alu"),
     ),
+    twins=twins(OPTIMIZERS),
 )  # fmt: skip
 
 

@@ -9,15 +9,20 @@ import pytest
 from tests import advice_values as values
 
 from gpadvisor.model.advice import Suggestion
+from gpadvisor.rules import OPTIMIZERS
 from gpadvisor.source.naming import files_asked_about, name_source_tokens
 from gpadvisor.source.reading import source_facts
+
+NAMING = {rule.code: rule.naming for rule in OPTIMIZERS if rule.naming is not None}
 
 
 def added(suggestion: Suggestion, texts: dict[str, str] | None = None) -> str:
     kernel = values.kernel(suggestions=(suggestion,))
     known = values.SOURCES if texts is None else texts
-    facts = {path: source_facts(path, known[path]) for path in files_asked_about([kernel]) & known.keys()}
-    (named,) = name_source_tokens([kernel], facts.get)
+    facts = {
+        path: source_facts(path, known[path]) for path in files_asked_about([kernel], NAMING) & known.keys()
+    }
+    (named,) = name_source_tokens([kernel], facts.get, NAMING)
     (only,) = named.suggestions
     assert only.advice.startswith(suggestion.advice)
     return only.advice.removeprefix(suggestion.advice).strip()
@@ -100,7 +105,7 @@ def test_other_rules_other_languages_and_missing_sources_stay_as_they_are() -> N
 
 def test_only_files_that_could_help_are_asked_about() -> None:
     def asked(*suggestions: Suggestion) -> set[str]:
-        return files_asked_about([values.kernel(suggestions=suggestions)])
+        return files_asked_about([values.kernel(suggestions=suggestions)], NAMING)
 
     assert asked(values.STRENGTH_REDUCTION, values.THREAD_INCREASE) == {values.GATHER_FILE}
     assert asked(replace(values.STRENGTH_REDUCTION, code="GPA105")) == set()

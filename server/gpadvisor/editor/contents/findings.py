@@ -30,8 +30,10 @@ from gpadvisor.model.blame import Role
 from gpadvisor.model.finding import Finding, FindingPart, Place, Related
 from gpadvisor.model.program import Function, FunctionKind
 from gpadvisor.pipeline.advise import AdvisedKernel
+from gpadvisor.rules import BY_CODE
 from gpadvisor.source.facts import SourceFacts, SuppressionComment
 from gpadvisor.source.line_map import line_keys
+from gpadvisor.source.naming import name_arithmetic
 
 RELATED: Final = 5
 _MAX_LINES: Final = 5
@@ -358,7 +360,7 @@ def _inlined(part: _Part, place: Place, places: Places) -> list[Related]:
 def _token(part: _Part, place: Place, facts: Mapping[str, SourceFacts]) -> str | None:
     """The one literal or division on the line that strength reduction is about."""
     known = facts.get(place.file)
-    if known is None or part.suggestion.code != "GPA102":
+    if known is None or BY_CODE[part.suggestion.code].naming is not name_arithmetic:
         return None
     tokens = [*known.double_literals, *known.divisions]
     here = list(dict.fromkeys(token.text for token in tokens if token.line == place.line))

@@ -29,7 +29,7 @@ from gpadvisor.pipeline.fixes.check import (
 )
 from gpadvisor.pipeline.fixes.disabled import DEFAULT_REASON, disable_fix
 from gpadvisor.pipeline.fixes.flags import build_line, flag_edits, read_settings, settings_file
-from gpadvisor.pipeline.fixes.offered import FLAGS, fixes_for, flag_fix
+from gpadvisor.pipeline.fixes.offered import fixes_for, flag_fix, flag_of
 from gpadvisor.pipeline.fixes.words import markdown, sentence
 from gpadvisor.pipeline.opening import compile_settings
 from gpadvisor.pipeline.request import Progress, Request
@@ -126,7 +126,7 @@ def _read_facts(name: str, text: str) -> EditFacts:
 
 
 def _flag_fixes(path: Path, root: Path, finding: Finding) -> list[Fix]:
-    flag = FLAGS.get(finding.code)
+    flag = flag_of(finding.code)
     if flag is None or path.suffix.lower() in HASH_SUFFIXES:  # what Python compiles has other options
         return []
     line = build_line(path, root, flag)

@@ -9,13 +9,13 @@ from typing import Final
 from gpadvisor.analyzer.occupancy import REGISTERS
 from gpadvisor.estimators.context import KernelContext
 from gpadvisor.evidence.loops import loop_facts
-from gpadvisor.model.advice import Match
+from gpadvisor.model.advice import Category, Match
 from gpadvisor.model.fix import LaunchFacts
 from gpadvisor.model.program import Program
 from gpadvisor.pipeline.analyse import AnalysedKernel
 from gpadvisor.rules import OPTIMIZERS
 
-_PARALLEL: Final = ("GPA302", "GPA301")
+_PARALLEL: Final = tuple(rule for rule in reversed(OPTIMIZERS) if rule.category is Category.PARALLEL)
 
 
 def launch_facts(kernels: Iterable[AnalysedKernel]) -> dict[str, LaunchFacts]:
@@ -61,10 +61,9 @@ def _one_more_block(context: KernelContext) -> int | None:
 
 
 def _proposed(context: KernelContext) -> int | None:
-    """The block size that a parallel optimizer proposes."""
-    for code in _PARALLEL:
-        optimizer = next(one for one in OPTIMIZERS if one.code == code)
-        answer = optimizer.match(context)
+    """The block size that a parallel optimizer proposes; Thread Increase is asked first."""
+    for rule in _PARALLEL:
+        answer = rule.match(context)
         if isinstance(answer, Match) and answer.parallel is not None:
             proposed = answer.parallel.threads_new
             if proposed != answer.parallel.threads_now:

@@ -8,9 +8,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from gpadvisor.estimators.context import Optimizer
+from gpadvisor.model.advice import Category
 from gpadvisor.model.figures import gain
 from gpadvisor.model.finding import Finding
 from gpadvisor.model.fix import Fix, FixKind, LaunchFacts, TextEdit
+from gpadvisor.rules import BY_CODE
 from gpadvisor.source.edits import NUMBER, EditFacts, EditSite, SiteKind
 
 DEFAULT_UNROLL: Final = 4
@@ -25,6 +28,7 @@ class _Case:
     """A finding beside the source."""
 
     finding: Finding
+    rule: Optimizer
     facts: EditFacts
     path: str
     launch: LaunchFacts
@@ -64,9 +68,11 @@ def fixes_for(
 
     The finding's line and that of its scope are those of the text that the facts are about.
     """
-    case = _Case(finding, facts, path, launch or LaunchFacts())
-    offers = _OFFERS.get(finding.code, ()) if facts.readable and finding.suppressed is None else ()
-    return tuple(fix for offer in offers for fix in offer(case))
+    rule = BY_CODE.get(finding.code)
+    if rule is None or not facts.readable or finding.suppressed is not None:
+        return ()
+    case = _Case(finding, rule, facts, path, launch or LaunchFacts())
+    return tuple(fix for kind in rule.edits for fix in _OFFERS[kind](case))
 
 
 def flag_fix(
@@ -107,8 +113,14 @@ def flag_fix(
     )
 
 
-FLAGS: Final[Mapping[str, str]] = {"GPA104": "--use_fast_math", "GPA901": "-lineinfo"}
-"""The flag that a rule's advice names."""
+def flag_of(code: str) -> str | None:
+    """The flag that a rule's or a note's advice names."""
+    rule = BY_CODE.get(code)
+    return _NO_LINES_FLAG if code == _NO_LINES else None if rule is None else rule.flag
+
+
+_NO_LINES: Final = "GPA901"
+_NO_LINES_FLAG: Final = "-lineinfo"
 _ROUNDING_FLAGS: Final = frozenset({"--use_fast_math"})
 
 
@@ -156,6 +168,7 @@ def _fix(
         id=_identity(case.finding, sites[0].kind.value, [case.path, *edits]),
         code=case.finding.code,
         title=f"{what}{f' ({notes})' if notes else ''} [{case.finding.code}]",
+        words=what,
         kind=kind,
         file=case.path,
         edits=tuple(edits),
@@ -256,7 +269,7 @@ def _launch_bounds(case: _Case) -> Iterator[Fix]:
     if threads is None:
         return
     for site in case.kernels(SiteKind.LAUNCH_BOUNDS):
-        if case.finding.code == "GPA101":
+        if case.rule.category is not Category.PARALLEL:
             # A bound above what is launched keeps registers from the threads there are.
             if site.number is not None and site.limit is None and threads < site.number:
                 yield _bounds(case, site, str(threads), f"Lower the launch bound to {threads} threads")
@@ -306,14 +319,13 @@ def _block_size(case: _Case) -> Iterator[Fix]:
         )
 
 
-_OFFERS: Final[Mapping[str, tuple[Callable[[_Case], Iterator[Fix]], ...]]] = {
-    "GPA101": (_launch_bounds,),
-    "GPA102": (_float_literals, _reciprocal),
-    "GPA103": (_no_inline,),
-    "GPA104": (_reciprocal,),
-    "GPA201": (_unroll, _restrict),
-    "GPA202": (_restrict,),
-    "GPA203": (_force_inline,),
-    "GPA301": (_launch_bounds, _block_size),
-    "GPA302": (_launch_bounds, _block_size),
+_OFFERS: Final[Mapping[SiteKind, Callable[[_Case], Iterator[Fix]]]] = {
+    SiteKind.FLOAT_LITERALS: _float_literals,
+    SiteKind.RECIPROCAL: _reciprocal,
+    SiteKind.NO_INLINE: _no_inline,
+    SiteKind.FORCE_INLINE: _force_inline,
+    SiteKind.UNROLL: _unroll,
+    SiteKind.RESTRICT: _restrict,
+    SiteKind.LAUNCH_BOUNDS: _launch_bounds,
+    SiteKind.BLOCK_SIZE: _block_size,
 }
