@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from gpadvisor.store.collection import layout
-from gpadvisor.store.collection.layout import Kind
+from gpadvisor.store.collection.layout import RecordKind
 
 
 def record(kind: int, payload: bytes) -> bytes:
@@ -58,7 +58,7 @@ def name_of(text: str) -> int:
 
 
 def name(text: str) -> bytes:
-    return record(Kind.NAME, layout.NAME.pack(name_of(text)) + text.encode())
+    return record(RecordKind.NAME, layout.NAME.pack(name_of(text)) + text.encode())
 
 
 def process(
@@ -66,27 +66,27 @@ def process(
 ) -> bytes:
     texts = [command.encode(), b"box", b"/bin/app"]
     head = layout.PROCESS.pack(number, 1, 1, 2, 3, 130500, 13000, mode, forked, late, *map(len, texts))
-    return record(Kind.PROCESS, head + b"".join(texts))
+    return record(RecordKind.PROCESS, head + b"".join(texts))
 
 
 def device(index: int = 0, *, major: int = 8, minor: int = 6, sms: int = 84) -> bytes:
     text = f"GPU {index}".encode()
     numbers = (index, major, minor, sms, 1_700_000, 1536, 65536, 102400, 6 << 20, 32, len(text), 0)
-    return record(Kind.DEVICE, layout.DEVICE.pack(*numbers) + text)
+    return record(RecordKind.DEVICE, layout.DEVICE.pack(*numbers) + text)
 
 
 def context(number: int = 1, *, device: int = 0, mode: int = 1, period: int = 11, sampling: int = 0) -> bytes:
-    return record(Kind.CONTEXT, layout.CONTEXT.pack(number, device, mode, period, 1 << 29, sampling, 0))
+    return record(RecordKind.CONTEXT, layout.CONTEXT.pack(number, device, mode, period, 1 << 29, sampling, 0))
 
 
 def reasons(named: Sequence[tuple[int, str]]) -> bytes:
     rows = b"".join(struct.pack("<2I", index, len(text)) + text.encode() for index, text in named)
-    return record(Kind.REASONS, layout.REASONS.pack(1, len(named)) + rows)
+    return record(RecordKind.REASONS, layout.REASONS.pack(1, len(named)) + rows)
 
 
 def module(image: bytes, *, crc: int = 77, context: int = 1) -> bytes:
     digest = hashlib.sha256(image).digest()
-    return record(Kind.MODULE, layout.MODULE.pack(context, 1, crc, len(image), digest))
+    return record(RecordKind.MODULE, layout.MODULE.pack(context, 1, crc, len(image), digest))
 
 
 def kernel(
@@ -101,7 +101,7 @@ def kernel(
     graph: int = 0,
 ) -> bytes:
     row = (correlation, device, context, 7, 1000, 1000 + nanoseconds, name_of(text), 0, graph, 32)
-    return record(Kind.KERNEL, layout.KERNEL.pack(*row, *grid, *block, 0, 0, 0, 1024, 64, 0, 0, 0))
+    return record(RecordKind.KERNEL, layout.KERNEL.pack(*row, *grid, *block, 0, 0, 0, 1024, 64, 0, 0, 0))
 
 
 def launch(
@@ -114,7 +114,7 @@ def launch(
     grid: tuple[int, int, int] = (10, 1, 1),
 ) -> bytes:
     row = (correlation, outer, 1, 1, time, 0, 9, name_of(text), path, *grid, 128, 1, 1, 64, 0)
-    return record(Kind.LAUNCH, layout.LAUNCH.pack(*row))
+    return record(RecordKind.LAUNCH, layout.LAUNCH.pack(*row))
 
 
 def samples(
@@ -132,11 +132,11 @@ def samples(
         struct.pack("<3Q4I", crc, pc, name_of(function), 0, correlation, reason, count)
         for crc, pc, function, correlation, reason, count in rows
     )
-    return record(Kind.SAMPLES, head + body)
+    return record(RecordKind.SAMPLES, head + body)
 
 
 def note(stage: int, code: int, text: str = "CUPTI_ERROR") -> bytes:
-    return record(Kind.NOTE, layout.NOTE.pack(stage, code, 1, len(text)) + text.encode())
+    return record(RecordKind.NOTE, layout.NOTE.pack(stage, code, 1, len(text)) + text.encode())
 
 
 def write(

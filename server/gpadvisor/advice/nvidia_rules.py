@@ -30,6 +30,7 @@ _HIGH_PERCENT: Final = 80.0
 _ARITHMETIC: Final = frozenset({"ALU pipe", "FMA pipe", "FP16 pipe", "FP64 pipe", "tensor pipe", "XU pipe"})
 _MEMORY: Final = frozenset({*MEMORY_RESOURCES, MEMORY, "LSU pipe"})
 _LEADING_STALLS: Final = 2
+_OCCUPANCY: Final = "Occupancy"  # the end of the names of several rules
 _EVEN: Final = 0.9
 """Achieved occupancy of nine tenths of the theoretical one is what even work gives."""
 
@@ -137,7 +138,7 @@ def _compare(rule: RuleResult, ours: OurSide) -> RuleComparison:
         return _bottleneck(rule, ours)
     if name == "HighPipeUtilization":
         return _pipes(rule, ours)
-    if name.endswith("Occupancy"):
+    if name.endswith(_OCCUPANCY):
         return _occupancy(rule, ours)
     codes = ours.twins.get(name)
     if codes:
@@ -234,9 +235,10 @@ def _occupancy(rule: RuleResult, ours: OurSide) -> RuleComparison:
         text += f", limited by {known.limiter}"
     if known.achieved is not None:
         text += f", {100 * known.achieved:.0f} % achieved"
-    codes = [one.code for one in ours.suggestions if one.code == "GPA302"]
+    about = ours.twins.get(_OCCUPANCY, ())
+    codes = [one.code for one in ours.suggestions if one.code in about]
     if limited and not codes:
-        text += f"; {_why_not(ours, ('GPA302',))}"
+        text += f"; {_why_not(ours, about)}"
     raised = rule.kind not in _SILENT_KINDS
     return _result(rule, AGREES if raised == (limited or uneven) else DISAGREES, codes, text)
 

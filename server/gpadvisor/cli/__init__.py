@@ -178,6 +178,7 @@ def build_parser() -> argparse.ArgumentParser:
         commands.choices[name].add_argument(
             "--no-pager", action="store_true", default=argparse.SUPPRESS, help="print long text as it is"
         )
+    parser.set_defaults(whole=parser)  # for commands that are about the others
     return parser
 
 

@@ -32,11 +32,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Print the script."""
     import shtab
 
-    from gpadvisor.cli import build_parser
-
-    parser = build_parser()
-    _complete_files(parser)
-    sys.stdout.write(shtab.complete(parser, arguments.shell) + "\n")
+    _complete_files(arguments.whole)
+    sys.stdout.write(shtab.complete(arguments.whole, arguments.shell) + "\n")
     return 0
 
 

@@ -35,11 +35,9 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser.set_defaults(run=run)
 
 
-def run(_arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> int:
     """Print the advice, and what to do next."""
-    from gpadvisor.cli import build_parser
-
-    advice = build_parser().parse_args(["advise", NAME])
+    advice = arguments.whole.parse_args(["advise", NAME])
     code = int(advice.run(advice))
     sys.stdout.write(_NEXT)
     return code

@@ -38,7 +38,7 @@ class SectionHeader(NamedTuple):
     info: int
 
 
-class Symbol(NamedTuple):
+class ElfSymbol(NamedTuple):
     """One symbol table row; the name stays an offset until somebody asks for it."""
 
     row: int
@@ -99,7 +99,7 @@ class ElfImage:
         """The first section with this name."""
         return next((s for s in self.sections if s.name == name), None)
 
-    def symbols(self) -> Iterator[Symbol]:
+    def symbols(self) -> Iterator[ElfSymbol]:
         """The rows of the symbol table, in order."""
         table = next((s for s in self.sections if s.kind == SHT_SYMTAB), None)
         if table is None:
@@ -109,9 +109,9 @@ class ElfImage:
         raw = self.contents(table)
         usable = len(raw) - len(raw) % _SYMBOL.size
         for index, (name, info, other, section, value, size) in enumerate(_SYMBOL.iter_unpack(raw[:usable])):
-            yield Symbol(index, name, info & 15, other, section, value, size)
+            yield ElfSymbol(index, name, info & 15, other, section, value, size)
 
-    def symbol_name(self, symbol: Symbol) -> str:
+    def symbol_name(self, symbol: ElfSymbol) -> str:
         """The name of a symbol that ``symbols`` has yielded."""
         index, table = self._strtab
         return self._string(table, index, symbol.name_offset)

@@ -17,7 +17,7 @@ from gpadvisor.cubin.attributes import (
     min_blocks_by_kernel,
     module_facts,
 )
-from gpadvisor.cubin.elf import STT_FUNC, STT_SECTION, ElfHeader, ElfImage, SectionHeader, Symbol
+from gpadvisor.cubin.elf import STT_FUNC, STT_SECTION, ElfHeader, ElfImage, ElfSymbol, SectionHeader
 from gpadvisor.cubin.image import CodeSection, CodeSymbol, Cubin, LineTable
 from gpadvisor.errors import CubinError, NoDeviceCodeError
 from gpadvisor.model.ids import INSTRUCTION_BYTES
@@ -137,9 +137,9 @@ def _is_debug_build(elf: ElfImage) -> bool:
     return elf.find(_REGISTERS_FOR_DEBUGGER) is not None
 
 
-def _function_symbols(elf: ElfImage) -> tuple[dict[int, list[Symbol]], dict[int, int]]:
+def _function_symbols(elf: ElfImage) -> tuple[dict[int, list[ElfSymbol]], dict[int, int]]:
     """Function symbols by section, and the load address of each section that has one."""
-    functions: dict[int, list[Symbol]] = {}
+    functions: dict[int, list[ElfSymbol]] = {}
     section_values: dict[int, int] = {}
     for symbol in elf.symbols():
         if symbol.section == 0 or symbol.section >= len(elf.sections):
@@ -155,7 +155,7 @@ def _function_symbols(elf: ElfImage) -> tuple[dict[int, list[Symbol]], dict[int,
     return functions, bases
 
 
-def _load_address(symbols: list[Symbol], size: int, section_value: int) -> int:
+def _load_address(symbols: list[ElfSymbol], size: int, section_value: int) -> int:
     """The device address of a section: zero unless its symbols lie beyond it.
 
     A driver that has loaded the image writes the entry's device address into its symbol, sometimes into the
@@ -174,7 +174,7 @@ def _code_section(
     elf: ElfImage,
     index: int,
     header: SectionHeader,
-    symbols: Iterable[Symbol],
+    symbols: Iterable[ElfSymbol],
     load_address: int,
     problems: list[Problem],
 ) -> CodeSection:
@@ -266,7 +266,9 @@ def _relocated(base: int, value: int, addend: int, in_place: int) -> int:
     return (value - base if value >= base else value) + addend
 
 
-def _line_table(elf: ElfImage, functions: Mapping[int, list[Symbol]], bases: Mapping[int, int]) -> LineTable:
+def _line_table(
+    elf: ElfImage, functions: Mapping[int, list[ElfSymbol]], bases: Mapping[int, int]
+) -> LineTable:
     """The raw line table and the relocations that say which code each address means."""
 
     def raw(name: str) -> bytes:

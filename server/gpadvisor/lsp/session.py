@@ -19,7 +19,7 @@ from gpadvisor.lsp.pages import write_rule_pages
 from gpadvisor.lsp.publishing import TYPING_SECONDS, Publisher
 from gpadvisor.lsp.search import is_profile
 from gpadvisor.lsp.settings import SECTION, EditorSettings, read_settings
-from gpadvisor.lsp.texts import Change, Encoding
+from gpadvisor.lsp.texts import Encoding, TextChange
 from gpadvisor.lsp.workspace import Folder, Workspace, file_path
 from gpadvisor.model.finding import SassView
 from gpadvisor.sandbox.pool import Limits, Workers
@@ -345,11 +345,11 @@ def _folder_uris(params: lsp.InitializeParams) -> list[str]:
     return [Path(params.root_path).absolute().as_uri()] if params.root_path else []
 
 
-def _change(event: lsp.TextDocumentContentChangeEvent) -> Change:
+def _change(event: lsp.TextDocumentContentChangeEvent) -> TextChange:
     if isinstance(event, lsp.TextDocumentContentChangePartial):
         start, end = event.range.start, event.range.end
-        return Change(event.text, (start.line, start.character), (end.line, end.character))
-    return Change(event.text)
+        return TextChange(event.text, (start.line, start.character), (end.line, end.character))
+    return TextChange(event.text)
 
 
 def _registration(method: str, options: Any) -> lsp.Registration:

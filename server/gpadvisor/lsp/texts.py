@@ -18,7 +18,7 @@ _LINE: Final = re.compile(r"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+\Z")
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class TextChange:
     """A replaced range in the client's units, from 0; without a range the whole text."""
 
     text: str
@@ -63,7 +63,7 @@ class Text:
         """The client's column in code points; behind the line's end it is the end."""
         return _column(self.line(number), units, encoding)
 
-    def changed(self, changes: Sequence[Change], encoding: Encoding) -> Text:
+    def changed(self, changes: Sequence[TextChange], encoding: Encoding) -> Text:
         """The text after changes, each in the text that the one before has left."""
         lines = self._lines.copy()
         for change in changes:

@@ -18,7 +18,7 @@ from gpadvisor.editor.show.options import Annotations, Options, Severity, Stale
 from gpadvisor.files import read_file
 from gpadvisor.lsp.layers import Entry, Layer, PlacedLayer, layers_of, settled
 from gpadvisor.lsp.settings import EditorSettings
-from gpadvisor.lsp.texts import Change, Encoding, Text
+from gpadvisor.lsp.texts import Encoding, Text, TextChange
 from gpadvisor.model.finding import FileAnalysis
 
 MAX_TEXT_BYTES: Final = 8 << 20
@@ -85,7 +85,7 @@ class Workspace:
         self._views.pop(path, None)
         return document
 
-    def change(self, uri: str, changes: Sequence[Change], version: int | None) -> Document | None:
+    def change(self, uri: str, changes: Sequence[TextChange], version: int | None) -> Document | None:
         """Apply edits to an open text."""
         document = self.document(uri)
         if document is None:

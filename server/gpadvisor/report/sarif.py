@@ -19,7 +19,7 @@ from gpadvisor.report.fingerprint import Fingerprints
 from gpadvisor.report.jsonformat import number
 from gpadvisor.report.names import short_name
 from gpadvisor.report.page import Page
-from gpadvisor.report.sarif_places import Places
+from gpadvisor.report.sarif_places import SarifPlaces
 from gpadvisor.report.style import Style
 from gpadvisor.report.words import CATEGORY_WORDS, cleaned, percent, plural
 
@@ -64,7 +64,7 @@ def render_sarif(
     advice = cleaned(advice)
     local = {match.report_path: match.local_path for match in advice.sources if match.local_path}
     page = Page(width=10_000, style=Style(enabled=False), top=None, sources=dict(sources or {}), local=local)
-    places = Places(page=page, root=root, fallback=advice.path)
+    places = SarifPlaces(page=page, root=root, fallback=advice.path)
     descriptors = _descriptors(advice, rules)
     index = {str(descriptor["id"]): position for position, descriptor in enumerate(descriptors)}
     fingerprints = Fingerprints(page)
@@ -78,7 +78,9 @@ def render_sarif(
         "automationDetails": {"id": f"gpadvisor/{'+'.join(_architectures(advice))}/"},
         "columnKind": "utf16CodeUnits",
         "originalUriBaseIds": {
-            Places.BASE: {"description": {"text": "Folder that relative addresses of sources start from."}}
+            SarifPlaces.BASE: {
+                "description": {"text": "Folder that relative addresses of sources start from."}
+            }
         },
         "artifacts": [_input(places, advice)],
         "invocations": [{"executionSuccessful": True, "toolExecutionNotifications": _notifications(advice)}],
@@ -97,7 +99,7 @@ def _architectures(advice: Advice) -> list[str]:
     return sorted({kernel.device.arch for kernel in advice.kernels})
 
 
-def _input(places: Places, advice: Advice) -> Object:
+def _input(places: SarifPlaces, advice: Advice) -> Object:
     artifact: Object = {"location": places.artifact(advice.path), "roles": ["analysisTarget"]}
     if advice.sha256:
         artifact["hashes"] = {"sha-256": advice.sha256}
@@ -148,7 +150,11 @@ def level(suggestion: Suggestion) -> str:
 
 
 def _result(
-    places: Places, kernel: KernelAdvice, suggestion: Suggestion, rule_index: int, fingerprints: Fingerprints
+    places: SarifPlaces,
+    kernel: KernelAdvice,
+    suggestion: Suggestion,
+    rule_index: int,
+    fingerprints: Fingerprints,
 ) -> Object:
     primary = _primary(suggestion)
     result: Object = {
@@ -220,7 +226,7 @@ def _rank(estimate: Estimate | None) -> float | None:
     return round(min(100.0, max(0.0, 100.0 * (1.0 - 1.0 / estimate.expected))), 2)
 
 
-def _flow(places: Places, hotspot: Hotspot) -> Object | None:
+def _flow(places: SarifPlaces, hotspot: Hotspot) -> Object | None:
     """From the inlined calls around the def to the def to the use."""
     definition, use = hotspot.definition, hotspot.use
     if definition is None or use is None:
@@ -236,7 +242,7 @@ def _flow(places: Places, hotspot: Hotspot) -> Object | None:
     return {"message": message(f"{kind}, def to use{apart}"), "threadFlows": [{"locations": steps}]}
 
 
-def _steps(places: Places, code: CodeRef, words: str) -> Iterable[Object]:
+def _steps(places: SarifPlaces, code: CodeRef, words: str) -> Iterable[Object]:
     depth = len(code.inline)
     for nesting, frame in enumerate(reversed(code.inline)):
         text = f"{short_name(frame.function or 'code', _NAME)} is inlined here"
@@ -246,7 +252,7 @@ def _steps(places: Places, code: CodeRef, words: str) -> Iterable[Object]:
     yield {"nestingLevel": depth, "importance": "essential", "location": place}
 
 
-def _related(places: Places, kernel: KernelAdvice, suggestion: Suggestion) -> list[Object]:
+def _related(places: SarifPlaces, kernel: KernelAdvice, suggestion: Suggestion) -> list[Object]:
     """The scope and every end of the hotspots, each place once."""
     found: dict[SourceLocation, str] = {}
     if suggestion.scope.location is not None:
@@ -262,7 +268,7 @@ def _related(places: Places, kernel: KernelAdvice, suggestion: Suggestion) -> li
     ]
 
 
-def _suppressions(places: Places, suggestion: Suggestion) -> list[Object]:
+def _suppressions(places: SarifPlaces, suggestion: Suggestion) -> list[Object]:
     """Empty where nothing suppresses, so that a viewer knows that it was looked for (SARIF 3.27.23)."""
     suppressed = suggestion.suppressed
     if suppressed is None:

@@ -16,7 +16,7 @@ _SAFE: Final = "/~!$&'()*+,;=@"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Places:
+class SarifPlaces:
     """Turns source locations into SARIF objects."""
 
     BASE: ClassVar[str] = "%SRCROOT%"

@@ -560,5 +560,5 @@ OPTIMIZER: Final = Optimizer(
     document=__doc__ or "",
     edits=(SiteKind.LAUNCH_BOUNDS, SiteKind.BLOCK_SIZE),
     naming=name_launch,
-    twins=("LaunchConfiguration",),
+    twins=("LaunchConfiguration", "Occupancy"),
 )

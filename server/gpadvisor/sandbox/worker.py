@@ -32,7 +32,7 @@ Job: TypeAlias = Callable[[dict[str, Any], Callable[[str], None]], object]
 _UNWIND_SECONDS: Final = 1.0
 
 
-class Stopped(BaseException):
+class WorkerStopped(BaseException):
     """The server has ended this process; unwinding stops tools and removes temporary files."""
 
 
@@ -54,7 +54,7 @@ def main(arguments: list[str]) -> int:
         adopt_orphans()
         threading.Thread(target=_listen, args=(source, jobs, folder), daemon=True).start()
         return _serve(wire, jobs, known)
-    except Stopped:
+    except WorkerStopped:
         return 0
     except (BrokenPipeError, KeyboardInterrupt):
         return 1
@@ -131,7 +131,7 @@ def _leave(folder: str) -> None:
 
 def _stop(_number: int, _frame: FrameType | None) -> None:
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    raise Stopped
+    raise WorkerStopped
 
 
 if __name__ == "__main__":

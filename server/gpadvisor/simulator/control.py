@@ -28,7 +28,7 @@ _SLOW: Final = "slow paths of math functions are not taken: {}"
 _RARE: Final = "ways to traps, failed assertions, prints and allocations are not taken: {}"
 
 
-class Rule(IntEnum):
+class ControlRule(IntEnum):
     """How an unknown condition is decided."""
 
     CHANCE = 0
@@ -39,7 +39,7 @@ class Rule(IntEnum):
 class Decision:
     """The rule of one conditional branch or exit, should its condition not be known."""
 
-    rule: Rule
+    rule: ControlRule
     taken: float  # of CHANCE; of TRIPS, 1 where taking it stays in the loop
     trips: int
     assumption: str  # with the place left open as {}, so that like ones can be told together
@@ -85,7 +85,7 @@ def decisions(program: Program, function: Function, config: SimulationConfig) ->
             found[index] = rules.branch(index)
         elif opclass is OpcodeClass.CALL and instruction.guard is not None:
             text = "the conditional calls of {} are not made"
-            found[index] = Decision(Rule.CHANCE, 0.0, 0, text, _where(function, index))
+            found[index] = Decision(ControlRule.CHANCE, 0.0, 0, text, _where(function, index))
     return found
 
 
@@ -125,10 +125,10 @@ class _Rules:
         if given is None and index in self._guards:
             return self._guard(index)
         if given is None and _is_rare(self._function, index + 1):
-            return Decision(Rule.CHANCE, 1.0, 0, _RARE, _where(self._function, index))
+            return Decision(ControlRule.CHANCE, 1.0, 0, _RARE, _where(self._function, index))
         taken = given or 0.0
         text = f"of the warps {taken:.0%} end at the conditional exits of {{}}"
-        return Decision(Rule.CHANCE, taken, 0, text, _where(self._function, index))
+        return Decision(ControlRule.CHANCE, taken, 0, text, _where(self._function, index))
 
     def branch(self, index: int) -> Decision:
         """Of a conditional branch."""
@@ -137,11 +137,11 @@ class _Rules:
         given = self._config.branch_taken_at.get(int(instruction.pc))
         if given is not None:
             text = f"of the warps {given:.0%} take the branch of {{}}, as told"
-            return Decision(Rule.CHANCE, given, 0, text, where)
+            return Decision(ControlRule.CHANCE, given, 0, text, where)
         target = None if instruction.target is None else function.index_of(instruction.target)
         behind = index + 1 if index + 1 < len(function.instructions) else None
         if target is None or behind is None or "DIV" in instruction.modifiers:
-            return Decision(Rule.CHANCE, 0.0, 0, "the branches of {} are not taken", where)
+            return Decision(ControlRule.CHANCE, 0.0, 0, "the branches of {} are not taken", where)
         for number in function.enclosing_loops(index):
             loop = function.loops[number]
             inside = int(function.block_of[target]) in loop.blocks
@@ -152,20 +152,24 @@ class _Rules:
         for text, rare in ((_SLOW, partial(_calls_helper, self._program)), (_RARE, _is_rare)):
             ahead, next_one = (rare(function, way) for way in (target, behind))
             if ahead != next_one:
-                return Decision(Rule.CHANCE, 0.0 if ahead else 1.0, 0, text, where)
+                return Decision(ControlRule.CHANCE, 0.0 if ahead else 1.0, 0, text, where)
         taken = self._config.branch_taken
-        return Decision(Rule.CHANCE, taken, 0, f"of the warps {taken:.0%} take the branches of {{}}", where)
+        return Decision(
+            ControlRule.CHANCE, taken, 0, f"of the warps {taken:.0%} take the branches of {{}}", where
+        )
 
     def _loop_branch(self, index: int, loop: Loop, stays: float) -> Decision:
         """Of a branch that leaves a loop or stays in it."""
         function, where = self._function, _where(self._function, index)
         if self._counted.get(loop.id) != index:
-            return Decision(Rule.CHANCE, stays, 0, "no loop is left early by the branches of {}", where)
+            return Decision(
+                ControlRule.CHANCE, stays, 0, "no loop is left early by the branches of {}", where
+            )
         found = self._passes[loop.header]
         if found.told_at is None and _only_waits(_code(function, loop)):
             text = "the loops that end at {} run once, since they only wait or try again"
-            return Decision(Rule.TRIPS, stays, 1, text, where)
-        return Decision(Rule.TRIPS, stays, max(1, found.passes), _loop_text(found), where)
+            return Decision(ControlRule.TRIPS, stays, 1, text, where)
+        return Decision(ControlRule.TRIPS, stays, max(1, found.passes), _loop_text(found), where)
 
     def _guard(self, index: int) -> Decision:
         """Of a branch or exit that only decides whether a loop is come to."""
@@ -175,7 +179,9 @@ class _Rules:
             if guard.entered
             else "parts of unrolled loops are gone round at {}: no iteration is left for them"
         )
-        return Decision(Rule.CHANCE, 1.0 if guard.taken else 0.0, 0, text, _where(self._function, index))
+        return Decision(
+            ControlRule.CHANCE, 1.0 if guard.taken else 0.0, 0, text, _where(self._function, index)
+        )
 
 
 def _loop_text(found: Passes) -> str:

@@ -29,7 +29,7 @@ from gpadvisor.simulator.timing import Timing
 from gpadvisor.simulator.unrolling import lines_of_loops
 
 
-class Flow(IntEnum):
+class LoweredFlow(IntEnum):
     """What an instruction does to control or to waiting warps."""
 
     PLAIN = 0
@@ -52,7 +52,7 @@ class Flow(IntEnum):
     NOT_CODE = 17  # outside of every function
 
 
-class Code(NamedTuple):
+class LoweredCode(NamedTuple):
     """What the inner loop knows of each instruction."""
 
     flow: NDArray[np.int8]
@@ -116,7 +116,7 @@ class Packed(NamedTuple):
     listed: NDArray[np.int32]
 
 
-def packed(code: Code) -> Packed:
+def packed(code: LoweredCode) -> Packed:
     """Put the columns side by side."""
     columns = [getattr(code, name).reshape(len(code.flow), -1).astype(np.int64) for name in FACTS]
     rates = [getattr(code, name) for name in RATES]
@@ -127,7 +127,7 @@ def packed(code: Code) -> Packed:
 class Lowered:
     """One section, ready to run."""
 
-    code: Code
+    code: LoweredCode
     slice: Slice
     entry: int
     functions: tuple[Function, ...]
@@ -166,7 +166,7 @@ def lower(
             if instruction.info.opclass is OpcodeClass.MEMORY_BARRIER:
                 lowering.code.fence[first + index] = fence_cycles(instruction, timing)
             if index in like_branches:
-                lowering.code.flow[first + index] = Flow.BRANCH
+                lowering.code.flow[first + index] = LoweredFlow.BRANCH
                 lowering.code.conditional[first + index] = is_conditional(instruction)
             if instruction.info.opclass is OpcodeClass.INDIRECT_BRANCH:
                 lowering.list_targets(first + index, indirect_targets(function, index))
@@ -179,21 +179,21 @@ def lower(
 _WRITTEN_THROUGH: Final = frozenset({OpcodeClass.STORE, OpcodeClass.ATOMIC, OpcodeClass.REDUCTION})
 """Global accesses that go to L2 whatever L1 holds; local memory is written back."""
 _FLOWS: Final = {
-    OpcodeClass.BRANCH: Flow.BRANCH,
-    OpcodeClass.INDIRECT_BRANCH: Flow.INDIRECT,
-    OpcodeClass.CALL: Flow.CALL,
-    OpcodeClass.RETURN: Flow.RETURN,
-    OpcodeClass.EXIT: Flow.EXIT,
-    OpcodeClass.BARRIER: Flow.BARRIER,
-    OpcodeClass.MEMORY_BARRIER: Flow.FENCE,
-    OpcodeClass.SLEEP: Flow.SLEEP,
+    OpcodeClass.BRANCH: LoweredFlow.BRANCH,
+    OpcodeClass.INDIRECT_BRANCH: LoweredFlow.INDIRECT,
+    OpcodeClass.CALL: LoweredFlow.CALL,
+    OpcodeClass.RETURN: LoweredFlow.RETURN,
+    OpcodeClass.EXIT: LoweredFlow.EXIT,
+    OpcodeClass.BARRIER: LoweredFlow.BARRIER,
+    OpcodeClass.MEMORY_BARRIER: LoweredFlow.FENCE,
+    OpcodeClass.SLEEP: LoweredFlow.SLEEP,
 }
 _FLOWS_BY_OPCODE: Final = {
-    "BSSY": Flow.MARK,
-    "BSYNC": Flow.CONVERGE,
-    "BREAK": Flow.BREAK,
-    "LDGDEPBAR": Flow.ASYNC_GROUP,
-    "SYNCS": Flow.TRY_WAIT,
+    "BSSY": LoweredFlow.MARK,
+    "BSYNC": LoweredFlow.CONVERGE,
+    "BREAK": LoweredFlow.BREAK,
+    "LDGDEPBAR": LoweredFlow.ASYNC_GROUP,
+    "SYNCS": LoweredFlow.TRY_WAIT,
 }
 _NOT_MODELLED: Final = {
     OpcodeClass.CLUSTER_BARRIER: "cluster barriers are passed without waiting",
@@ -235,14 +235,14 @@ class _Lowering:
         code, control = self.code, instruction.control
         self._instructions[place] = instruction
         flow = _flow_of(instruction)
-        if flow is Flow.BARRIER and int(instruction.pc) in self._config.passed_barriers:
-            flow = Flow.PLAIN
+        if flow is LoweredFlow.BARRIER and int(instruction.pc) in self._config.passed_barriers:
+            flow = LoweredFlow.PLAIN
         code.flow[place] = flow
         if instruction.target is not None:
             code.target[place] = instruction.target // INSTRUCTION_BYTES
-        if flow is Flow.RETURN and instruction.uses:
+        if flow is LoweredFlow.RETURN and instruction.uses:
             code.target[place] = self._slot.get(int(instruction.uses[-1]) - 1, -1)
-        code.conditional[place] = flow is not Flow.BRANCH or is_conditional(instruction)
+        code.conditional[place] = flow is not LoweredFlow.BRANCH or is_conditional(instruction)
         guard = (TRUE, False) if instruction.guard is None else (
             int(instruction.guard.register), instruction.guard.negated)  # fmt: skip
         code.guard[place], code.guard_negated[place] = self._predicate(guard[0]), guard[1]
@@ -272,13 +272,13 @@ class _Lowering:
         self._registers.extend(int(one) for one in registers)
         return start, len(self._registers)
 
-    def _barriers(self, place: int, instruction: Instruction, flow: Flow) -> None:
+    def _barriers(self, place: int, instruction: Instruction, flow: LoweredFlow) -> None:
         code = self.code
         first = instruction.operands.partition(",")[0].strip()
-        if flow in {Flow.MARK, Flow.CONVERGE, Flow.BREAK}:
+        if flow in {LoweredFlow.MARK, LoweredFlow.CONVERGE, LoweredFlow.BREAK}:
             digits = first.split()[-1].lstrip("B") if first else ""
             code.barrier[place] = int(digits) & 15 if digits.isdecimal() else 0
-        elif flow in {Flow.BARRIER, Flow.ARRIVE}:
+        elif flow in {LoweredFlow.BARRIER, LoweredFlow.ARRIVE}:
             parts = [part.strip() for part in instruction.operands.split(",")]
             numbers = [int(part, 16) for part in parts if part.startswith("0x")]
             code.barrier[place] = numbers[0] & 15 if numbers else 0
@@ -286,7 +286,7 @@ class _Lowering:
         elif instruction.partial_wait is not None:
             code.barrier[place] = instruction.partial_wait.barrier
             code.keep[place] = instruction.partial_wait.keep
-        elif flow is Flow.SLEEP and first.startswith("0x"):
+        elif flow is LoweredFlow.SLEEP and first.startswith("0x"):
             code.fence[place] = min(int(first, 16), 1 << 20)
 
     def _fixed(self, place: int, instruction: Instruction, machine: MachineModel) -> None:
@@ -424,24 +424,28 @@ class _Lowering:
         )
 
 
-def _flow_of(instruction: Instruction) -> Flow:
+def _flow_of(instruction: Instruction) -> LoweredFlow:
     opclass = instruction.info.opclass
     if instruction.partial_wait is not None:
-        return Flow.PARTIAL_WAIT
+        return LoweredFlow.PARTIAL_WAIT
     if opclass is OpcodeClass.NOP:
-        return Flow.EXIT if instruction.opcode == "BPT" and "TRAP" in instruction.modifiers else Flow.PLAIN
+        return (
+            LoweredFlow.EXIT
+            if instruction.opcode == "BPT" and "TRAP" in instruction.modifiers
+            else LoweredFlow.PLAIN
+        )
     by_opcode = _FLOWS_BY_OPCODE.get(instruction.opcode)
-    if by_opcode is Flow.TRY_WAIT and "TRYWAIT" not in instruction.modifiers:
-        return Flow.PLAIN
+    if by_opcode is LoweredFlow.TRY_WAIT and "TRYWAIT" not in instruction.modifiers:
+        return LoweredFlow.PLAIN
     if by_opcode is not None:
         return by_opcode
     if opclass is OpcodeClass.BARRIER and "ARV" in instruction.modifiers:
-        return Flow.ARRIVE
+        return LoweredFlow.ARRIVE
     if opclass is OpcodeClass.DEPENDENCY_BARRIER and instruction.opcode == "WARPGROUP":
-        return Flow.MATRIX_WAIT
+        return LoweredFlow.MATRIX_WAIT
     if instruction.opcode == "ERRBAR":
-        return Flow.PLAIN
-    return _FLOWS.get(opclass, Flow.PLAIN)
+        return LoweredFlow.PLAIN
+    return _FLOWS.get(opclass, LoweredFlow.PLAIN)
 
 
 def fence_cycles(instruction: Instruction, timing: Timing) -> int:
@@ -451,9 +455,9 @@ def fence_cycles(instruction: Instruction, timing: Timing) -> int:
     return timing.fence_block_cycles if "CTA" in instruction.modifiers else timing.fence_gpu_cycles
 
 
-def _empty_code(n: int) -> Code:
-    return Code(
-        flow=np.full(n, Flow.NOT_CODE, dtype=np.int8),
+def _empty_code(n: int) -> LoweredCode:
+    return LoweredCode(
+        flow=np.full(n, LoweredFlow.NOT_CODE, dtype=np.int8),
         target=np.full(n, -1, dtype=np.int32),
         targets=np.zeros((n, 2), dtype=np.int32),
         listed=np.zeros(1, dtype=np.int32),

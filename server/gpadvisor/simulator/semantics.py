@@ -101,7 +101,7 @@ TRUE: Final = -1
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class ValueSource:
     """One source word."""
 
     kind: int
@@ -109,8 +109,8 @@ class Source:
     how: int = PLAIN
 
 
-_ZERO: Final = Source(IMMEDIATE, 0)
-_UNKNOWN: Final = Source(NOT_KNOWN)
+_ZERO: Final = ValueSource(IMMEDIATE, 0)
+_UNKNOWN: Final = ValueSource(NOT_KNOWN)
 
 
 @dataclass(slots=True)
@@ -118,7 +118,7 @@ class Meaning:
     """One instruction for the evaluator; predicates are ``Register`` values or TRUE."""
 
     op: Op
-    sources: list[Source] = field(default_factory=list)
+    sources: list[ValueSource] = field(default_factory=list)
     predicates: list[tuple[int, bool]] = field(default_factory=list)  # read: which, negated
     results: list[int] = field(default_factory=list)  # low word, high word; -1 = none
     flags: list[int] = field(default_factory=list)  # predicates written; -1 = none
@@ -171,7 +171,7 @@ class _Reader:
             found.append(_predicate(operand))
         return found[::-1]
 
-    def source(self, operand: Operand, word: int = 0) -> Source:
+    def source(self, operand: Operand, word: int = 0) -> ValueSource:
         """One word of an operand."""
         text = operand.text
         how = PLAIN
@@ -185,16 +185,16 @@ class _Reader:
             if any(part in text for part in (".H", ".B", ".U16", ".S16")):
                 return _UNKNOWN
             if operand.first is None:
-                return Source(IMMEDIATE, 0, how)
-            return Source(REGISTER, int(operand.first) + word, how)
+                return ValueSource(IMMEDIATE, 0, how)
+            return ValueSource(REGISTER, int(operand.first) + word, how)
         if operand.kind is OperandKind.IMMEDIATE:
             if operand.value is None:
                 return _UNKNOWN
             value = operand.value >> 32 * word
-            return Source(IMMEDIATE, value & 0xFFFF_FFFF)
+            return ValueSource(IMMEDIATE, value & 0xFFFF_FFFF)
         if operand.kind is OperandKind.CONSTANT:
             known = self.constant(operand, word)
-            return _UNKNOWN if known is None else Source(IMMEDIATE, known, how)
+            return _UNKNOWN if known is None else ValueSource(IMMEDIATE, known, how)
         return _UNKNOWN
 
     def constant(self, operand: Operand, word: int = 0) -> int | None:
@@ -264,10 +264,10 @@ def _add_wide(r: _Reader, values: Sequence[Operand]) -> Meaning | None:
     return Meaning(Op.ADD_WIDE, [*low, *high], [], r.result(r.operands[0], 2))
 
 
-def _high_of(r: _Reader, operand: Operand) -> Source:
+def _high_of(r: _Reader, operand: Operand) -> ValueSource:
     """The high word of a pair; of a negated one, the low word brings the one that makes it so."""
     if operand.kind is OperandKind.IMMEDIATE:
-        return Source(IMMEDIATE, 0xFFFF_FFFF if (operand.value or 0) < 0 else (operand.value or 0) >> 32)
+        return ValueSource(IMMEDIATE, 0xFFFF_FFFF if (operand.value or 0) < 0 else (operand.value or 0) >> 32)
     source = r.source(operand, 1)
     return replace(source, how=INVERTED) if source.how == NEGATED else source
 
@@ -298,11 +298,11 @@ def _multiply(r: _Reader) -> Meaning | None:
     return Meaning(Op.MUL_ADD, [a, b, c], carries, r.result(r.operands[0]), _real(flags))
 
 
-def _high(r: _Reader, operand: Operand) -> Source:
+def _high(r: _Reader, operand: Operand) -> ValueSource:
     if operand.is_register and operand.first is None:
         return _ZERO
     if operand.kind is OperandKind.IMMEDIATE:
-        return Source(IMMEDIATE, 0xFFFF_FFFF if (operand.value or 0) < 0 else 0)
+        return ValueSource(IMMEDIATE, 0xFFFF_FFFF if (operand.value or 0) < 0 else 0)
     return r.source(operand, 1)
 
 
@@ -339,7 +339,7 @@ def _half_move(r: _Reader) -> Meaning | None:
     except (ValueError, OverflowError):
         return None
     word = int.from_bytes(low + high, "little")
-    return Meaning(Op.ADD, [Source(IMMEDIATE, word)], [], r.result(r.operands[0]))
+    return Meaning(Op.ADD, [ValueSource(IMMEDIATE, word)], [], r.result(r.operands[0]))
 
 
 def _logic(r: _Reader) -> Meaning | None:
@@ -586,7 +586,7 @@ def _local(r: _Reader) -> Meaning | None:
     store = r.instruction.info.opclass is OpcodeClass.STORE
     held = registers[-1] if store else registers[0]
     inside = [r.source(held, word) for word in range(len(words))]
-    sources = inside if store else [Source(REGISTER, word) for word in words]
+    sources = inside if store else [ValueSource(REGISTER, word) for word in words]
     results = words if store else r.result(held, len(words))
     if len(words) == 1:
         return Meaning(Op.ADD, sources, [], results)

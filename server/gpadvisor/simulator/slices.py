@@ -19,7 +19,7 @@ from gpadvisor.simulator.semantics import (
     Constants,
     Meaning,
     Op,
-    Source,
+    ValueSource,
     address_base,
     branch_predicate,
     meaning_of,
@@ -79,7 +79,7 @@ def addends(functions: Sequence[Function], constants: Constants, *, high: bool) 
 def _added(meaning: Meaning) -> Meaning:
     """Those sources of an instruction that go into a sum as they are."""
     sources = meaning.sources
-    times_one = meaning.op is Op.MUL_ADD and sources[1] == Source(IMMEDIATE, 1)
+    times_one = meaning.op is Op.MUL_ADD and sources[1] == ValueSource(IMMEDIATE, 1)
     kept = {
         Op.MUL_ADD: sources[2:] + (sources[:1] if times_one else []),
         Op.MUL_ADD_WIDE: sources[2:],

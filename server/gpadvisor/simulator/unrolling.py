@@ -45,7 +45,7 @@ class Passes:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class LoopPart:
     """Machine code of a source loop: one of its loops, or copies of its body that are run at most once."""
 
     entry: BlockId
@@ -56,27 +56,27 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Guard:
+class LoopGuard:
     """A branch or exit that only decides whether a part is come to."""
 
     taken: bool
     entered: bool  # a part with passes left is entered, one without is gone round
 
 
-def parts(function: Function) -> list[Part]:
+def parts(function: Function) -> list[LoopPart]:
     """The parts of every loop of the source."""
-    found: list[Part] = []
+    found: list[LoopPart] = []
     for source, loops in enumerate(_source_loops(function)):
         copies = _copies(function, loops)
         for loop in loops:
             size = sum(function.blocks[block].end - function.blocks[block].start for block in loop.blocks)
-            found.append(Part(loop.header, loop.id, copies[loop.id], size, source))
+            found.append(LoopPart(loop.header, loop.id, copies[loop.id], size, source))
         if max(copies.values()) > 1:
             found += _straight_parts(function, loops, copies, source)
     return found
 
 
-def passes(function: Function, found: Sequence[Part], config: SimulationConfig) -> dict[BlockId, Passes]:
+def passes(function: Function, found: Sequence[LoopPart], config: SimulationConfig) -> dict[BlockId, Passes]:
     """Share the iterations of each source loop out among its parts, by their entries.
 
     The most unrolled loop takes as many as it can, then the next; copies outside of loops run once at most.
@@ -98,7 +98,7 @@ def passes(function: Function, found: Sequence[Part], config: SimulationConfig) 
     return shared
 
 
-def _times(own: Sequence[Part], trips: int) -> dict[BlockId, int]:
+def _times(own: Sequence[LoopPart], trips: int) -> dict[BlockId, int]:
     """Passes of the parts of one source loop."""
     found: dict[BlockId, int] = {}
     for copies in sorted({part.copies for part in own}, reverse=True):
@@ -113,7 +113,9 @@ def _times(own: Sequence[Part], trips: int) -> dict[BlockId, int]:
     return found
 
 
-def guards(function: Function, found: Sequence[Part], planned: Mapping[BlockId, Passes]) -> dict[int, Guard]:
+def guards(
+    function: Function, found: Sequence[LoopPart], planned: Mapping[BlockId, Passes]
+) -> dict[int, LoopGuard]:
     """Branches and exits by instruction index that only decide whether a part of a loop is come to."""
     search = _GuardSearch(function, found, planned)
     for _ in range(_ROUNDS):
@@ -128,7 +130,9 @@ def guards(function: Function, found: Sequence[Part], planned: Mapping[BlockId, 
 class _GuardSearch:
     """Round by round, since the way from one guard to a loop may lead over others."""
 
-    def __init__(self, function: Function, found: Sequence[Part], planned: Mapping[BlockId, Passes]) -> None:
+    def __init__(
+        self, function: Function, found: Sequence[LoopPart], planned: Mapping[BlockId, Passes]
+    ) -> None:
         self._function, self._planned = function, planned
         self._parts = {part.entry: part for part in found}
         self._lines = {
@@ -136,7 +140,7 @@ class _GuardSearch:
             for part in found
             if part.loop is not None
         }
-        self.decided: dict[int, Guard] = {}
+        self.decided: dict[int, LoopGuard] = {}
 
     def look_at(self, block: Block) -> None:
         """Decide the branch at the end of a block, if it is a guard."""
@@ -154,9 +158,9 @@ class _GuardSearch:
             return  # different loops on either side: a choice of the program
         if wanted:
             taken, _ = max(wanted, key=lambda way: (way[1].copies, way[1].size))
-            self.decided[last] = Guard(taken, entered=True)
+            self.decided[last] = LoopGuard(taken, entered=True)
         elif len(reached) == 1:
-            self.decided[last] = Guard(not reached[0][0], entered=False)
+            self.decided[last] = LoopGuard(not reached[0][0], entered=False)
 
     def _sides(self, block: Block) -> dict[bool, BlockId] | None:
         """Where a branch leads by whether it is taken; of an exit only where it is not."""
@@ -168,7 +172,7 @@ class _GuardSearch:
             return None
         return {False: behind[0], True: ahead[0]} if ahead else {False: behind[0]}
 
-    def _leads_to(self, block: BlockId, source: BlockId) -> Part | None:
+    def _leads_to(self, block: BlockId, source: BlockId) -> LoopPart | None:
         """The part that code from a block runs into from outside, over guards that are decided."""
         for _ in range(_HOPS):
             part = self._parts.get(block)
@@ -190,7 +194,7 @@ class _GuardSearch:
 
 def _straight_parts(
     function: Function, loops: Sequence[Loop], copies: Mapping[LoopId, int], source: int
-) -> list[Part]:
+) -> list[LoopPart]:
     """Blocks outside of the loops that hold the whole body, and that a branch may pass by."""
     least = min(loops, key=lambda loop: copies[loop.id])
     smallest = _work(function, least)
@@ -204,7 +208,7 @@ def _straight_parts(
         if guarded and smallest.keys() <= own.keys():
             ratio = median(own[place] / smallest[place] for place in smallest)
             times = max(1, round(ratio * copies[least.id]))
-            found.append(Part(block.id, None, times, block.end - block.start, source))
+            found.append(LoopPart(block.id, None, times, block.end - block.start, source))
     return found
 
 

@@ -39,7 +39,7 @@ _TEMPLATE: Final = re.compile(r"\s*template\s*<")
 _REFERENCE: Final = re.compile(r"(?<![\w:.>])(?P<name>(?:::)?\w+(?:::\w+)*)\s*<(?P<rest>[^;{}]{1,400})")
 
 
-class Kind(Enum):
+class PartKind(Enum):
     """What a pair of braces holds."""
 
     SCOPE = "scope"  # namespace, extern "C"
@@ -56,7 +56,7 @@ class _Block:
     start: int  # of what it holds
     end: int
     head: int  # where what stands before its brace begins
-    kind: Kind
+    kind: PartKind
     parent: _Block | None
     ends: list[int] = field(default_factory=list)  # offsets behind each statement in it
 
@@ -73,7 +73,7 @@ class HostParts:
     def __init__(self, text: str) -> None:
         self.text = text
         self._code, self._masked, self._directives = _mask(text)
-        self._root = _Block(0, len(text), 0, Kind.SCOPE, None)
+        self._root = _Block(0, len(text), 0, PartKind.SCOPE, None)
         self._blocks = _blocks(self._masked, self._root)
         self._starts = [block.start for block in self._blocks]
         self._lines = [0, *(match.end() for match in re.finditer("\n", text))]
@@ -90,9 +90,9 @@ class HostParts:
         """Cut every host function; gives the templates with arguments that they launch."""
         named: dict[str, None] = {}
         for block in self._blocks:
-            if block.kind is not Kind.FUNCTION or block.parent is None or self._is_device(block):
+            if block.kind is not PartKind.FUNCTION or block.parent is None or self._is_device(block):
                 continue
-            if block.parent.kind in {Kind.SCOPE, Kind.CLASS}:
+            if block.parent.kind in {PartKind.SCOPE, PartKind.CLASS}:
                 if _TEMPLATE.match(self._head(block)) is None:
                     named.update(dict.fromkeys(_launched(self._masked[block.start : block.end])))
                 self._add(block.parent.statement(block.start), keep=False)
@@ -154,18 +154,24 @@ class HostParts:
             return False
         for block in chain:
             part = block.statement(offset)
-            if block.kind is Kind.LIST or (block.kind is Kind.CLASS and not self._is_function(part, block)):
+            if block.kind is PartKind.LIST or (
+                block.kind is PartKind.CLASS and not self._is_function(part, block)
+            ):
                 continue
-            if block.kind in {Kind.SCOPE, Kind.CLASS} and self._may_be_device(part):
+            if block.kind in {PartKind.SCOPE, PartKind.CLASS} and self._may_be_device(part):
                 return False
-            if self._add(part, keep=block.kind in {Kind.FUNCTION, Kind.CONTROL}):
+            if self._add(part, keep=block.kind in {PartKind.FUNCTION, PartKind.CONTROL}):
                 return True
         return False
 
     def _is_function(self, part: tuple[int, int], block: _Block) -> bool:
         """Whether a member of a class is a function with a body: the class is as large without it."""
         inside = [one for one in self._blocks if one.parent is block and part[0] <= one.start < part[1]]
-        return len(inside) == 1 and inside[0].kind is Kind.FUNCTION and "virtual" not in self._head(inside[0])
+        return (
+            len(inside) == 1
+            and inside[0].kind is PartKind.FUNCTION
+            and "virtual" not in self._head(inside[0])
+        )
 
     def _may_be_device(self, part: tuple[int, int]) -> bool:
         """Whether a declaration has device code or data in it."""
@@ -174,10 +180,10 @@ class HostParts:
 
     def _is_device(self, block: _Block) -> bool:
         """Whether a block is the body of something that may run on the device."""
-        if block.kind not in {Kind.FUNCTION, Kind.LIST}:
+        if block.kind not in {PartKind.FUNCTION, PartKind.LIST}:
             return False
         head = self._head(block)
-        if block.kind is Kind.LIST:
+        if block.kind is PartKind.LIST:
             return _DEVICE.search(head) is not None
         names = head.partition("(")[0]
         return bool(_DEVICE.search(head) or _COMPILE_TIME.search(names) or _MACRO.search(names))
@@ -256,7 +262,7 @@ def _blocks(masked: str, root: _Block) -> list[_Block]:
             block.ends.append(at + 1)
         elif sign == "{":
             head = block.ends[-1] if block.ends else block.start
-            kind = Kind.LIST if depth > outside else _kind(masked[head:at].strip(), block)
+            kind = PartKind.LIST if depth > outside else _kind(masked[head:at].strip(), block)
             opened = _Block(at + 1, len(masked), head, kind, block)
             found.append(opened)
             stack.append((opened, depth))
@@ -264,24 +270,24 @@ def _blocks(masked: str, root: _Block) -> list[_Block]:
             stack.pop()
             block.end, depth = at, outside
             parent, around = stack[-1]
-            goes_on = block.kind in {Kind.LIST, Kind.CLASS} or (
-                block.kind is Kind.CONTROL and _CONTINUES.match(masked, at + 1) is not None
+            goes_on = block.kind in {PartKind.LIST, PartKind.CLASS} or (
+                block.kind is PartKind.CONTROL and _CONTINUES.match(masked, at + 1) is not None
             )
             if depth == around and not goes_on:
                 parent.ends.append(at + 1)
     return found
 
 
-def _kind(head: str, parent: _Block) -> Kind:
+def _kind(head: str, parent: _Block) -> PartKind:
     """What braces hold behind some words in a block."""
-    if parent.kind in {Kind.FUNCTION, Kind.CONTROL, Kind.LIST}:
+    if parent.kind in {PartKind.FUNCTION, PartKind.CONTROL, PartKind.LIST}:
         local = _CLASS.search(head) is not None and "(" not in head
-        return Kind.CONTROL if _CONTROL.match(head) else Kind.CLASS if local else Kind.LIST
+        return PartKind.CONTROL if _CONTROL.match(head) else PartKind.CLASS if local else PartKind.LIST
     if _SCOPE.search(head):
-        return Kind.SCOPE
+        return PartKind.SCOPE
     if _CLASS.search(re.sub(r"^\s*template\s*<", "", head)):
-        return Kind.CLASS
-    return Kind.FUNCTION if ")" in head and not head.endswith("=") else Kind.LIST
+        return PartKind.CLASS
+    return PartKind.FUNCTION if ")" in head and not head.endswith("=") else PartKind.LIST
 
 
 def _above(block: _Block | None) -> Iterator[_Block]:

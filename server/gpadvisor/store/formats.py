@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What kind of file a profile is, by its first bytes; and a sentence for files that are none."""
+"""The bytes of a profile, its format by the first of them, and a sentence for files that are none."""
 
 from __future__ import annotations
 
 from enum import Enum
+from pathlib import Path
 from typing import Final
 
 from gpadvisor.errors import ProfileFormatError
+from gpadvisor.files import read_file
 from gpadvisor.store.ncu import container
 
 
@@ -61,3 +63,22 @@ def _what(data: bytes) -> str:
     if not any(byte < 9 or 13 < byte < 32 for byte in head):
         return f"is text, not a profile (exported CSV has no machine code); {_COLLECT}"
     return f"is of no known profile format; {_COLLECT}"
+
+
+def read_bytes(path: Path) -> bytes:
+    """The bytes of a regular file of bounded size."""
+    try:
+        if not path.is_file():
+            what = (
+                "is a directory" if path.is_dir() else "does not exist" if not path.exists() else "is no file"
+            )
+            raise ProfileFormatError(f"{path} {what}; name an Nsight Compute report or a .gpadvisor snapshot")
+        size = path.stat().st_size
+        if size > container.MAX_REPORT_BYTES:
+            raise ProfileFormatError(
+                f"{path} has {size} bytes, more than the {container.MAX_REPORT_BYTES} that are read;"
+                " collect fewer kernels into one report (ncu --launch-count)"
+            )
+        return read_file(path, max_bytes=container.MAX_REPORT_BYTES)
+    except OSError as error:
+        raise ProfileFormatError(f"{path} cannot be read: {error.strerror or error}") from error

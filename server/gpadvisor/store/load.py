@@ -6,29 +6,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from gpadvisor.errors import ProfileFormatError
-from gpadvisor.files import read_file
 from gpadvisor.model.profile import Profile
-from gpadvisor.store.formats import ProfileKind, kind_of
-from gpadvisor.store.ncu.container import MAX_REPORT_BYTES
-
-
-def read_bytes(path: Path) -> bytes:
-    """The bytes of a regular file of bounded size."""
-    try:
-        if not path.is_file():
-            what = (
-                "is a directory" if path.is_dir() else "does not exist" if not path.exists() else "is no file"
-            )
-            raise ProfileFormatError(f"{path} {what}; name an Nsight Compute report or a .gpadvisor snapshot")
-        size = path.stat().st_size
-        if size > MAX_REPORT_BYTES:
-            raise ProfileFormatError(
-                f"{path} has {size} bytes, more than the {MAX_REPORT_BYTES} that are read;"
-                " collect fewer kernels into one report (ncu --launch-count)"
-            )
-        return read_file(path, max_bytes=MAX_REPORT_BYTES)
-    except OSError as error:
-        raise ProfileFormatError(f"{path} cannot be read: {error.strerror or error}") from error
+from gpadvisor.store.formats import ProfileKind, kind_of, read_bytes
 
 
 def load_bytes(data: bytes) -> Profile:

@@ -16,7 +16,7 @@ from gpadvisor.files import read_file
 _SOURCE_BYTES_MAX: Final = 64 << 20
 
 
-class Nvrtc:
+class NvrtcLibrary:
     """The few functions of the NVRTC library that are needed; the same in every version since 11.2."""
 
     def __init__(self, library: str) -> None:
@@ -66,7 +66,7 @@ class Nvrtc:
 
 def _answer(request: dict[str, Any]) -> dict[str, Any]:
     """Do what a request asks for."""
-    nvrtc = Nvrtc(request["library"])
+    nvrtc = NvrtcLibrary(request["library"])
     facts = {"version": nvrtc.version(), "architectures": nvrtc.architectures()}
     if "source" not in request:
         return facts

@@ -14,7 +14,7 @@ from tests.tiny_cubin import tiny_cubin
 
 from gpadvisor.errors import ProfileFormatError
 from gpadvisor.store import load_profile
-from gpadvisor.store.collection.layout import Kind
+from gpadvisor.store.collection.layout import RecordKind
 
 IMAGE = tiny_cubin({"add": []})
 RECORDS = [
@@ -56,7 +56,7 @@ def test_cut_anywhere(size: int) -> None:
 
 
 @settings(max_examples=150, deadline=None)
-@given(st.lists(st.tuples(st.sampled_from([*Kind, 99]), st.binary(max_size=200)), max_size=6))
+@given(st.lists(st.tuples(st.sampled_from([*RecordKind, 99]), st.binary(max_size=200)), max_size=6))
 def test_records_of_any_content(records: list[tuple[int, bytes]]) -> None:
     """Checksums are right here, so that every reader of a record meets bytes that nobody wrote for it."""
     _read(made.header() + made.segment([*RECORDS[:6], *(made.record(kind, body) for kind, body in records)]))

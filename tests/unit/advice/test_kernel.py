@@ -460,7 +460,8 @@ def test_rules_stand_beside_ours() -> None:
         kind="warning", message="uncoalesced", estimated_speedup=1.4,
     )  # fmt: skip
     context = made.context(thousand(), measured=made.profile(rules=(rule,)))
-    (found,) = advise_kernel(context, [optimizer("GPA106", match(0))]).rules
+    one = replace(optimizer("GPA106", match(0)), twins=("UncoalescedGlobalAccess",))
+    (found,) = advise_kernel(context, [one]).rules
     assert (found.agreement, found.ours) == ("agrees", ("GPA106",))
     assert "NVIDIA estimates 1.40x" in found.explanation
 

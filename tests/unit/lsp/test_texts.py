@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpadvisor.lsp.texts import Change, Encoding, Text
+from gpadvisor.lsp.texts import Encoding, Text, TextChange
 
 
 def test_only_line_ends_end_lines() -> None:
@@ -39,10 +39,15 @@ def test_columns_in_the_units_of_the_client(encoding: Encoding, units: list[int]
 def test_edits_are_applied_in_order() -> None:
     text = Text("one\ntwo\nthree\n")
     changed = text.changed(
-        [Change("2", (1, 0), (1, 3)), Change("zero\n", (0, 0), (0, 0)), Change("!", (9, 9), (9, 9))], "utf-16"
+        [
+            TextChange("2", (1, 0), (1, 3)),
+            TextChange("zero\n", (0, 0), (0, 0)),
+            TextChange("!", (9, 9), (9, 9)),
+        ],
+        "utf-16",
     )
     assert changed.source == "zero\none\n2\nthree\n!"
-    assert changed.changed([Change("all new")], "utf-16").source == "all new"
+    assert changed.changed([TextChange("all new")], "utf-16").source == "all new"
 
 
 @st.composite
@@ -66,7 +71,7 @@ def test_an_edit_replaces_its_range_and_nothing_else(
     text = Text(source)
     starts = [at.start() for at in re.finditer(r"(?<![^\r\n])(?:(?<!\r)|(?!\n))", source)]
     in_units = [(line, text.units(line, column, encoding)) for line, column in (start, end)]
-    changed = text.changed([Change(new, in_units[0], in_units[1])], encoding)
+    changed = text.changed([TextChange(new, in_units[0], in_units[1])], encoding)
     first, last = starts[start[0]] + start[1], starts[end[0]] + end[1]
     assert changed.source == source[:first] + new + source[last:]
     again = Text(changed.source)
@@ -76,7 +81,7 @@ def test_an_edit_replaces_its_range_and_nothing_else(
 
 
 def test_line_ends_that_an_edit_joins_are_one() -> None:
-    text = Text("a\rb\nc").changed([Change("", (1, 0), (1, 1))], "utf-16")
+    text = Text("a\rb\nc").changed([TextChange("", (1, 0), (1, 1))], "utf-16")
     assert text.source == "a\r\nc"
     assert text.line_count == 2
-    assert text.changed([Change("\r", (0, 1), (0, 1))], "utf-16").line_count == 3
+    assert text.changed([TextChange("\r", (0, 1), (0, 1))], "utf-16").line_count == 3

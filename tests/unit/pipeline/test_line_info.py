@@ -11,7 +11,7 @@ import pytest
 from tests.kernels import KERNELS
 
 from gpadvisor.pipeline.line_info import LineInfoChange, line_info_change, script_line_info
-from gpadvisor.profiler.doctor import Status, render_text
+from gpadvisor.profiler.doctor import CheckStatus, render_text
 from gpadvisor.profiler.doctor.examine import examine_machine
 from gpadvisor.profiler.doctor.verdicts import Check
 from gpadvisor.toolchain.discovery import find_tools
@@ -144,11 +144,11 @@ def test_the_command_that_doctor_gives_brings_line_information(
     monkeypatch.chdir(project)
     subprocess.run(["make"], check=True, capture_output=True)
     before = _line_check(project / "app")
-    assert before.status is Status.WARNING
+    assert before.status is CheckStatus.WARNING
     assert "for good, on line 1 of" in before.meaning
     assert f"$ {before.action}" in render_text(examine_machine(project / "app"))
     subprocess.run(before.action, shell=True, check=True, capture_output=True)
-    assert _line_check(project / "app").status is Status.OK
+    assert _line_check(project / "app").status is CheckStatus.OK
 
 
 def _line_check(application: Path) -> Check:

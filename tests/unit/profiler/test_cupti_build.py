@@ -192,7 +192,7 @@ def test_the_reader_and_the_writer_have_one_layout(tmp_path: Path) -> None:
     checks = "".join(
         f'_Static_assert(sizeof(struct {name}) == {size}, "{name}");\n' for name, size in _SIZES.items()
     )
-    numbers = {f"GPA_{kind.name}": int(kind) for kind in layout.Kind}
+    numbers = {f"GPA_{kind.name}": int(kind) for kind in layout.RecordKind}
     numbers |= {f"GPA_STAGE_{stage.name}": int(stage) for stage in layout.Stage}
     numbers |= {"GPA_UNIT_BYTES": layout.UNIT_BYTES, "GPA_MARK": layout.MARK, "GPA_VERSION": layout.VERSION}
     checks += "".join(f'_Static_assert({name} == {value}, "{name}");\n' for name, value in numbers.items())

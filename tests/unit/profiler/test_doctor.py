@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from gpadvisor.errors import ToolFailedError
 from gpadvisor.profiler.doctor import (
+    CheckStatus,
     Diagnosis,
     FoundTool,
-    Status,
     diagnose,
     observe,
     render_json,
@@ -63,12 +63,12 @@ def test_situation(path: Path, tmp_path: Path) -> None:
     world, expect = world_of(path, tmp_path)
     diagnosis = diagnose(observe(world))
     text = render_text(diagnosis)
-    by_status = {status: [c.name for c in diagnosis.checks if c.status is status] for status in Status}
+    by_status = {status: [c.name for c in diagnosis.checks if c.status is status] for status in CheckStatus}
     assert diagnosis.step.name.lower() == expect["step"], text
     assert str(expect["next"]) in diagnosis.next_command, text
-    assert by_status[Status.BLOCKED] == expect.get("blocked", []), text
-    assert by_status[Status.WARNING] == expect.get("warning", []), text
-    for status in (Status.OK, Status.NOTE):
+    assert by_status[CheckStatus.BLOCKED] == expect.get("blocked", []), text
+    assert by_status[CheckStatus.WARNING] == expect.get("warning", []), text
+    for status in (CheckStatus.OK, CheckStatus.NOTE):
         assert set(expect.get(status.value, [])) <= set(by_status[status]), text
     plain = " ".join(text.split())
     for words in expect.get("says", []):  # type: ignore[attr-defined] # a list of strings in the file
@@ -83,7 +83,7 @@ def test_every_block_says_what_it_means_who_can_change_it_and_what_to_do(path: P
         assert check.layer is not None
         assert check.action
     for check in diagnosis.checks:
-        if check.status is Status.WARNING:
+        if check.status is CheckStatus.WARNING:
             assert check.meaning
             assert check.action
 

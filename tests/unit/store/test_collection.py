@@ -22,7 +22,7 @@ from gpadvisor.store.collection import (
     summarize_collection,
     write_picks,
 )
-from gpadvisor.store.collection.layout import UNIT_BYTES, Kind, Stage
+from gpadvisor.store.collection.layout import UNIT_BYTES, RecordKind, Stage
 
 IMAGE = tiny_cubin({"add": [("add_helper", 64)], "mul": [], "shared_device": []})
 REASONS = [
@@ -268,7 +268,7 @@ def test_what_is_no_collection(tmp_path: Path) -> None:
         folder = made.write(tmp_path / "c", bad)
         with pytest.raises(ProfileFormatError, match=words):
             load_profile(folder)
-    short = made.header() + made.segment([made.record(Kind.KERNEL, b"1234")])
+    short = made.header() + made.segment([made.record(RecordKind.KERNEL, b"1234")])
     with pytest.raises(ProfileFormatError, match="holds too little"):
         load_profile(made.write(tmp_path / "c", short))
 

@@ -20,7 +20,7 @@ from gpadvisor.editor.contents.lines import KernelLines, blame_rows, kernel_line
 from gpadvisor.editor.contents.machine_code import sass_view
 from gpadvisor.editor.contents.places import (
     Places,
-    Text,
+    ProfiledText,
     baselines,
     kernel_file,
     kernel_place,
@@ -69,7 +69,7 @@ def analyse_for_editor(
     request = replace(request, kernel=None, prefer_launch=True)
     if input_kind(path) is InputKind.SOURCE:
         begin_reading(path)
-    texts: dict[str, Text] = {}
+    texts: dict[str, ProfiledText] = {}
     seen = SeenSources(cache, request.root)
 
     def first_seen(sources: FoundSources, analysis: Analysis) -> FoundSources:
@@ -230,7 +230,7 @@ def _files(
     found: Found,
     lines: Sequence[KernelLines],
     kernels: Sequence[KernelInput],
-    texts: Mapping[str, Text],
+    texts: Mapping[str, ProfiledText],
     places: Places,
     now: Mapping[str, str],
 ) -> tuple[FileAnalysis, ...]:
@@ -240,7 +240,7 @@ def _files(
         for place, line in one.lines.items():
             data.setdefault(place.file, []).append(line)
     names = {*data, *found.by_file, *(one.place.file for one in kernels if one.place is not None)}
-    unknown = Text(text=None, kind=BaselineKind.UNKNOWN)
+    unknown = ProfiledText(text=None, kind=BaselineKind.UNKNOWN)
     return tuple(
         FileAnalysis(
             path=file,

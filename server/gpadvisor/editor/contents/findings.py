@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from gpadvisor.editor.contents.lines import BlameRow
-from gpadvisor.editor.contents.places import Places, Text
+from gpadvisor.editor.contents.lines import CausedLine
+from gpadvisor.editor.contents.places import Places, ProfiledText
 from gpadvisor.editor.contents.words import (
     estimate_words,
     folded_words,
@@ -55,7 +55,7 @@ class KernelInput:
     kernel: str  # mangled
     name: str  # short
     advised: AdvisedKernel
-    rows: Sequence[BlameRow]
+    rows: Sequence[CausedLine]
     place: Place | None  # of its definition
     total: int  # samples
 
@@ -65,7 +65,7 @@ class _Site:
     """One line of one suggestion in one kernel."""
 
     samples: int = 0
-    rows: list[BlameRow] = field(default_factory=list)
+    rows: list[CausedLine] = field(default_factory=list)
     static: list[tuple[Function, int, str]] = field(default_factory=list)
 
 
@@ -94,7 +94,7 @@ class FindingSources:
     """What findings are named and set aside by."""
 
     places: Places
-    texts: Mapping[str, Text]
+    texts: Mapping[str, ProfiledText]
     facts: Mapping[str, SourceFacts]
     comments: Mapping[str, Sequence[SuppressionComment]]
 
@@ -280,7 +280,7 @@ def _sampled(part: _Part) -> str:
     )
 
 
-def _heaviest(rows: Sequence[BlameRow]) -> list[BlameRow]:
+def _heaviest(rows: Sequence[CausedLine]) -> list[CausedLine]:
     return sorted(rows, key=lambda row: (-row.samples, row.cause or 0, row.use or 0))
 
 
@@ -297,7 +297,7 @@ def _related(part: _Part, place: Place, head: Place | None, places: Places) -> t
 class _Pair:
     """Def-to-use pairs that read alike: between the same two lines, by the same opcodes."""
 
-    row: BlameRow
+    row: CausedLine
     at: Place
     samples: int = 0
     distances: set[int] = field(default_factory=set)

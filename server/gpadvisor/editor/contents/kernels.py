@@ -8,7 +8,7 @@ from typing import Final
 
 from gpadvisor.editor.contents.findings import Found, KernelInput
 from gpadvisor.editor.contents.lines import KernelLines
-from gpadvisor.editor.contents.places import Text
+from gpadvisor.editor.contents.places import ProfiledText
 from gpadvisor.editor.show.words import clean, count, file_name, plural
 from gpadvisor.model.advice import Advice, KernelAdvice, LaunchSummary, StallSummary, Suggestion
 from gpadvisor.model.finding import KernelView, LaunchView, Place, StallShare, SuggestionView, ToolNote
@@ -149,7 +149,7 @@ def launch_views(summaries: Sequence[LaunchSummary]) -> tuple[LaunchView, ...]:
 def tool_notes(
     advice: Advice,
     kernels: Sequence[KernelInput],
-    texts: Mapping[str, Text],
+    texts: Mapping[str, ProfiledText],
     deepest: Mapping[str, int],
 ) -> tuple[ToolNote, ...]:
     """What the numbers lack, each once: of the input as a whole, then of its kernels. Nothing is left out.

@@ -21,7 +21,7 @@ from gpadvisor.model.program import Function, Program
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BlameRow:
+class CausedLine:
     """One row of a blame with its instructions; ``cause`` is the sampled one where it is its own."""
 
     function: Function | None
@@ -41,12 +41,12 @@ class BlameRow:
         return self.function.instructions[index]
 
 
-def blame_rows(program: Program, blame: Blame) -> list[BlameRow]:
+def blame_rows(program: Program, blame: Blame) -> list[CausedLine]:
     """Every row, in its order."""
     return list(_rows(program, blame))
 
 
-def _rows(program: Program, blame: Blame) -> Iterator[BlameRow]:
+def _rows(program: Program, blame: Blame) -> Iterator[CausedLine]:
     table = blame.rows
     columns = (
         table.function, table.use_index, table.def_index, table.reason, table.role,
@@ -59,7 +59,7 @@ def _rows(program: Program, blame: Blame) -> Iterator[BlameRow]:
         owner = program.functions[function] if function < len(program.functions) else None
         known = owner is not None and use != NO_INDEX
         blamed = owner is not None and definition != NO_INDEX
-        yield BlameRow(
+        yield CausedLine(
             function=owner,
             use=use if known else None,
             cause=definition if blamed else use if known else None,
@@ -97,7 +97,7 @@ class KernelLines:
     unplaced: int  # samples on no line
 
 
-def kernel_lines(context: KernelContext, rows: list[BlameRow], places: Places) -> KernelLines:
+def kernel_lines(context: KernelContext, rows: list[CausedLine], places: Places) -> KernelLines:
     """Add the rows of a blame up by line; without samples the executed instructions, where counted."""
     kernel, program, blame = context.kernel, context.program, context.blame
     if blame is None:
@@ -169,7 +169,7 @@ def _instructions(program: Program, places: Places) -> Counter[Place]:
     )
 
 
-def _add(line: _Line, row: BlameRow, position: int) -> None:
+def _add(line: _Line, row: CausedLine, position: int) -> None:
     line.samples += row.samples
     line.latency += row.latency
     stall = line.stalls.setdefault(row.reason, _Stall())
@@ -180,7 +180,7 @@ def _add(line: _Line, row: BlameRow, position: int) -> None:
         stall.causes[first] += row.samples
 
 
-def _stalls(line: _Line, blame: Blame, rows: list[BlameRow], places: Places) -> tuple[StallShare, ...]:
+def _stalls(line: _Line, blame: Blame, rows: list[CausedLine], places: Places) -> tuple[StallShare, ...]:
     found = [
         StallShare(
             reason=blame.reasons[reason].name,
@@ -195,7 +195,7 @@ def _stalls(line: _Line, blame: Blame, rows: list[BlameRow], places: Places) -> 
     return tuple(sorted(found, key=lambda one: (-one.samples, one.reason)))
 
 
-def _cause(stall: _Stall, rows: list[BlameRow], places: Places) -> Related | None:
+def _cause(stall: _Stall, rows: list[CausedLine], places: Places) -> Related | None:
     """The instruction that most of a stall's samples are blamed on, where it has a line."""
     for position, _ in sorted(stall.causes.items(), key=lambda pair: (-pair[1], pair[0]))[:1]:
         row = rows[position]

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from gpadvisor.editor.contents.lines import BlameRow, blame_rows
+from gpadvisor.editor.contents.lines import CausedLine, blame_rows
 from gpadvisor.editor.contents.places import Places
 from gpadvisor.editor.show.words import clean
 from gpadvisor.evidence.queries import kernel_function
@@ -63,7 +63,7 @@ def _ordered(program: Program, kernel: str) -> Sequence[Function]:
     return sorted(program.functions, key=lambda function: (function is not own, function.id))
 
 
-def _sums(rows: Sequence[BlameRow]) -> Mapping[tuple[int, int], _Sums]:
+def _sums(rows: Sequence[CausedLine]) -> Mapping[tuple[int, int], _Sums]:
     found: dict[tuple[int, int], _Sums] = {}
     for row in rows:
         if row.function is None or row.use is None:

@@ -29,7 +29,7 @@ _LOOKED_AT: Final = 400
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Text:
+class ProfiledText:
     """The text that lines of a file were counted in."""
 
     text: str | None
@@ -178,28 +178,28 @@ def baselines(
     sha256: str,
     compiled: bool,
     unproved: Collection[str] = (),
-) -> dict[str, Text]:
+) -> dict[str, ProfiledText]:
     """The text of each file as it was profiled or compiled, as far as that is known.
 
     A file that the profile names without its text is taken as it is when the profile is first read here, and
     kept: what is edited later can then be told from what was profiled, though nothing proves that it was. The
     texts in ``unproved`` are no better known: their code is another than the profile's.
     """
-    found: dict[str, Text] = {}
+    found: dict[str, ProfiledText] = {}
     for file in files:
         now = sources.local.get(file)
         if file in sources.profiled:
             kind = BaselineKind.HASHED if file in unproved else BaselineKind.EMBEDDED
-            found[file] = Text(text=sources.profiled[file], kind=kind)
+            found[file] = ProfiledText(text=sources.profiled[file], kind=kind)
         elif now is None:
-            found[file] = Text(text=None, kind=BaselineKind.UNKNOWN)
+            found[file] = ProfiledText(text=None, kind=BaselineKind.UNKNOWN)
         elif compiled:
-            found[file] = Text(text=now, kind=BaselineKind.COMPILED)
+            found[file] = ProfiledText(text=now, kind=BaselineKind.COMPILED)
         elif _same_hash(profile, file, now):
-            found[file] = Text(text=now, kind=BaselineKind.EMBEDDED)
+            found[file] = ProfiledText(text=now, kind=BaselineKind.EMBEDDED)
         else:
             text = _first_seen(cache, sha256, file, places.root, now)
-            found[file] = Text(text=text, kind=BaselineKind.HASHED)
+            found[file] = ProfiledText(text=text, kind=BaselineKind.HASHED)
     return found
 
 

@@ -20,7 +20,7 @@ LEVELS: Final = (0.01, 0.03, 0.10, 0.25, 0.50)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HeatLine:
+class HotLine:
     """One line to colour."""
 
     line: int
@@ -37,7 +37,7 @@ class HeatLine:
         return f"{percent(self.share)} of the {what} of `{self.kernel_name}`"
 
 
-def heat(analysis: EditorAnalysis, file: PlacedFile, options: Options) -> tuple[HeatLine, ...]:
+def heat(analysis: EditorAnalysis, file: PlacedFile, options: Options) -> tuple[HotLine, ...]:
     """The lines to colour, by line; samples of edited lines that fell on one line are added up."""
     shown = chosen_kernels(analysis, options)
     names = {kernel.kernel: kernel.name for kernel in analysis.kernels}
@@ -49,11 +49,11 @@ def heat(analysis: EditorAnalysis, file: PlacedFile, options: Options) -> tuple[
         share, samples, freshness = sums.get((entry.line, data.kernel), (0.0, 0, entry.freshness))
         known = Freshness.EDITED if Freshness.EDITED in (freshness, entry.freshness) else freshness
         sums[entry.line, data.kernel] = share + data.share, samples + data.samples, known
-    hottest: dict[int, HeatLine] = {}
+    hottest: dict[int, HotLine] = {}
     for (line, kernel), (share, samples, freshness) in sums.items():
         number = level(share, options)
         if number and (line not in hottest or hottest[line].share < share):
-            hottest[line] = HeatLine(
+            hottest[line] = HotLine(
                 line=line,
                 level=number,
                 share=share,

@@ -56,7 +56,7 @@ def collect_with_ncu(
 
 
 @dataclass(frozen=True, slots=True)
-class Step(Generic[_Found]):
+class CollectStep(Generic[_Found]):
     """Where on the ladder a run with Nsight Compute ended, and what it found there."""
 
     found: _Found
@@ -64,7 +64,9 @@ class Step(Generic[_Found]):
     reason: str
 
 
-def climb(ncu: str, options: NcuOptions, run: Callable[[NcuOptions], _Found], say: Say) -> Step[_Found]:
+def climb(
+    ncu: str, options: NcuOptions, run: Callable[[NcuOptions], _Found], say: Say
+) -> CollectStep[_Found]:
     """One run, here or elsewhere; one more for executed counts where the counters are refused.
 
     Args:
@@ -78,13 +80,15 @@ def climb(ncu: str, options: NcuOptions, run: Callable[[NcuOptions], _Found], sa
     """
     say(f"{ncu}: {expectation(options)}")
     if options.counts_only:
-        return Step(run(options), Ladder.COUNTS, "the driver refuses performance counters to this user")
+        return CollectStep(
+            run(options), Ladder.COUNTS, "the driver refuses performance counters to this user"
+        )
     try:
-        return Step(run(options), Ladder.PC_SAMPLES, "the counters can be read")
+        return CollectStep(run(options), Ladder.PC_SAMPLES, "the counters can be read")
     except CounterPermissionError as error:
         lower = _without_counters(options)
         say(f"{error}. Going on with {expectation(lower)}")
-        return Step(run(lower), Ladder.COUNTS, str(error))
+        return CollectStep(run(lower), Ladder.COUNTS, str(error))
 
 
 def _without_counters(options: NcuOptions) -> NcuOptions:

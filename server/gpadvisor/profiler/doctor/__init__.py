@@ -10,18 +10,18 @@ from gpadvisor.profiler.doctor.diagnosis import Diagnosis, Ladder, diagnose
 from gpadvisor.profiler.doctor.observation import observe
 from gpadvisor.profiler.doctor.rendering import render_json, render_text
 from gpadvisor.profiler.doctor.situation import Container, FoundTool, Gpu, Situation
-from gpadvisor.profiler.doctor.verdicts import Check, Layer, Status
+from gpadvisor.profiler.doctor.verdicts import Check, CheckLayer, CheckStatus
 
 __all__ = [
     "Check",
+    "CheckLayer",
+    "CheckStatus",
     "Container",
     "Diagnosis",
     "FoundTool",
     "Gpu",
     "Ladder",
-    "Layer",
     "Situation",
-    "Status",
     "diagnose",
     "observe",
     "render_json",

@@ -13,7 +13,7 @@ from enum import Enum
 
 from gpadvisor.profiler.doctor.permission import permission_check
 from gpadvisor.profiler.doctor.situation import Container, Situation
-from gpadvisor.profiler.doctor.verdicts import Check, Layer, Status
+from gpadvisor.profiler.doctor.verdicts import Check, CheckLayer, CheckStatus
 from gpadvisor.profiler.doctor.versions import cupti_packages, version_checks
 
 
@@ -38,13 +38,13 @@ class Diagnosis:
     @property
     def blocked(self) -> tuple[Check, ...]:
         """What keeps PC samples away."""
-        return tuple(check for check in self.checks if check.status is Status.BLOCKED)
+        return tuple(check for check in self.checks if check.status is CheckStatus.BLOCKED)
 
 
 def diagnose(situation: Situation) -> Diagnosis:
     """Decide from what was seen; nothing is looked at here."""
     checks = tuple(_checks(situation))
-    blocked = [check for check in checks if check.status is Status.BLOCKED]
+    blocked = [check for check in checks if check.status is CheckStatus.BLOCKED]
     step, reason = _step(situation, blocked)
     if not blocked:
         command = "gpadvisor profile -- ./app"
@@ -82,29 +82,31 @@ def _checks(situation: Situation) -> Iterator[Check]:
 def _driver(situation: Situation) -> Check:
     if situation.driver is not None:
         kind = "open kernel module" if situation.open_module else "kernel module"
-        return Check(name="driver", status=Status.OK, found=f"{kind} {'.'.join(map(str, situation.driver))}")
+        return Check(
+            name="driver", status=CheckStatus.OK, found=f"{kind} {'.'.join(map(str, situation.driver))}"
+        )
     if situation.system != "Linux":
         return Check(
             name="driver",
-            status=Status.BLOCKED,
+            status=CheckStatus.BLOCKED,
             found=f"this is {situation.system or 'an unknown system'}",
             meaning="gpadvisor collects on Linux; reports and snapshots from elsewhere open here",
-            layer=Layer.HARDWARE,
+            layer=CheckLayer.HARDWARE,
             action="gpadvisor profile --host user@gpu-box -- ./app",
             retry_helps=False,
         )
     if situation.wsl or situation.tegra:
         return Check(
             name="driver",
-            status=Status.OK,
+            status=CheckStatus.OK,
             found="the driver of " + ("Windows" if situation.wsl else "the board"),
         )
     return Check(
         name="driver",
-        status=Status.BLOCKED,
+        status=CheckStatus.BLOCKED,
         found="no NVIDIA kernel module is loaded",
         meaning="there is no GPU here, or its driver is not installed",
-        layer=Layer.HOST if situation.container else Layer.HARDWARE,
+        layer=CheckLayer.HOST if situation.container else CheckLayer.HARDWARE,
         action="gpadvisor profile --host user@gpu-box -- ./app",
         retry_helps=False,
     )
@@ -114,30 +116,30 @@ def _devices(situation: Situation) -> Check:
     if situation.gpus:
         names = ", ".join(f"{gpu.index}: {gpu.name}" for gpu in situation.gpus[:4])
         more = f" and {len(situation.gpus) - 4} more" if len(situation.gpus) > 4 else ""
-        return Check(name="GPU", status=Status.OK, found=names + more)
+        return Check(name="GPU", status=CheckStatus.OK, found=names + more)
     if situation.device_nodes or situation.tegra:
         return Check(
             name="GPU",
-            status=Status.NOTE,
+            status=CheckStatus.NOTE,
             found=f"{', '.join(situation.device_nodes[:4]) or 'a board with a GPU'}; {situation.smi_problem}",
             meaning="the device is there, its name is not known",
         )
     if situation.container is not None:
         return Check(
             name="GPU",
-            status=Status.BLOCKED,
+            status=CheckStatus.BLOCKED,
             found="the host has a driver, this container sees no GPU",
             meaning="the container was started without GPUs",
-            layer=Layer.CONTAINER,
+            layer=CheckLayer.CONTAINER,
             action=_container_start(situation.container, counters=False),
             retry_helps=False,
         )
     return Check(
         name="GPU",
-        status=Status.BLOCKED,
+        status=CheckStatus.BLOCKED,
         found=f"the driver is loaded, no GPU answers: {situation.smi_problem or 'nvidia-smi lists none'}",
         meaning="the device nodes are missing or the driver and its libraries do not fit each other",
-        layer=Layer.HOST,
+        layer=CheckLayer.HOST,
         action="nvidia-smi",
         admin_text=(
             "nvidia-smi lists no GPU although the kernel module is loaded; please check the driver's "
@@ -162,10 +164,10 @@ def _sharing(situation: Situation) -> Iterator[Check]:
     if any(gpu.mig for gpu in situation.gpus):
         yield Check(
             name="MIG",
-            status=Status.WARNING,
+            status=CheckStatus.WARNING,
             found="a GPU is divided into instances (MIG)",
             meaning="a compute instance that shares nothing can be profiled; a shared one gives no counters",
-            layer=Layer.HOST,
+            layer=CheckLayer.HOST,
             action="nvidia-smi -L",
             admin_text=(
                 "For profiling I need a MIG GPU instance with a single compute instance of its full size, "
@@ -175,20 +177,20 @@ def _sharing(situation: Situation) -> Iterator[Check]:
     if situation.mps:
         yield Check(
             name="MPS",
-            status=Status.BLOCKED,
+            status=CheckStatus.BLOCKED,
             found="the CUDA Multi-Process Service runs",
             meaning="Nsight Compute does not support clients of MPS",
-            layer=Layer.HOST,
+            layer=CheckLayer.HOST,
             action="echo quit | nvidia-cuda-mps-control",
             admin_text="For profiling I need a node on which the MPS control daemon does not run.",
         )
     if situation.confidential_compute:
         yield Check(
             name="confidential computing",
-            status=Status.BLOCKED,
+            status=CheckStatus.BLOCKED,
             found="the GPU runs in confidential-computing mode",
             meaning="its counters are closed to every tool, whoever asks",
-            layer=Layer.PROVIDER,
+            layer=CheckLayer.PROVIDER,
             action="gpadvisor profile --host user@gpu-box -- ./app",
             admin_text="For profiling I need a GPU whose confidential-computing mode is off or devtools.",
             retry_helps=False,
@@ -200,29 +202,29 @@ def _occupied(situation: Situation) -> Iterator[Check]:
     if situation.dcgm:
         yield Check(
             name="DCGM",
-            status=Status.WARNING,
+            status=CheckStatus.WARNING,
             found="NVIDIA's data centre monitor (DCGM) runs",
             meaning="when it collects profiling metrics it holds the counters, and a profiler is refused",
-            layer=Layer.HOST,
+            layer=CheckLayer.HOST,
             action="dcgmi profile --pause",
             admin_text="Please pause DCGM's profiling metrics (dcgmi profile --pause) while I profile.",
         )
     if situation.other_profiler is not None:
         yield Check(
             name="other profiler",
-            status=Status.BLOCKED,
+            status=CheckStatus.BLOCKED,
             found=situation.other_profiler,
             meaning="one profiler at a time can use a GPU's counters",
-            layer=Layer.USER,
+            layer=CheckLayer.USER,
             action="pgrep -a 'ncu|nsys'",
         )
     if situation.injection is not None:
         yield Check(
             name="injection",
-            status=Status.WARNING,
+            status=CheckStatus.WARNING,
             found=f"CUDA_INJECTION64_PATH is set to {situation.injection}",
             meaning="the driver loads one injected library; gpadvisor's takes its place while it profiles",
-            layer=Layer.USER,
+            layer=CheckLayer.USER,
             action="unset CUDA_INJECTION64_PATH",
         )
 
@@ -234,16 +236,16 @@ def _collectors(situation: Situation) -> Check:
     if situation.cupti is not None and situation.c_compiler is not None:
         have.append(f"CUPTI {_dotted(situation.cupti.version)} with a C compiler")
     if have:
-        return Check(name="collectors", status=Status.OK, found=", ".join(have))
+        return Check(name="collectors", status=CheckStatus.OK, found=", ".join(have))
     missing = (
         "CUPTI is here but no C compiler" if situation.cupti is not None else "neither ncu nor CUPTI is here"
     )
     return Check(
         name="collectors",
-        status=Status.BLOCKED,
+        status=CheckStatus.BLOCKED,
         found=missing,
         meaning="PC samples come from Nsight Compute, or from CUPTI through a small library built once",
-        layer=Layer.USER,
+        layer=CheckLayer.USER,
         action="apt-get install gcc" if situation.cupti is not None else cupti_packages(situation.driver),
     )
 
@@ -257,34 +259,34 @@ def _compiler(situation: Situation) -> Check:
     if situation.disassembler is None:
         return Check(
             name="CUDA tools",
-            status=Status.WARNING,
+            status=CheckStatus.WARNING,
             found="no nvdisasm" + (f"; {found[0]}" if found else ""),
             meaning="machine code cannot be read here; snapshots, which carry their disassembly, open",
-            layer=Layer.USER,
+            layer=CheckLayer.USER,
             action="pip install nvidia-cuda-nvdisasm",
         )
-    return Check(name="CUDA tools", status=Status.OK, found=", ".join(found))
+    return Check(name="CUDA tools", status=CheckStatus.OK, found=", ".join(found))
 
 
 def _line_info(situation: Situation) -> Check:
     if situation.binary_has_line_info is None:
         return Check(
             name="line information",
-            status=Status.NOTE,
+            status=CheckStatus.NOTE,
             found=f"{situation.binary}: {situation.binary_problem or 'it holds no CUDA code of its own'}",
             meaning="code compiled while the application runs brings its own line information, or none"
             + (f" ({situation.line_info_change})" if situation.line_info_change else ""),
         )
     if situation.binary_has_line_info:
-        return Check(name="line information", status=Status.OK, found=f"{situation.binary} has it")
+        return Check(name="line information", status=CheckStatus.OK, found=f"{situation.binary} has it")
     return Check(
         name="line information",
-        status=Status.WARNING,
+        status=CheckStatus.WARNING,
         found=f"{situation.binary} has none",
         meaning="advice then names addresses; -lineinfo does not change the machine code. The command below "
         "builds it once without a change"
         + (f"; for good, {situation.line_info_change}" if situation.line_info_change else ""),
-        layer=Layer.APPLICATION,
+        layer=CheckLayer.APPLICATION,
         action=situation.line_info_command or "NVCC_APPEND_FLAGS=-lineinfo nvcc ...",
     )
 

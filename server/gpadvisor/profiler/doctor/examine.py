@@ -13,7 +13,7 @@ from gpadvisor.files import scratch_folder
 from gpadvisor.model.problem import ProblemCode
 from gpadvisor.pipeline.line_info import line_info_change, script_line_info
 from gpadvisor.profiler.doctor import Diagnosis, Situation, diagnose, observe
-from gpadvisor.profiler.doctor.verdicts import Check, Layer, Status
+from gpadvisor.profiler.doctor.verdicts import Check, CheckLayer, CheckStatus
 from gpadvisor.sandbox.tools import run_tool
 from gpadvisor.toolchain import compile_source
 from gpadvisor.toolchain.discovery import find_tools
@@ -49,10 +49,10 @@ def examine_compilers() -> Check:
         except GpadvisorError as error:
             return Check(
                 name="sources",
-                status=Status.WARNING,
+                status=CheckStatus.WARNING,
                 found=f"no source can be compiled: {error}",
                 meaning="reports and snapshots open; static advice and quick fixes need a compiler",
-                layer=Layer.USER,
+                layer=CheckLayer.USER,
                 action=_INSTALL,
             )
     missing = [one.message for one in made.problems if one.code is ProblemCode.REDUCED_SOURCE]
@@ -61,19 +61,19 @@ def examine_compilers() -> Check:
         has_nvcc = any(problem.code is ProblemCode.TOOL_FALLBACK for problem in made.problems)
         return Check(
             name="sources",
-            status=Status.NOTE,
+            status=CheckStatus.NOTE,
             found=f"{made.compiler} compiles device code alone{without}: "
             + ("nvcc finds no C++ compiler" if has_nvcc else "no nvcc is here"),
             meaning="host code is left out; kernels that only templates of host code launch may be missing",
-            layer=Layer.USER,
+            layer=CheckLayer.USER,
             action="apt-get install g++" if has_nvcc else _INSTALL,
         )
     return Check(
         name="sources",
-        status=Status.NOTE if missing else Status.OK,
+        status=CheckStatus.NOTE if missing else CheckStatus.OK,
         found=f"{made.compiler} with a C++ compiler{without}",
         meaning="sources that include them do not compile" if missing else "",
-        layer=Layer.USER if missing else None,
+        layer=CheckLayer.USER if missing else None,
         action=_INSTALL if missing else "",
     )
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Final
 
 from gpadvisor.profiler.doctor.situation import Container, Situation
-from gpadvisor.profiler.doctor.verdicts import Check, Layer, Status
+from gpadvisor.profiler.doctor.verdicts import Check, CheckLayer, CheckStatus
 
 CAP_SYS_ADMIN: Final = 21
 CAP_PERFMON: Final = 38
@@ -48,7 +48,7 @@ def permission_check(situation: Situation) -> Check:
         return _gvisor()
     allowed = counters_allowed(situation)
     if allowed:
-        return Check(name="counter permission", status=Status.OK, found=_granted(situation))
+        return Check(name="counter permission", status=CheckStatus.OK, found=_granted(situation))
     if allowed is None:
         return _untold(situation)
     return _refused(situation)
@@ -66,17 +66,17 @@ def _untold(situation: Situation) -> Check:
     if situation.wsl:
         return Check(
             name="counter permission",
-            status=Status.NOTE,
+            status=CheckStatus.NOTE,
             found="Windows decides, and does not tell WSL",
             meaning=(
                 "in the NVIDIA Control Panel of Windows: Developer, Manage GPU Performance Counters, "
                 "allow access to all users"
             ),
-            layer=Layer.HOST,
+            layer=CheckLayer.HOST,
         )
     return Check(
         name="counter permission",
-        status=Status.NOTE,
+        status=CheckStatus.NOTE,
         found="the kernel module's parameters cannot be read here",
         meaning="only trying tells whether the counters are open",
         action="gpadvisor profile -- ./app",
@@ -88,10 +88,10 @@ def _refused(situation: Situation) -> Check:
     if situation.container is None:
         return Check(
             name="counter permission",
-            status=Status.BLOCKED,
+            status=CheckStatus.BLOCKED,
             found=found,
             meaning="ERR_NVGPUCTRPERM: this user is refused, whichever ncu or CUDA version asks",
-            layer=Layer.HOST,
+            layer=CheckLayer.HOST,
             action="sudo -E env PATH=$PATH gpadvisor profile -- ./app",
             admin_text=_ADMIN_TEXT,
             retry_helps=False,
@@ -104,13 +104,13 @@ def _refused(situation: Situation) -> Check:
     who = "root" if situation.root else "the user"
     return Check(
         name="counter permission",
-        status=Status.BLOCKED,
+        status=CheckStatus.BLOCKED,
         found=f"{found}, and this container has no CAP_SYS_ADMIN",
         meaning=(
             f"ERR_NVGPUCTRPERM: being {who} of the container does not help, nor does another image, "
             "another CUDA version or another ncu: the host refuses"
         ),
-        layer=Layer.CONTAINER,
+        layer=CheckLayer.CONTAINER,
         action=start,
         admin_text=_ADMIN_TEXT,
         retry_helps=False,
@@ -120,10 +120,10 @@ def _refused(situation: Situation) -> Check:
 def _gvisor() -> Check:
     return Check(
         name="counter permission",
-        status=Status.BLOCKED,
+        status=CheckStatus.BLOCKED,
         found="the sandbox gVisor stands between this process and the driver",
         meaning="it does not pass the counters' interface on, whoever asks",
-        layer=Layer.PROVIDER,
+        layer=CheckLayer.PROVIDER,
         action="gpadvisor profile --host user@gpu-box -- ./app",
         retry_helps=False,
     )

@@ -8,11 +8,21 @@ import textwrap
 from typing import Final
 
 from gpadvisor.profiler.doctor.diagnosis import Diagnosis
-from gpadvisor.profiler.doctor.verdicts import Check, Status
+from gpadvisor.profiler.doctor.verdicts import Check, CheckStatus
 
 SCHEMA: Final = "gpadvisor.doctor/1"
-_MARKS: Final = {Status.OK: "ok", Status.NOTE: "note", Status.WARNING: "warn", Status.BLOCKED: "BLOCKED"}
-_COLOURS: Final = {Status.OK: "32", Status.NOTE: "36", Status.WARNING: "33", Status.BLOCKED: "31;1"}
+_MARKS: Final = {
+    CheckStatus.OK: "ok",
+    CheckStatus.NOTE: "note",
+    CheckStatus.WARNING: "warn",
+    CheckStatus.BLOCKED: "BLOCKED",
+}
+_COLOURS: Final = {
+    CheckStatus.OK: "32",
+    CheckStatus.NOTE: "36",
+    CheckStatus.WARNING: "33",
+    CheckStatus.BLOCKED: "31;1",
+}
 _INDENT: Final = " " * 9
 
 
@@ -49,13 +59,13 @@ def _paragraph(check: Check, width: int, *, color: bool) -> list[str]:
     first, *rest = textwrap.wrap(f"{check.name}: {check.found}", width - len(_INDENT)) or [""]
     lines = [mark + first, *(_INDENT + line for line in rest)]
     more = [check.meaning] if check.meaning else []
-    if check.status is not Status.OK and check.layer is not None:
+    if check.status is not CheckStatus.OK and check.layer is not None:
         more.append(f"who can change it: {check.layer.value}")
     if not check.retry_helps:
         more.append("trying again cannot help")
     for text in more:
         lines += textwrap.wrap(text, width, initial_indent=_INDENT, subsequent_indent=_INDENT)
-    if check.action and check.status is not Status.OK:
+    if check.action and check.status is not CheckStatus.OK:
         lines.append(f"{_INDENT}$ {check.action}")  # never wrapped: it is copied
     return lines
 

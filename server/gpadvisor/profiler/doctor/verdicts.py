@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 
-class Status(Enum):
+class CheckStatus(Enum):
     """How a check came out."""
 
     OK = "ok"
@@ -16,7 +16,7 @@ class Status(Enum):
     BLOCKED = "blocked"  # PC samples are impossible until it changes
 
 
-class Layer(Enum):
+class CheckLayer(Enum):
     """Who can change a thing."""
 
     APPLICATION = "your build"
@@ -32,10 +32,10 @@ class Check:
     """One check; the texts are whole sentences without the final stop."""
 
     name: str
-    status: Status
+    status: CheckStatus
     found: str  # what was seen
     meaning: str = ""  # what it means for profiling
-    layer: Layer | None = None  # who can change it
+    layer: CheckLayer | None = None  # who can change it
     action: str = ""  # the command that helps, or shows more
     admin_text: str = ""  # what to send to an administrator where the user cannot change it
     retry_helps: bool = True  # False: the same attempt cannot end otherwise, whatever is varied here

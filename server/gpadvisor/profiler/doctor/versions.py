@@ -11,7 +11,7 @@ from typing import Final
 
 from gpadvisor.profiler.cupti.discovery import install_command
 from gpadvisor.profiler.doctor.situation import Situation
-from gpadvisor.profiler.doctor.verdicts import Check, Layer, Status
+from gpadvisor.profiler.doctor.verdicts import Check, CheckLayer, CheckStatus
 
 OLDEST_DRIVER: Final = {11: (450, 80), 12: (525, 60), 13: (580, 65)}
 """By major CUDA version, on Linux."""
@@ -34,20 +34,20 @@ def version_checks(situation: Situation) -> Iterator[Check]:
         if gpu.capability < _OLDEST_GPU:
             yield Check(
                 name="architecture",
-                status=Status.BLOCKED,
+                status=CheckStatus.BLOCKED,
                 found=shown,
                 meaning="PC samples with these stall reasons exist from 7.0 (Volta) on",
-                layer=Layer.HARDWARE,
+                layer=CheckLayer.HARDWARE,
                 action="gpadvisor profile --host user@gpu-box -- ./app",
                 retry_helps=False,
             )
         elif gpu.capability < _OLDEST_GPU_OF_CUDA_13:
             yield Check(
                 name="architecture",
-                status=Status.NOTE,
+                status=CheckStatus.NOTE,
                 found=shown,
                 meaning="CUDA 13 no longer knows it: use the compiler, CUPTI and ncu of CUDA 12",
-                layer=Layer.USER,
+                layer=CheckLayer.USER,
                 action=f"{install_command(12)} nvidia-cuda-nvrtc-cu12",
             )
 
@@ -60,10 +60,10 @@ def cupti_packages(driver: tuple[int, ...] | None) -> str:
 def _too_old(name: str, major: int, driver: tuple[int, ...], needed: tuple[int, ...]) -> Check:
     return Check(
         name="versions",
-        status=Status.BLOCKED,
+        status=CheckStatus.BLOCKED,
         found=f"{name} is of CUDA {major}, the driver is {'.'.join(map(str, driver))}",
         meaning=f"CUDA {major} needs driver {needed[0]} or newer",
-        layer=Layer.USER,
+        layer=CheckLayer.USER,
         action=cupti_packages(driver) if driver[:2] >= OLDEST_DRIVER[12] else "",
         admin_text=f"Please update the NVIDIA driver to {needed[0]} or newer.",
         retry_helps=False,

@@ -12,7 +12,7 @@ from typing import Final
 from gpadvisor.errors import ToolFailedError
 from gpadvisor.profiler.ncu.abilities import Abilities, find_ncu
 from gpadvisor.profiler.ncu.command_line import command_line
-from gpadvisor.profiler.ncu.messages import Log, Refusal, kernel_of, refusal
+from gpadvisor.profiler.ncu.messages import Log, NcuRefusal, kernel_of, refusal
 from gpadvisor.profiler.ncu.options import NcuOptions
 from gpadvisor.sandbox.application import Ended, Ending, run_application
 
@@ -152,7 +152,7 @@ def no_report(ncu: Abilities, application: Sequence[str], said: Log, ended: Ende
     )
 
 
-def _refused(known: Refusal, said: Log) -> ToolFailedError:
+def _refused(known: NcuRefusal, said: Log) -> ToolFailedError:
     kind = CounterPermissionError if known.permission else ToolFailedError
     own = said.errors[0] if said.errors else said.warnings[0]
     return kind(f"{known.sentence}; ncu said: {own}")

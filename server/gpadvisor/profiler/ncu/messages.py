@@ -49,7 +49,7 @@ def kernel_of(line: str) -> str | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class NcuRefusal:
     """A known reason for which ncu collects nothing."""
 
     name: str
@@ -60,7 +60,7 @@ class Refusal:
 _KNOWN: Final = (
     (
         re.compile(r"ERR_NVGPUCTRPERM|does not have permission to (?:access|profile)", re.IGNORECASE),
-        Refusal(
+        NcuRefusal(
             "permission",
             "the driver refuses performance counters to this user (ERR_NVGPUCTRPERM); gpadvisor doctor says "
             "who can change it",
@@ -71,7 +71,7 @@ _KNOWN: Final = (
         re.compile(
             r"driver resource was unavailable|in use by another|already.*(?:profil|attached)", re.IGNORECASE
         ),
-        Refusal(
+        NcuRefusal(
             "busy",
             "something else holds the GPU's counters, such as DCGM or another profiler; end it, or run "
             "dcgmi profile --pause, and try again",
@@ -81,13 +81,13 @@ _KNOWN: Final = (
         re.compile(
             r"not supported on (?:this )?(?:device|GPU)|unsupported (?:GPU|device|chip)", re.IGNORECASE
         ),
-        Refusal(
+        NcuRefusal(
             "unsupported", "this ncu does not support the GPU; use one of its time, see gpadvisor doctor"
         ),
     ),
     (
         re.compile(r"Cannot lock GPU clock", re.IGNORECASE),
-        Refusal(
+        NcuRefusal(
             "clocks",
             "the clocks of this GPU cannot be locked from here, as on a MIG instance; lock them with "
             "nvidia-smi --lock-gpu-clocks=tdp,tdp, or let them float with --clock-control none",
@@ -95,23 +95,23 @@ _KNOWN: Final = (
     ),
     (
         re.compile(r"\bMPS\b|Multi-Process Service", re.IGNORECASE),
-        Refusal("MPS", "clients of the Multi-Process Service cannot be profiled; stop it for the run"),
+        NcuRefusal("MPS", "clients of the Multi-Process Service cannot be profiled; stop it for the run"),
     ),
     (
         re.compile(
             r"Cuda driver is not compatible|driver is not compatible|cuda driver version", re.IGNORECASE
         ),
-        Refusal("driver", "the driver is too old for this ncu; use the ncu of your CUDA release"),
+        NcuRefusal("driver", "the driver is too old for this ncu; use the ncu of your CUDA release"),
     ),
     (
         re.compile(
             r"no space left|disk full|failed to (?:write|save|create) .*(?:report|file)", re.IGNORECASE
         ),
-        Refusal("disk", "the report could not be written; make room or give another -o"),
+        NcuRefusal("disk", "the report could not be written; make room or give another -o"),
     ),
     (
         re.compile(r"Out of memory|failed to allocate|not enough memory", re.IGNORECASE),
-        Refusal(
+        NcuRefusal(
             "memory",
             "there was not enough memory to save and restore the kernel's data between passes; use "
             "--samples-only, which needs one pass",
@@ -119,7 +119,7 @@ _KNOWN: Final = (
     ),
     (
         re.compile(r"No kernels were profiled", re.IGNORECASE),
-        Refusal(
+        NcuRefusal(
             "no kernels",
             "no kernel launch was profiled: the application launches none, or none that --kernel, "
             "--launch-skip and --launch-count let through",
@@ -128,7 +128,7 @@ _KNOWN: Final = (
 )
 
 
-def refusal(log: Log) -> Refusal | None:
+def refusal(log: Log) -> NcuRefusal | None:
     """The known reason among what was said, the most telling first; None where nothing is known."""
     said = [*log.errors, *log.warnings]
     for pattern, known in _KNOWN:

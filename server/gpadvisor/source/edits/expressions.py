@@ -12,7 +12,7 @@ from typing import Final
 from tree_sitter import Node
 
 from gpadvisor.source.edits import MAX_NAMES, MAX_REPLACEMENTS, EditSite, SiteKind
-from gpadvisor.source.edits.text import Part
+from gpadvisor.source.edits.text import ParsedPart
 from gpadvisor.source.edits.types import (
     DOUBLE_LITERAL,
     PURE_FUNCTIONS,
@@ -34,7 +34,7 @@ _MAX_DEPTH: Final = 200
 _MAX_LITERAL: Final = 60
 
 
-def float_literals(part: Part) -> Iterator[EditSite]:
+def float_literals(part: ParsedPart) -> Iterator[EditSite]:
     """Expressions whose only doubles are literals: with a suffix each, they are computed as float."""
     groups: dict[int, tuple[Node, list[Node]]] = {}
     for node in part.nodes:
@@ -50,11 +50,11 @@ def float_literals(part: Part) -> Iterator[EditSite]:
             yield site
 
 
-def _bytes(part: Part, node: Node) -> bytes:
+def _bytes(part: ParsedPart, node: Node) -> bytes:
     return part.file.data[node.start_byte : min(node.end_byte, node.start_byte + _MAX_LITERAL + 1)]
 
 
-def _expression(part: Part, literal: Node) -> Node:
+def _expression(part: ParsedPart, literal: Node) -> Node:
     """The largest expression that the literal's type spreads over."""
     top = literal
     for parent in part.around(literal):
@@ -77,7 +77,7 @@ def _expression(part: Part, literal: Node) -> Node:
     return top
 
 
-def _literal_site(part: Part, top: Node, literals: list[Node]) -> EditSite | None:
+def _literal_site(part: ParsedPart, top: Node, literals: list[Node]) -> EditSite | None:
     leaves = [type_of(part.scope, leaf) for leaf in _leaves(part, top)]
     target, operand = _target(part, top)
     leaves += [operand] if operand is not None else []
@@ -114,7 +114,7 @@ def _literal_site(part: Part, top: Node, literals: list[Node]) -> EditSite | Non
     )
 
 
-def _leaves(part: Part, top: Node) -> Iterator[Node]:
+def _leaves(part: ParsedPart, top: Node) -> Iterator[Node]:
     """The operands whose types decide how an expression is computed."""
     stack = [top]
     while stack:
@@ -130,7 +130,7 @@ def _leaves(part: Part, top: Node) -> Iterator[Node]:
             yield node
 
 
-def _target(part: Part, top: Node) -> tuple[Type | None, Type | None]:
+def _target(part: ParsedPart, top: Node) -> tuple[Type | None, Type | None]:
     """What the value becomes (None: nothing that has a type), and the operand that an assignment adds."""
     parent = part.parents.get(top.id)
     if parent is None or is_comparison(top):
@@ -158,7 +158,7 @@ def _target(part: Part, top: Node) -> tuple[Type | None, Type | None]:
     return None, None
 
 
-def _result_type(part: Part, kind: Node) -> Type:
+def _result_type(part: ParsedPart, kind: Node) -> Type:
     name = " ".join(text_of(part.file.data, kind).split())
     resolved = part.file.types.resolve(name)
     return {"float": Type.FLOAT, "double": Type.DOUBLE}.get(resolved, Type.UNKNOWN)
@@ -202,7 +202,7 @@ class _Divisions:
     nodes: list[Node] = field(default_factory=list)
 
 
-def reciprocals(part: Part) -> Iterator[EditSite]:
+def reciprocals(part: ParsedPart) -> Iterator[EditSite]:
     """Divisions by a float variable that a loop around them leaves as it is."""
     if b"volatile" in part.file.data[part.node.start_byte : part.node.end_byte]:
         return
@@ -224,7 +224,7 @@ def reciprocals(part: Part) -> Iterator[EditSite]:
             yield site
 
 
-def _float_divisor(part: Part, node: Node) -> Node | None:
+def _float_divisor(part: ParsedPart, node: Node) -> Node | None:
     """The variable that floats are divided by."""
     divides = node.type == "binary_expression" and operator_of(node) == "/"
     if not divides and not (node.type == "assignment_expression" and operator_of(node) == "/="):
@@ -243,7 +243,7 @@ def _float_divisor(part: Part, node: Node) -> Node | None:
 _Change = tuple[str, Node]
 
 
-def _changes(part: Part) -> Iterator[_Change]:
+def _changes(part: ParsedPart) -> Iterator[_Change]:
     """Names that may get another value, with where; "" stands for any name, the body for anywhere."""
     data, body = part.file.data, part.body
     for node in part.nodes:
@@ -274,7 +274,7 @@ def _plain(data: bytes, node: Node | None, where: Node) -> Iterator[_Change]:
         yield text_of(data, node), where
 
 
-def _changed_places(part: Part) -> dict[str, list[int]]:
+def _changed_places(part: ParsedPart) -> dict[str, list[int]]:
     """Offsets at which each name changes, in order; 0 for anywhere."""
     found: dict[str, list[int]] = {}
     for name, where in _changes(part):
@@ -289,7 +289,7 @@ def _changes_in(loop: Node, offsets: list[int]) -> bool:
     return first < len(offsets) and offsets[first] < loop.end_byte
 
 
-def _outermost(part: Part, node: Node, name: str, changed: dict[str, list[int]]) -> Node | None:
+def _outermost(part: ParsedPart, node: Node, name: str, changed: dict[str, list[int]]) -> Node | None:
     """The largest loop around a node that leaves a name as it is and that a line can be put before."""
     found = None
     for loop in part.loops(node):
@@ -300,7 +300,7 @@ def _outermost(part: Part, node: Node, name: str, changed: dict[str, list[int]])
     return found
 
 
-def anchor(part: Part, loop: Node) -> Node | None:
+def anchor(part: ParsedPart, loop: Node) -> Node | None:
     """What a line before a loop goes in front of: its pragma, else the loop; None where no line can."""
     parent = part.parents.get(loop.id)
     if parent is None or parent.type != "compound_statement":
@@ -321,7 +321,7 @@ def pragma_before(parent: Node, loop: Node) -> Node | None:
     return before if before is not None and before.type == "preproc_call" else None
 
 
-def _reciprocal_site(part: Part, group: _Divisions) -> EditSite | None:
+def _reciprocal_site(part: ParsedPart, group: _Divisions) -> EditSite | None:
     file, first = part.file, anchor(part, group.loop)
     names = (f"inv_{group.name}{suffix}" for suffix in ("", *range(2, 10)))
     name = next((name for name in names if name.encode() not in file.words), None)

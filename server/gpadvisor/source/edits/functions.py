@@ -11,7 +11,7 @@ from typing import Final
 from tree_sitter import Node
 
 from gpadvisor.source.edits import MAX_NAMES, NUMBER, EditSite, Replacement, SiteKind
-from gpadvisor.source.edits.text import ParsedFile, Part
+from gpadvisor.source.edits.text import ParsedFile, ParsedPart
 from gpadvisor.source.edits.types import (
     INTEGER_TYPES,
     PURE_FUNCTIONS,
@@ -30,7 +30,7 @@ _MAX_THREADS: Final = 1024
 _SMALL: Final = 16
 
 
-def _site(part: Part, kind: SiteKind, replacements: list[Replacement], **more: object) -> EditSite:
+def _site(part: ParsedPart, kind: SiteKind, replacements: list[Replacement], **more: object) -> EditSite:
     values: dict[str, object] = {
         "first_line": part.first_line,
         "last_line": part.last_line,
@@ -47,7 +47,7 @@ def _site(part: Part, kind: SiteKind, replacements: list[Replacement], **more: o
     return EditSite(kind=kind, replacements=tuple(replacements), **values)  # type: ignore[arg-type] # fields by name
 
 
-def restricts(part: Part) -> Iterator[EditSite]:
+def restricts(part: ParsedPart) -> Iterator[EditSite]:
     """Pointer parameters of a device function or kernel without ``__restrict__``."""
     if not part.attributes.keys() & {"__global__", "__device__"} or "__host__" in part.attributes:
         return
@@ -85,7 +85,7 @@ def _pointers(parameters: Node) -> Iterator[tuple[int, Node, Node]]:
             yield index, parameter, name
 
 
-def _has(part: Part, parameter: Node, words: tuple[str, ...]) -> bool:
+def _has(part: ParsedPart, parameter: Node, words: tuple[str, ...]) -> bool:
     declarator = parameter.child_by_field_name("declarator")
     # A const behind the star is about the pointer, not about what it points to.
     nodes = list(parameter.children)
@@ -94,7 +94,7 @@ def _has(part: Part, parameter: Node, words: tuple[str, ...]) -> bool:
     return any(text_of(part.file.data, node) in words for node in nodes)
 
 
-def _passed_twice(part: Part) -> set[int]:
+def _passed_twice(part: ParsedPart) -> set[int]:
     """Positions of arguments that a call in this file passes in two places."""
     found: set[int] = set()
     for call in part.file.calls.get(part.name, ()):
@@ -108,7 +108,7 @@ def _passed_twice(part: Part) -> set[int]:
     return found
 
 
-def _only_read(part: Part, name: str) -> bool:
+def _only_read(part: ParsedPart, name: str) -> bool:
     """Whether nothing in the body can write through a pointer, and no other declaration says otherwise."""
     if part.file.declared_functions[part.name] != 1:
         return False
@@ -118,7 +118,7 @@ def _only_read(part: Part, name: str) -> bool:
     return bool(uses) and all(_read(part, use) for use in uses)
 
 
-def _read(part: Part, use: Node) -> bool:
+def _read(part: ParsedPart, use: Node) -> bool:
     """Whether one mention of a pointer only loads through it."""
     element = _element(part, use)
     if element is None:
@@ -160,7 +160,7 @@ def _is_argument(subscript: Node, element: Node) -> bool:
     return subscript.child_by_field_name("argument") == element
 
 
-def _element(part: Part, use: Node) -> Node | None:
+def _element(part: ParsedPart, use: Node) -> Node | None:
     """The element that a name is used for: ``p[i]``, ``*p``, ``*(p + i)``, ``p->x``, ``__ldg(p)``."""
     current = use
     for parent in part.around(use):
@@ -180,13 +180,13 @@ def _element(part: Part, use: Node) -> Node | None:
     return None
 
 
-def _loaded(part: Part, address: Node) -> bool:
+def _loaded(part: ParsedPart, address: Node) -> bool:
     parent = part.parents.get(address.id)
     call = None if parent is None or parent.type != "argument_list" else part.parents.get(parent.id)
     return call is not None and called_name(part.file.data, call) in _LOADS
 
 
-def launch_bounds(part: Part) -> Iterator[EditSite]:
+def launch_bounds(part: ParsedPart) -> Iterator[EditSite]:
     """Kernels without launch bounds, or with bounds that are plain numbers."""
     anchor = part.attributes.get("__global__")
     if anchor is None:
@@ -208,11 +208,11 @@ def launch_bounds(part: Part) -> Iterator[EditSite]:
         yield _site(part, SiteKind.LAUNCH_BOUNDS, [place], number=number, limit=blocks)
 
 
-def _head(part: Part) -> bytes:
+def _head(part: ParsedPart) -> bytes:
     return part.file.data[part.node.start_byte : part.body.start_byte]
 
 
-def inlining(part: Part) -> Iterator[EditSite]:
+def inlining(part: ParsedPart) -> Iterator[EditSite]:
     """Device functions that can be marked as always or never to be inlined."""
     device = part.attributes.get("__device__")
     if device is None or "__global__" in part.attributes or part.name_node.type != "identifier":
@@ -235,7 +235,7 @@ def inlining(part: Part) -> Iterator[EditSite]:
             yield _site(part, kind, [place], more_lines=tuple(more), words=(word,))
 
 
-def _word(part: Part, device: Node, other: Node | None, word: str) -> Replacement:
+def _word(part: ParsedPart, device: Node, other: Node | None, word: str) -> Replacement:
     positions = part.file.positions
     if other is not None:
         return positions.replace(other.start_byte, other.end_byte, word)

@@ -11,7 +11,7 @@ from tree_sitter import Node
 
 from gpadvisor.source.edits import NUMBER, EditSite, Replacement, SiteKind
 from gpadvisor.source.edits.expressions import anchor, pragma_before
-from gpadvisor.source.edits.text import LOOPS, Part
+from gpadvisor.source.edits.text import LOOPS, ParsedPart
 from gpadvisor.source.edits.types import operator_of, text_of
 
 _UNROLL: Final = re.compile(rb"\s*unroll[ \t]+(?:\([ \t]*)?([0-9]{1,9})[ \t]*\)?[ \t]*\r?\n?")
@@ -19,7 +19,7 @@ _UNROLLED: Final = frozenset({"for_statement", "while_statement"})
 _MAX_TRIPS: Final = 1 << 30
 
 
-def unrolls(part: Part) -> Iterator[EditSite]:
+def unrolls(part: ParsedPart) -> Iterator[EditSite]:
     """All loops; those that no pragma can be put before have no replacement."""
     for node in part.nodes:
         if node.type not in LOOPS:
@@ -32,7 +32,7 @@ def unrolls(part: Part) -> Iterator[EditSite]:
         yield _site(part, node, number, () if replacement is None else (replacement,))
 
 
-def _insertion(part: Part, loop: Node) -> Replacement:
+def _insertion(part: ParsedPart, loop: Node) -> Replacement:
     positions = part.file.positions
     line = positions.line(loop.start_byte)
     start = positions.start(line)
@@ -40,7 +40,7 @@ def _insertion(part: Part, loop: Node) -> Replacement:
     return positions.replace(start, start, text)
 
 
-def _present(part: Part, pragma: Node) -> tuple[int | None, Replacement | None]:
+def _present(part: ParsedPart, pragma: Node) -> tuple[int | None, Replacement | None]:
     """The number in a pragma that is there, and how to replace it; a pragma without one stays."""
     argument = pragma.child_by_field_name("argument")
     if argument is None:
@@ -54,7 +54,9 @@ def _present(part: Part, pragma: Node) -> tuple[int | None, Replacement | None]:
     return int(found[1]), part.file.positions.replace(start, end, NUMBER)
 
 
-def _site(part: Part, loop: Node, number: int | None, replacements: tuple[Replacement, ...]) -> EditSite:
+def _site(
+    part: ParsedPart, loop: Node, number: int | None, replacements: tuple[Replacement, ...]
+) -> EditSite:
     positions = part.file.positions
     return EditSite(
         kind=SiteKind.UNROLL,
@@ -72,7 +74,7 @@ def _site(part: Part, loop: Node, number: int | None, replacements: tuple[Replac
     )
 
 
-def _trips(part: Part, loop: Node) -> int | None:
+def _trips(part: ParsedPart, loop: Node) -> int | None:
     """How often a loop with plain numbers in its head runs."""
     start = _start(part, loop.child_by_field_name("initializer"))
     condition, update = loop.child_by_field_name("condition"), loop.child_by_field_name("update")
@@ -90,7 +92,7 @@ def _trips(part: Part, loop: Node) -> int | None:
     return trips if 0 < trips < _MAX_TRIPS else None
 
 
-def _start(part: Part, node: Node | None) -> tuple[str, int] | None:
+def _start(part: ParsedPart, node: Node | None) -> tuple[str, int] | None:
     declarators = [] if node is None else node.children_by_field_name("declarator")
     if len(declarators) != 1 or declarators[0].type != "init_declarator":
         return None
@@ -99,7 +101,7 @@ def _start(part: Part, node: Node | None) -> tuple[str, int] | None:
     return None if name is None or value is None else (name, value)
 
 
-def _step(part: Part, update: Node, name: str) -> int | None:
+def _step(part: ParsedPart, update: Node, name: str) -> int | None:
     if update.type == "update_expression" and operator_of(update) == "++":
         return 1 if _name(part, update.child_by_field_name("argument")) == name else None
     if update.type == "assignment_expression" and operator_of(update) == "+=":
@@ -108,11 +110,11 @@ def _step(part: Part, update: Node, name: str) -> int | None:
     return None
 
 
-def _name(part: Part, node: Node | None) -> str | None:
+def _name(part: ParsedPart, node: Node | None) -> str | None:
     return None if node is None or node.type != "identifier" else text_of(part.file.data, node)
 
 
-def _number(part: Part, node: Node | None) -> int | None:
+def _number(part: ParsedPart, node: Node | None) -> int | None:
     if node is None or node.type != "number_literal":
         return None
     text = text_of(part.file.data, node)

@@ -23,7 +23,7 @@ from gpadvisor.source.edits import (
 from gpadvisor.source.edits.expressions import float_literals, reciprocals
 from gpadvisor.source.edits.functions import block_sizes, inlining, launch_bounds, restricts
 from gpadvisor.source.edits.loops import unrolls
-from gpadvisor.source.edits.text import ParsedFile, Positions, parsed_file
+from gpadvisor.source.edits.text import ParsedFile, TextPositions, parsed_file
 from gpadvisor.source.facts import HASH_SUFFIXES
 from gpadvisor.source.syntax import parse_cuda
 
@@ -49,7 +49,7 @@ def edit_facts(path: str, text: str) -> EditFacts:
         return EditFacts()
     data = text.encode("utf-8", "replace")
     if path.lower().endswith(HASH_SUFFIXES):
-        positions = Positions(data)
+        positions = TextPositions(data)
         spans = list(_texts(data, _JULIA_TEXT if path.lower().endswith(".jl") else _PYTHON_TEXT))
         no_trailing, no_above = _closed(positions, spans)
         return EditFacts(
@@ -132,7 +132,7 @@ def _texts(data: bytes, token: re.Pattern[bytes]) -> Iterator[_Range]:
 
 
 def _closed(
-    positions: Positions, spans: list[_Range], directives: list[_Range] | None = None
+    positions: TextPositions, spans: list[_Range], directives: list[_Range] | None = None
 ) -> tuple[tuple[_Range, ...], tuple[_Range, ...]]:
     """Line ranges whose ends take no comment, and before which no comment line can stand."""
     no_trailing: list[_Range] = list(directives or ())
@@ -150,7 +150,9 @@ def _closed(
     return tuple(no_trailing[:MAX_RANGES]), tuple(no_above[:MAX_RANGES])
 
 
-def _comments(path: str, data: bytes, tree: Tree | None, positions: Positions) -> tuple[CommentPlace, ...]:
+def _comments(
+    path: str, data: bytes, tree: Tree | None, positions: TextPositions
+) -> tuple[CommentPlace, ...]:
     """Where the codes of each suppression comment stand."""
     found = []
     spans = marked_comments(path, data, tree)

@@ -16,7 +16,7 @@ from tree_sitter import Node
 from gpadvisor.source.edits import Replacement
 from gpadvisor.source.edits.types import (
     FileTypes,
-    Scope,
+    NameScope,
     called_name,
     file_types,
     function_scope,
@@ -31,7 +31,7 @@ _MAX_AROUND: Final = 200
 """Levels of nesting that are looked through; deeper code is generated."""
 
 
-class Positions:
+class TextPositions:
     """Byte offsets of a text as lines from 1 and columns in code points from 0."""
 
     def __init__(self, data: bytes) -> None:
@@ -84,7 +84,7 @@ class Positions:
 
 
 @dataclass(eq=False)
-class Part:
+class ParsedPart:
     """One function with a body that parsed without an error."""
 
     file: ParsedFile
@@ -125,7 +125,7 @@ class Part:
         return self.node.child_by_field_name("body") or self.node
 
     @cached_property
-    def scope(self) -> Scope:
+    def scope(self) -> NameScope:
         """The types of its names."""
         return function_scope(self.file.data, self.node, self.file.types)
 
@@ -182,8 +182,8 @@ class ParsedFile:
     """What one walk over the tree finds."""
 
     data: bytes
-    positions: Positions
-    parts: list[Part] = field(default_factory=list)
+    positions: TextPositions
+    parts: list[ParsedPart] = field(default_factory=list)
     function_names: list[str] = field(default_factory=list)  # of all definitions and declarations
     outside: list[Node] = field(default_factory=list)  # nodes that are in no function's body
     comments: list[Node] = field(default_factory=list)
@@ -212,7 +212,7 @@ class ParsedFile:
     def _part_starts(self) -> list[int]:
         return [part.node.start_byte for part in self.parts]
 
-    def part_at(self, offset: int) -> Part | None:
+    def part_at(self, offset: int) -> ParsedPart | None:
         """The function around an offset."""
         index = bisect_right(self._part_starts, offset) - 1
         return self.parts[index] if index >= 0 and offset < self.parts[index].node.end_byte else None
@@ -229,9 +229,9 @@ class ParsedFile:
         return Counter(int(text) for text in texts if text.isdecimal() and len(text) < 10)
 
     @cached_property
-    def by_name(self) -> dict[str, list[Part]]:
+    def by_name(self) -> dict[str, list[ParsedPart]]:
         """Functions by their plain name."""
-        found: dict[str, list[Part]] = {}
+        found: dict[str, list[ParsedPart]] = {}
         for part in self.parts:
             found.setdefault(part.name, []).append(part)
         return found
@@ -244,7 +244,7 @@ class ParsedFile:
 
 def parsed_file(data: bytes, root: Node) -> ParsedFile:
     """Walk a tree once; generated files of millions of nodes are seen in part."""
-    file = ParsedFile(data, Positions(data))
+    file = ParsedFile(data, TextPositions(data))
     functions: list[Node] = []
     nested: set[int] = set()
     stack: list[tuple[Node, Node | None, bool, bool]] = [(root, None, False, False)]
@@ -302,7 +302,7 @@ _DIRECTIVES: Final = frozenset(
 )
 
 
-def _part(file: ParsedFile, node: Node) -> Part | None:
+def _part(file: ParsedFile, node: Node) -> ParsedPart | None:
     """A function that edits may touch: no error anywhere in it, and a plain name."""
     declarator = node.child_by_field_name("declarator")
     for _ in range(8):
@@ -315,4 +315,4 @@ def _part(file: ParsedFile, node: Node) -> Part | None:
     body = node.child_by_field_name("body")
     if declarator is None or name is None or body is None or node.has_error:
         return None
-    return Part(file, node, declarator, name)
+    return ParsedPart(file, node, declarator, name)

@@ -101,7 +101,7 @@ class FileTypes:
 
 
 @dataclass(slots=True)
-class Scope:
+class NameScope:
     """Names inside one function; one that is declared as two things is unknown."""
 
     file: FileTypes
@@ -234,7 +234,7 @@ def _function(data: bytes, node: Node, types: FileTypes) -> None:
         types.functions[text] = result if types.functions.get(text, result) == result else ""
 
 
-def function_scope(data: bytes, function: Node, types: FileTypes) -> Scope:
+def function_scope(data: bytes, function: Node, types: FileTypes) -> NameScope:
     """The names of one function, parameters and all blocks together."""
     names: dict[str, Named] = {}
     for node in walk(function):
@@ -243,7 +243,7 @@ def function_scope(data: bytes, function: Node, types: FileTypes) -> Scope:
                 _note(names, name, named)
     for parameter in _template_names(data, function):
         names[parameter] = _UNKNOWN
-    return Scope(types, data, names)
+    return NameScope(types, data, names)
 
 
 def _template_names(data: bytes, function: Node) -> Iterator[str]:
@@ -263,7 +263,7 @@ def combined(types: Iterable[Type]) -> Type:
     return Type.UNKNOWN
 
 
-def type_of(scope: Scope, node: Node | None, depth: int = 0) -> Type:
+def type_of(scope: NameScope, node: Node | None, depth: int = 0) -> Type:
     """The type of an expression."""
     if node is None or depth > _MAX_DEPTH:
         return Type.UNKNOWN
@@ -284,7 +284,7 @@ def type_of(scope: Scope, node: Node | None, depth: int = 0) -> Type:
     return combined_of(scope, node, depth)
 
 
-def combined_of(scope: Scope, node: Node, depth: int = 0) -> Type:
+def combined_of(scope: NameScope, node: Node, depth: int = 0) -> Type:
     """The type of an expression that only combines others."""
     if node.type == "binary_expression":
         operator = operator_of(node)
@@ -332,7 +332,7 @@ def literal_type(text: bytes) -> Type:
     return Type.FLOAT if _FLOAT_LITERAL.fullmatch(text) else Type.UNKNOWN
 
 
-def overloaded_call(scope: Scope, node: Node) -> bool:
+def overloaded_call(scope: NameScope, node: Node) -> bool:
     """Whether a call's result has the type of its arguments."""
     return node.type == "call_expression" and called_name(scope.data, node) in _OVERLOADED
 
@@ -358,7 +358,7 @@ def _result(name: str, arguments: list[Type]) -> Type:
     return combined(arguments)
 
 
-def _identifier(scope: Scope, node: Node) -> Type:
+def _identifier(scope: NameScope, node: Node) -> Type:
     name = text_of(scope.data, node)
     if name in scope.names:
         return scope.scalar(scope.names[name])
@@ -369,7 +369,7 @@ def _identifier(scope: Scope, node: Node) -> Type:
     return scope.scalar(scope.named(node))
 
 
-def _element(scope: Scope, node: Node | None, depth: int) -> Named:
+def _element(scope: NameScope, node: Node | None, depth: int) -> Named:
     """What a subscript or a dereference yields."""
     if node is None or depth > _MAX_DEPTH:
         return _UNKNOWN
@@ -390,7 +390,7 @@ def _element(scope: Scope, node: Node | None, depth: int) -> Named:
     return Named(inner.base, inner.depth - 1) if inner.depth else _UNKNOWN
 
 
-def _field(scope: Scope, node: Node) -> Type:
+def _field(scope: NameScope, node: Node) -> Type:
     name, argument = node.child_by_field_name("field"), node.child_by_field_name("argument")
     if name is None or argument is None:
         return Type.UNKNOWN
@@ -400,13 +400,13 @@ def _field(scope: Scope, node: Node) -> Type:
     return scope.scalar(scope.file.fields.get(text_of(scope.data, name), _UNKNOWN))
 
 
-def _descriptor(scope: Scope, node: Node | None) -> Type:
+def _descriptor(scope: NameScope, node: Node | None) -> Type:
     if node is None:
         return Type.UNKNOWN
     return scope.scalar(Named(" ".join(text_of(scope.data, node).split()), 0))
 
 
-def _call(scope: Scope, node: Node, depth: int) -> Type:
+def _call(scope: NameScope, node: Node, depth: int) -> Type:
     function = node.child_by_field_name("function")
     arguments = arguments_of(node)
     if function is not None and function.type == "primitive_type":

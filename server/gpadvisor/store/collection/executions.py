@@ -62,7 +62,7 @@ class GroupKey(NamedTuple):
 
 
 @dataclass(slots=True, eq=False)
-class Group:
+class ExecutionGroup:
     """Executions that share their samples."""
 
     process: Process
@@ -173,9 +173,11 @@ def _launched(launch: LaunchRow, device: int) -> Execution:
 class Grouping:
     """The groups of one process, and where samples find theirs."""
 
-    groups: dict[GroupKey, Group] = field(default_factory=dict)
-    by_correlation: dict[int, list[Group]] = field(default_factory=dict)  # serialized mode only
-    by_kernel: dict[tuple[int, str, str | None], Group] = field(default_factory=dict)  # continuous mode only
+    groups: dict[GroupKey, ExecutionGroup] = field(default_factory=dict)
+    by_correlation: dict[int, list[ExecutionGroup]] = field(default_factory=dict)  # serialized mode only
+    by_kernel: dict[tuple[int, str, str | None], ExecutionGroup] = field(
+        default_factory=dict
+    )  # continuous mode only
 
 
 def group(
@@ -208,7 +210,7 @@ def group(
         key = GroupKey(execution.device, kernel, binary, rest)
         found = result.groups.get(key)
         if found is None:
-            found = result.groups[key] = Group(process, key, picked=picked)
+            found = result.groups[key] = ExecutionGroup(process, key, picked=picked)
         _add(found, execution, ambiguous=ambiguous)
         if process.mode == SERIALIZED:
             for correlation in execution.correlations:
@@ -231,7 +233,7 @@ def _wanted(process: Process, picker: Picker) -> Iterator[tuple[Execution, str, 
             yield execution, kernel, picker.takes(kernel)
 
 
-def _add(to: Group, execution: Execution, *, ambiguous: bool) -> None:
+def _add(to: ExecutionGroup, execution: Execution, *, ambiguous: bool) -> None:
     to.launches += 1
     to.timed += execution.duration_ns is not None
     to.total_ns += execution.duration_ns or 0.0

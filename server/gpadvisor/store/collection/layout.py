@@ -18,7 +18,7 @@ UNIT_BYTES: Final = 65536
 MARK: Final = 0xA5C3
 
 
-class Kind(IntEnum):
+class RecordKind(IntEnum):
     """Kinds of record."""
 
     PROCESS = 1

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from gpadvisor.errors import ProfileFormatError
 from gpadvisor.store.collection import layout
-from gpadvisor.store.collection.layout import Kind, Stage
+from gpadvisor.store.collection.layout import RecordKind, Stage
 from gpadvisor.store.collection.records import Damage, FileHeader, read_header, records
 
 _MAX_FRAMES: Final = 4096
@@ -276,20 +276,20 @@ def _samples(process: Process, payload: memoryview) -> None:
 
 
 _READERS: Final[Mapping[int, Callable[[Process, memoryview], None]]] = {
-    Kind.PROCESS: _process,
-    Kind.NOTE: _note,
-    Kind.DEVICE: _device,
-    Kind.CONTEXT: _context,
-    Kind.REASONS: _reasons,
-    Kind.MODULE: _module,
-    Kind.NAME: _name,
-    Kind.LAUNCH: _launch,
-    Kind.FAILED: _failed,
-    Kind.KERNEL: _kernel,
-    Kind.PATH: _path,
-    Kind.FRAME: _frame,
-    Kind.SYMBOL: _symbol,
-    Kind.SAMPLES: _samples,
+    RecordKind.PROCESS: _process,
+    RecordKind.NOTE: _note,
+    RecordKind.DEVICE: _device,
+    RecordKind.CONTEXT: _context,
+    RecordKind.REASONS: _reasons,
+    RecordKind.MODULE: _module,
+    RecordKind.NAME: _name,
+    RecordKind.LAUNCH: _launch,
+    RecordKind.FAILED: _failed,
+    RecordKind.KERNEL: _kernel,
+    RecordKind.PATH: _path,
+    RecordKind.FRAME: _frame,
+    RecordKind.SYMBOL: _symbol,
+    RecordKind.SAMPLES: _samples,
 }
 
 __all__ = ["Process", "Stage", "read_process"]

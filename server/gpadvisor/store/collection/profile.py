@@ -35,15 +35,15 @@ from gpadvisor.model.profile import (
     Sampling,
 )
 from gpadvisor.store.collection import files
-from gpadvisor.store.collection.executions import SERIALIZED, Group, Grouping, GroupKey, group
+from gpadvisor.store.collection.executions import SERIALIZED, ExecutionGroup, Grouping, GroupKey, group
 from gpadvisor.store.collection.notes import sentences, why_no_samples
 from gpadvisor.store.collection.picks import Picker, Picks, read_picks
 from gpadvisor.store.collection.process import Process, SampleTotals, read_process
 from gpadvisor.store.collection.samples import (
     CUPTI_COUNT,
-    Place,
     Placed,
     Rows,
+    SamplePlace,
     own_reasons,
     place_samples,
     sampled_places,
@@ -188,7 +188,7 @@ class _Builder:
         ]
 
     def _not_picked(
-        self, index: int, found: Group, picked: Collection[tuple[str, str | None]]
+        self, index: int, found: ExecutionGroup, picked: Collection[tuple[str, str | None]]
     ) -> KernelProfile:
         """A kernel, or launches of one, that nobody asked for: what it took, so that shares stay true."""
         bare = self._kernel(index, found, Rows())
@@ -202,7 +202,7 @@ class _Builder:
 
     def _assign(
         self,
-        places: Sequence[tuple[Place, NDArray[np.void]]],
+        places: Sequence[tuple[SamplePlace, NDArray[np.void]]],
         grouping: Grouping,
         rows: Mapping[GroupKey, Rows],
     ) -> None:
@@ -230,14 +230,14 @@ class _Builder:
                 )
             )
 
-    def _samples(self, place: Place, rows: NDArray[np.void]) -> NDArray[np.bool_]:
+    def _samples(self, place: SamplePlace, rows: NDArray[np.void]) -> NDArray[np.bool_]:
         """Which rows count samples, and not those of them in which nothing was issued."""
         own = own_reasons(self.process)[1].get(place.context, {})
         counts = [index for index, (_, waiting) in own.items() if waiting]
         counts += [index for index, (number, _) in own.items() if number == CUPTI_COUNT]
         return np.isin(rows["reason"], counts, invert=True)
 
-    def _owner(self, place: Place, grouping: Grouping) -> Group | None:
+    def _owner(self, place: SamplePlace, grouping: Grouping) -> ExecutionGroup | None:
         if self.process.mode == SERIALIZED:
             entries = grouping.by_correlation.get(place.correlation, [])
             same = [entry for entry in entries if entry.key.kernel == place.function]
@@ -256,7 +256,7 @@ class _Builder:
         ]
         return callers[0] if len(callers) == 1 else None
 
-    def _kernel(self, index: int, found: Group, rows: Rows) -> KernelProfile:
+    def _kernel(self, index: int, found: ExecutionGroup, rows: Rows) -> KernelProfile:
         kernel, binary = found.key.kernel, found.key.binary
         cubin = None if binary is None else self.cubins.get(binary)
         reasons, meaning = own_reasons(self.process)
@@ -332,7 +332,7 @@ class _Builder:
         )
 
     def _problems(
-        self, found: Group, placed: Placed, evidence: Evidence, totals: SampleTotals
+        self, found: ExecutionGroup, placed: Placed, evidence: Evidence, totals: SampleTotals
     ) -> tuple[Problem, ...]:
         name = demangle(found.key.kernel)
         said: list[Problem] = []
@@ -377,7 +377,7 @@ class _Builder:
         return f"the collection holds no machine code of {name}; {_RERUN}"
 
 
-def _launch(index: int, found: Group, cubin: Cubin | None) -> Launch:
+def _launch(index: int, found: ExecutionGroup, cubin: Cubin | None) -> Launch:
     configuration, _ = found.main_configuration()
     kernel = found.key.kernel
     facts = None if cubin is None else cubin.facts.get(kernel)
@@ -404,7 +404,7 @@ def _launch(index: int, found: Group, cubin: Cubin | None) -> Launch:
     )
 
 
-def _configuration_problems(found: Group, share: float) -> tuple[Problem, ...]:
+def _configuration_problems(found: ExecutionGroup, share: float) -> tuple[Problem, ...]:
     said: list[Problem] = []
     name = demangle(found.key.kernel)
     count = len(found.configurations)

@@ -30,7 +30,7 @@ Meaning: TypeAlias = Mapping[int, Mapping[int, tuple[int, bool]]]
 _MAX_SAMPLES: Final = 1 << 53
 
 
-class Place(NamedTuple):
+class SamplePlace(NamedTuple):
     """Whose samples a slice of rows holds."""
 
     context: int
@@ -47,7 +47,7 @@ class Rows:
     context: list[int] = field(default_factory=list)
     parts: list[NDArray[np.void]] = field(default_factory=list)
 
-    def add(self, place: Place, rows: NDArray[np.void]) -> None:
+    def add(self, place: SamplePlace, rows: NDArray[np.void]) -> None:
         """Take rows of one function in one context."""
         self.function.append(place.function)
         self.context.append(place.context)
@@ -57,7 +57,7 @@ class Rows:
         return bool(self.parts)
 
 
-def sampled_places(process: Process) -> Iterator[tuple[Place, NDArray[np.void]]]:
+def sampled_places(process: Process) -> Iterator[tuple[SamplePlace, NDArray[np.void]]]:
     """The rows of a process by context, image, function and launch."""
     images = {module.crc: module.sha256 for module in process.modules if module.crc}
     by_context: dict[int, list[NDArray[np.void]]] = {}
@@ -72,7 +72,7 @@ def sampled_places(process: Process) -> Iterator[tuple[Place, NDArray[np.void]]]
         begin = 0
         for (crc, name, correlation), end in zip(unique.tolist(), ends.tolist(), strict=True):
             function = process.name(name) or ""
-            yield Place(context, images.get(crc), function, correlation), rows[order[begin:end]]
+            yield SamplePlace(context, images.get(crc), function, correlation), rows[order[begin:end]]
             begin = end
 
 

@@ -28,7 +28,7 @@ _CHUNK: Final = 1 << 20
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Block:
+class ReportBlock:
     """One block: its header, and its messages by kind."""
 
     header: wire.Fields
@@ -99,7 +99,7 @@ def format_version(data: bytes) -> int | None:
         return None
 
 
-def blocks(data: bytes) -> Iterator[Block]:
+def blocks(data: bytes) -> Iterator[ReportBlock]:
     """The blocks of a report in file order."""
     if data[:4] != MAGIC:
         raise damaged("it does not start with the report's magic number")
@@ -120,7 +120,7 @@ def blocks(data: bytes) -> Iterator[Block]:
         yield _block(fields, payload)
 
 
-def _block(header: wire.Fields, payload: bytes) -> Block:
+def _block(header: wire.Fields, payload: bytes) -> ReportBlock:
     messages: list[bytes] = []
     at = 0
     while at < len(payload):
@@ -130,7 +130,7 @@ def _block(header: wire.Fields, payload: bytes) -> Block:
     results = wire.integer(header, 2) or 0
     if sources + results > len(messages):
         raise damaged(f"a block announces {sources + results} messages and holds {len(messages)}")
-    return Block(
+    return ReportBlock(
         header=header,
         sources=tuple(messages[:sources]),
         results=tuple(messages[sources : sources + results]),

@@ -44,7 +44,7 @@ NOWHERE: Final = Placement((), np.zeros(0, np.uint64), np.zeros(0, np.uint64))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Candidates:
+class SectionCandidates:
     """Start addresses that a module's own data implies, by ELF section index."""
 
     cubin: Cubin
@@ -57,18 +57,18 @@ class Candidates:
         return place(self, [], "", np.zeros(0, np.uint64))
 
 
-def candidates_of(cubin: Cubin, functions: Iterable[LoadedFunction]) -> Candidates:
+def candidates_of(cubin: Cubin, functions: Iterable[LoadedFunction]) -> SectionCandidates:
     """Gather what relocation data and the symbol table say, in this order of trust."""
     related = _from_relocation_data(cubin, functions)
     starts: dict[int, tuple[int, ...]] = {}
     for section in cubin.sections:
         loaded = [section.load_address] if section.load_address else []
         starts[section.index] = tuple(dict.fromkeys([*related.get(section.index, ()), *loaded]))
-    return Candidates(cubin, starts)
+    return SectionCandidates(cubin, starts)
 
 
 def place(
-    module: Candidates, function_addresses: Sequence[int], kernel: str, sampled: NDArray[np.uint64]
+    module: SectionCandidates, function_addresses: Sequence[int], kernel: str, sampled: NDArray[np.uint64]
 ) -> Placement:
     """Decide the start address of each section; where sources differ, the sampled addresses decide."""
     rows: list[tuple[int, int, str]] = []

@@ -29,8 +29,8 @@ from gpadvisor.model.profile import (
 )
 from gpadvisor.store.ncu import container, launch, rules, sampling, wire
 from gpadvisor.store.ncu.metrics import Metric
-from gpadvisor.store.ncu.placement import NOWHERE, Candidates, Placement, candidates_of, place
-from gpadvisor.store.ncu.report import Report, Result, Session, Source, parse_report
+from gpadvisor.store.ncu.placement import NOWHERE, Placement, SectionCandidates, candidates_of, place
+from gpadvisor.store.ncu.report import Report, ReportSession, ReportSource, Result, parse_report
 
 COLLECT_COMMAND: Final = "ncu --set full --import-source yes -o report ./app"
 _COLLECT_SECTIONS: Final = "--section SourceCounters --section WarpStateStats"
@@ -53,9 +53,9 @@ class _Modules:
     digests: dict[int, str] = field(default_factory=dict)  # id of a source -> sha256
     binaries: dict[str, bytes] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
-    placements: dict[int, tuple[Candidates, Placement | None]] = field(default_factory=dict)
+    placements: dict[int, tuple[SectionCandidates, Placement | None]] = field(default_factory=dict)
 
-    def digest(self, source: Source | None) -> str | None:
+    def digest(self, source: ReportSource | None) -> str | None:
         if source is None or source.cubin is None:
             return None
         known = self.digests.get(id(source))
@@ -71,7 +71,7 @@ class _Modules:
                 )
         return known
 
-    def placement(self, source: Source, cubin: Cubin) -> tuple[Candidates, Placement | None]:
+    def placement(self, source: ReportSource, cubin: Cubin) -> tuple[SectionCandidates, Placement | None]:
         """What is known of a module's addresses, and its placement where that leaves no choice."""
         if id(source) not in self.placements:
             candidates = candidates_of(cubin, source.functions)
@@ -118,7 +118,7 @@ def _profile(digest: str, report: Report) -> Profile:
     )
 
 
-def _kernel(index: int, result: Result, session: Session, modules: _Modules) -> KernelProfile:
+def _kernel(index: int, result: Result, session: ReportSession, modules: _Modules) -> KernelProfile:
     scalars = {
         name: metric.value
         for name, metric in result.metrics.items()
@@ -199,7 +199,7 @@ def _not_measured(scalars: Mapping[str, MetricValue]) -> tuple[Problem, ...]:
     return (Problem(ProblemCode.COLLECTION_LIMITED, message),)
 
 
-def _module_sm(source: Source | None, cubin: Cubin | None) -> tuple[int, int] | None:
+def _module_sm(source: ReportSource | None, cubin: Cubin | None) -> tuple[int, int] | None:
     if source is not None and source.sm is not None:
         return source.sm
     if cubin is None:
@@ -445,7 +445,7 @@ def _sources(report: Report) -> dict[str, SourceText]:
     return found
 
 
-def _version(session: Session) -> str | None:
+def _version(session: ReportSession) -> str | None:
     for provider, version in session.versions.items():
         if "Nsight Compute" in provider and version:
             return version.split()[0]

@@ -22,7 +22,7 @@ class LoadedFunction:
 
 
 @dataclass(slots=True, eq=False)
-class Source:
+class ReportSource:
     """One module of the profiled program; later blocks may add to it."""
 
     reference: int
@@ -37,7 +37,7 @@ class _Loaded:
     """A module, and the number of the block in which it is first named."""
 
     block: int
-    source: Source
+    source: ReportSource
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -51,14 +51,14 @@ class Result:
     block: tuple[int, int, int] | None
     context: int | None
     stream: int | None
-    source: Source | None
+    source: ReportSource | None
     metrics: Mapping[str, Metric]
-    rules: tuple[rules.Rule, ...]
+    rules: tuple[rules.ReportRule, ...]
     call_stack: tuple[CallFrame, ...]
 
 
 @dataclass(slots=True, eq=False)
-class Session:
+class ReportSession:
     """Facts about the whole report, gathered over its blocks."""
 
     created: int | None = None  # seconds since 1970
@@ -75,8 +75,8 @@ class Session:
 class Report:
     """Everything read from one report file."""
 
-    session: Session
-    sources: tuple[Source, ...]
+    session: ReportSession
+    sources: tuple[ReportSource, ...]
     results: tuple[Result, ...]
     others: Mapping[str, int]  # results that belong to no single kernel, by what was measured as a whole
     unnamed_metrics: int  # metrics whose name is not in the report
@@ -92,7 +92,7 @@ class _Parser:
     """What the blocks of a report add up to; names and modules may stand behind the launches with them."""
 
     def __init__(self) -> None:
-        self.session = Session()
+        self.session = ReportSession()
         self.strings: list[str] = []
         self.sources: list[_Loaded] = []
         self.handles: dict[tuple[int | None, int], list[_Loaded]] = {}  # by process and reference
@@ -118,7 +118,7 @@ class _Parser:
             ),
         )
 
-    def block(self, at: int, block: container.Block) -> None:
+    def block(self, at: int, block: container.ReportBlock) -> None:
         header = block.header
         for encoded in wire.blobs(header, 4):
             strings = wire.blobs(wire.parse(encoded), 1)
@@ -141,7 +141,7 @@ class _Parser:
         named = self.handles.setdefault((process, reference), [])
         if not named or (cubin is not None and named[-1].source.cubin not in {None, cubin}):
             # A reference is a handle of the process: after unloading a module it may name another one.
-            named.append(_Loaded(at, Source(reference)))
+            named.append(_Loaded(at, ReportSource(reference)))
             self.sources.append(named[-1])
         known = named[-1].source
         known.cubin = cubin or known.cubin
@@ -171,7 +171,7 @@ class _Parser:
             call_stack=_call_stack(wire.blob(fields, 28)),
         )
 
-    def source_of(self, at: int, process: int | None, encoded: bytes | None) -> Source | None:
+    def source_of(self, at: int, process: int | None, encoded: bytes | None) -> ReportSource | None:
         """The module that a handle named when the launch was written, else the next one that it names."""
         reference = None if encoded is None else wire.integer(wire.parse(encoded), 1)
         if reference is None:
@@ -193,7 +193,7 @@ class _Parser:
         return found
 
 
-def _add_session(session: Session, encoded: bytes) -> None:
+def _add_session(session: ReportSession, encoded: bytes) -> None:
     fields = wire.parse(encoded)
     session.created = wire.integer(fields, 2) or session.created
     session.host = _host_name(fields, 3) or session.host

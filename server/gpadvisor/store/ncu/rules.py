@@ -25,7 +25,7 @@ class Message:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rule:
+class ReportRule:
     """One rule with what it said about a launch; most rules say nothing about most launches."""
 
     identifier: str
@@ -34,7 +34,7 @@ class Rule:
     messages: tuple[Message, ...]
 
 
-def parse_rule(encoded: bytes) -> Rule:
+def parse_rule(encoded: bytes) -> ReportRule:
     """Decode one rule result."""
     fields = wire.parse(encoded)
     messages: list[Message] = []
@@ -44,7 +44,7 @@ def parse_rule(encoded: bytes) -> Rule:
             percent, scope = _speedup(item)
             messages += [_message(message, percent, scope) for message in wire.blobs(item, 1)]
     identifier = wire.text(fields, 1) or ""
-    return Rule(
+    return ReportRule(
         identifier=identifier,
         name=wire.text(fields, 2) or identifier,
         section=wire.text(fields, 4) or None,
@@ -78,7 +78,7 @@ def _factor(percent: float | None) -> float | None:
     return 1 / (1 - percent / 100) if percent is not None and 0 <= percent < 100 else None
 
 
-def rule_results(rule: Rule) -> list[RuleResult]:
+def rule_results(rule: ReportRule) -> list[RuleResult]:
     """One result per message."""
     return [
         RuleResult(

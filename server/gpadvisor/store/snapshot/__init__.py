@@ -19,7 +19,7 @@ from typing import Any, Final
 from gpadvisor import __version__
 from gpadvisor.errors import ProfileError, ProfileFormatError
 from gpadvisor.model.profile import Profile
-from gpadvisor.store.formats import ProfileKind, kind_of
+from gpadvisor.store.formats import ProfileKind, kind_of, read_bytes
 from gpadvisor.store.parts import Document, Parts, digest_of, put_together, take_apart
 from gpadvisor.store.snapshot.redaction import redacted
 from gpadvisor.store.snapshot.tables import SCHEMAS, decode_tables, encode_tables
@@ -142,8 +142,6 @@ def read_snapshot(data: bytes) -> Profile:
 
 def export_snapshot(path: Path, directory: Path) -> tuple[Path, ...]:
     """Unpack a snapshot into a new or empty directory; return the files written."""
-    from gpadvisor.store.load import read_bytes  # noqa: PLC0415 load imports this module
-
     data = read_bytes(path)
     if kind_of(data) is ProfileKind.NCU:
         raise ProfileFormatError(

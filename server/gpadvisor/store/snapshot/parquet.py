@@ -28,10 +28,10 @@ _NUMPY: Final[Mapping[str, type[np.generic]]] = {
 
 
 @contextmanager
-def session() -> Iterator[Session]:
+def session() -> Iterator[ParquetSession]:
     """An engine and a folder for its files; opening one takes longer than reading a small table."""
     with scratch_folder() as folder, closing(_connect()) as connection:
-        yield Session(connection, folder)
+        yield ParquetSession(connection, folder)
 
 
 @contextmanager
@@ -49,7 +49,7 @@ def _interruptible() -> Iterator[None]:
 
 
 @dataclass(frozen=True, slots=True)
-class Session:
+class ParquetSession:
     """A database in memory, and the folder of the files through which it takes and gives Parquet."""
 
     connection: Any  # duckdb has no types
@@ -85,7 +85,7 @@ def column(values: list[Any], sql_type: str) -> NDArray[Any]:
     return found
 
 
-def encode(engine: Session, name: str, columns: Mapping[str, NDArray[Any]], schema: Schema) -> bytes:
+def encode(engine: ParquetSession, name: str, columns: Mapping[str, NDArray[Any]], schema: Schema) -> bytes:
     """One Parquet file; the same columns and versions give the same bytes."""
     path = engine.path(name)
     rows = len(next(iter(columns.values())))
@@ -115,7 +115,7 @@ def _quoted(path: Path) -> str:
     return str(path).replace("'", "''")
 
 
-def decode(engine: Session, name: str, data: bytes, schema: Schema) -> dict[str, NDArray[Any]]:
+def decode(engine: ParquetSession, name: str, data: bytes, schema: Schema) -> dict[str, NDArray[Any]]:
     """The columns of a schema; masked arrays where values are absent."""
     import duckdb  # noqa: PLC0415 a heavy import that reading a report does not need
 
