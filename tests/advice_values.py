@@ -355,7 +355,7 @@ UNCOVERED = Suggestion(
     code="GPA401",
     slug="uncovered-stalls",
     name="Uncovered Stalls",
-    title="stalls that no optimizer covers",
+    title="stalls that no rule covers",
     category=Category.NOTE,
     evidence=Evidence.MEASURED,
     importance=421 / 12_034,
@@ -364,7 +364,7 @@ UNCOVERED = Suggestion(
     speedup=None,
     program_speedup=None,
     scope=KERNEL,
-    advice="No optimizer for lg_throttle (3.5 % of samples, mostly LDG).",
+    advice="lg_throttle (3.5 % of samples, mostly LDG).",
     hotspots=(),
 )
 GROUP = Group(

@@ -14,8 +14,40 @@ from gpadvisor.model.advice import Category, Match, Rejection
 from gpadvisor.rules import OPTIMIZERS
 
 VERBS = frozenset(
-    """add call combine compute copy count declare divide fill give inline keep launch let load lower make
-    mark move multiply put raise remove replace share sort split start test unroll use write""".split()  # noqa: SIM905
+    [
+        "add",
+        "call",
+        "combine",
+        "compute",
+        "copy",
+        "count",
+        "declare",
+        "divide",
+        "fill",
+        "give",
+        "inline",
+        "keep",
+        "launch",
+        "let",
+        "load",
+        "lower",
+        "make",
+        "mark",
+        "move",
+        "multiply",
+        "put",
+        "raise",
+        "remove",
+        "replace",
+        "share",
+        "sort",
+        "split",
+        "start",
+        "test",
+        "unroll",
+        "use",
+        "write",
+    ]
 )
 """What the first word of a change can be."""
 CONDITIONS = re.compile(

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from gpadvisor.model.advice import Advice, Category, CodeRef, KernelAdvice, Suggestion
@@ -29,6 +29,7 @@ class Family:
 
     kernels: tuple[KernelAdvice, ...]  # heaviest first
     entries: tuple[Entry, ...]
+    elsewhere: tuple[int, ...] = ()  # numbers of other families' entries that hold for its kernels, too
 
     @property
     def head(self) -> KernelAdvice:
@@ -56,7 +57,10 @@ def saved(entry: Entry) -> float:
 
 
 def families(advice: Advice) -> tuple[Family, ...]:
-    """Kernels by name with what no comment in the source sets aside, those first where most can be saved."""
+    """Kernels by name with what no comment in the source sets aside, those first where most can be saved.
+
+    What several kernels share is told once: a finding on one line, and the same change of the launch.
+    """
     groups: dict[str, list[KernelAdvice]] = {}
     for kernel in advice.kernels:
         groups.setdefault(base_name(kernel.name), []).append(kernel)
@@ -82,10 +86,22 @@ def families(advice: Advice) -> tuple[Family, ...]:
         for name, kernels in groups.items()
     ]
     numbers = itertools.count(1)
-    return tuple(
+    numbered = [
         replace(family, entries=tuple(replace(entry, number=next(numbers)) for entry in family.entries))
         for family in sorted(result, key=lambda family: -family.saved)
-    )
+    ]
+    held: dict[int, list[int]] = {}
+    for family in numbered:
+        for entry in family.entries:
+            for kernel in entry.also:
+                held.setdefault(id(kernel), []).append(entry.number)
+    return tuple(replace(family, elsewhere=_elsewhere(family, held)) for family in numbered)
+
+
+def _elsewhere(family: Family, held: Mapping[int, Sequence[int]]) -> tuple[int, ...]:
+    own = {entry.number for entry in family.entries}
+    numbers = {number for kernel in family.kernels for number in held.get(id(kernel), ())}
+    return tuple(sorted(numbers - own))
 
 
 def told(suggestion: Suggestion) -> str:

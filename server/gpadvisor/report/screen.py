@@ -22,6 +22,7 @@ from gpadvisor.report.words import (
     Keep,
     base_file,
     cells,
+    clauses,
     dimensions,
     duration,
     pad,
@@ -37,7 +38,10 @@ LINES: Final = 40
 _BLOCKS: Final = 3  # of one kernel
 _KERNELS: Final = 3  # that have blocks
 _OTHERS: Final = 3  # lines of further kernels that blocks leave room for
+_LARGE_SHARE: Final = 0.1
+"""A kernel with as much of the time is named, whatever was found in it."""
 _CAVEATS: Final = 4
+_CAVEAT_LINES: Final = 3
 _INDENT: Final = "    "
 _LABEL: Final = 7
 _NAME: Final = 44
@@ -58,9 +62,8 @@ def screen_lines(page: Page, advice: Advice, *, everything: bool = False) -> lis
     found = families(advice)
     start = [*_title(page, advice), "", *_headline(page, found)]
     for text in caveats(advice)[:_CAVEATS]:
-        first, *more = wrap(text, page.width, "  ", "! ")
-        rest = [shorten(f"  {' '.join(line.strip() for line in more)}", page.width)] if more else []
-        start += [page.style.caution(line) for line in (first, *rest)]
+        said = clauses(text, _CAVEAT_LINES * (page.width - 2 * len(_INDENT)))
+        start += [page.style.caution(line) for line in wrap(said, page.width, "  ", "! ")]
     end = ["", *_closing(page, advice, found)]
     room = None if everything else LINES - len(start) - len(end)
     return [*start, *_kernels(page, found, room), *end]
@@ -110,15 +113,22 @@ def _kernels(page: Page, found: Sequence[Family], room: int | None) -> list[str]
         heads[id(led[0])] = [""]
     ids = {id(family) for family in led}
     others = [family for family in found if id(family) not in ids] if len(found) > 1 else []
-    kept = sum(map(len, heads.values())) + len(led) + (min(len(others), _OTHERS) + 1 if others else 0)
+    lasting = sum(len(_row(page, one)) for one in others if _is_named(one) and not _only_shares(one))
+    lasting += len(_alike(page, [one for one in others if _only_shares(one)]))
+    kept = sum(map(len, heads.values())) + len(led)
+    kept += max(lasting, min(len(others), _OTHERS)) + 2 if others else 0
     left = None if room is None else room - kept
     blocks = _blocks(page, led, left)
+    if left is not None:
+        left -= sum(map(len, blocks.values()))
     lines: list[str] = []
     for family in led:
         lines += heads[id(family)]
         lines += [line for entry in family.entries for line in blocks.get(entry.number, ())]
-        lines += _rest(page, [entry for entry in family.entries if entry.number not in blocks])
-    return lines + _others(page, found, others, None if room is None else room - len(lines))
+        rest = _rest(page, [entry for entry in family.entries if entry.number not in blocks], left)
+        left = None if left is None else left - max(0, len(rest) - 1)
+        lines += rest
+    return lines + _others(page, others, None if room is None else room - len(lines))
 
 
 def _blocks(page: Page, led: Sequence[Family], room: int | None) -> dict[int, list[str]]:
@@ -234,65 +244,101 @@ def _after(entry: Entry) -> str:
     return "; ".join(word for word in words if word)
 
 
-def _rest(page: Page, entries: Sequence[Entry]) -> list[str]:
-    """The suggestions without a block, in a line."""
-    if not entries:
-        return []
-    parts = []
-    for entry in entries:
-        estimate, at = entry.suggestion.speedup, primary(entry.suggestion)
-        won = "" if estimate is None else f" {expected(estimate)}"
-        where = "" if at is None else f" {base_file(at.file)}:{at.line}"
-        parts.append(f"{entry.number}{won} {entry.suggestion.code}{where}")
-    return [page.style.quiet(shorten(f" also  {', '.join(parts)}", page.width))]
+def _rest(page: Page, entries: Sequence[Entry], room: int | None) -> list[str]:
+    """The suggestions without a block: the change and its place while there is room, the others counted."""
+    lines: list[str] = []
+    for at, entry in enumerate(entries):
+        estimate, place = entry.suggestion.speedup, primary(entry.suggestion)
+        won = "" if estimate is None else f"{gain(estimate)}  "
+        where = "" if place is None else f"{base_file(place.file)}:{place.line}, "
+        cure = entry.suggestion.cure or entry.suggestion.advice
+        lead = f"{entry.number:>2}  {won}"
+        more = wrap(f"{cure} ({where}{entry.suggestion.code})", page.width, _INDENT, lead)
+        if room is not None and len(lines) + len(more) > room:
+            return [*lines, page.style.quiet(f"{_INDENT}{_counted(entries[at:])}: --details")]
+        lines += more
+    return lines
 
 
-def _others(page: Page, found: Sequence[Family], others: Sequence[Family], room: int | None) -> list[str]:
-    """Kernels without a block, one line each, the rest counted."""
+def _counted(entries: Sequence[Entry]) -> str:
+    """``2 more changes, of 1.3x and 1.1x``."""
+    gains = [expected(one.suggestion.speedup) for one in entries if one.suggestion.speedup is not None]
+    of = f", of {' and '.join(gains[:_BLOCKS])}" if 0 < len(gains) == len(entries) <= _BLOCKS else ""
+    return f"{plural(len(entries), 'more change')}{of}"
+
+
+def _is_named(family: Family) -> bool:
+    """Whether a kernel without a block has a line, however many others there are."""
+    return (family.share or 0.0) >= _LARGE_SHARE or family.saved >= SMALL_SHARE
+
+
+def _only_shares(family: Family) -> bool:
+    """Whether all that was found in a kernel is told of another one."""
+    return bool(family.elsewhere) and not family.entries
+
+
+def _row(page: Page, family: Family) -> list[str]:
+    """A kernel without a block: its share, and what was found."""
+    best = next((entry for entry in family.entries if entry.suggestion.speedup is not None), None)
+    best = best or next(iter(family.entries), None)
+    lead = f"{_share(family.share):>6}  {_name(family)}  "
+    if best is not None:
+        estimate, at = best.suggestion.speedup, primary(best.suggestion)
+        won = "" if estimate is None else f"{gain(estimate)}  "
+        where = "" if at is None else f" ({base_file(at.file)}:{at.line})"
+        return wrap(f"{best.suggestion.title}{where}", page.width, " " * 8, f"{lead}{best.number}  {won}")
+    limit = re.split(":| at |, ", family.head.limited_by)[0]
+    told = "nothing found" + (f", limited by {limit}" if limit else "")
+    return wrap(told, page.width, " " * 8, lead)
+
+
+def _alike(page: Page, others: Sequence[Family]) -> list[str]:
+    """Kernels that only share findings of others, by finding: their names while those fit, and their time."""
+    groups: dict[tuple[int, ...], list[Family]] = {}
+    for family in others:
+        groups.setdefault(family.elsewhere, []).append(family)
+    lines = []
+    for numbers, group in groups.items():
+        names = [_name(family) for family in group]
+        more = f" and {plural(len(names) - _OTHERS, 'more kernel')}" if len(names) > _OTHERS + 1 else ""
+        named = ", ".join(names[: _OTHERS if more else None])
+        known = [family.share for family in group if family.share is not None]
+        share = _share(sum(known)) if len(known) == len(group) else "-"
+        told = f"{named}{more}: the same as {' and '.join(map(str, numbers))}"
+        lines += wrap(told, page.width, " " * 8, f"{share:>6}  ")
+    return lines
+
+
+def _others(page: Page, others: Sequence[Family], room: int | None) -> list[str]:
+    """Kernels without a block: those that count, as many more as there is room for, the rest counted."""
     if not others:
         return []
     others = sorted(others, key=lambda family: -(family.share or 0.0))
-    lines = ["", *_alike(page, found, others)]
-    others = [family for family in others if _number(found, family) is None]
+    alike = _alike(page, [one for one in others if _only_shares(one)])
+    others = [one for one in others if not _only_shares(one)]
     large = [family for family in others if family.share is None or family.share >= SMALL_SHARE]
-    shown = others if room is None else large[: max(room - len(lines) - 1, 0)]
-    for family in shown:
-        share = _share(family.share)
-        best = next((entry for entry in family.entries if entry.suggestion.speedup is not None), None)
-        if best is not None and best.suggestion.speedup is not None:
-            told = f"{best.number} {gain(best.suggestion.speedup)} {best.suggestion.code}"
-        elif family.entries:
-            told = ", ".join(f"{entry.number} {entry.suggestion.code}" for entry in family.entries)
-        else:
-            told = "nothing found"
-            limit = re.split(":| at ", family.head.limited_by)[0]
-            told += f", limited by {limit}" if limit else ""
-        lines.append(shorten(f"{share:>6}  {pad(_name(family), _NAME // 2)}  {told}", page.width))
-    more = sum(len(family.kernels) for family in others) - sum(len(family.kernels) for family in shown)
-    small = ", each below 1 % of the time" if len(shown) == len(large) < len(others) else ""
-    return lines + ([page.style.quiet(f"{'':8}and {plural(more, 'more kernel')}{small}")] if more else [])
-
-
-def _number(found: Sequence[Family], family: Family) -> int | None:
-    """The suggestion of another kernel that is all there is about one."""
-    entries = [] if family.entries else [entry for one in found for entry in one.entries]
-    return next((entry.number for entry in entries if any(family.head is one for one in entry.also)), None)
-
-
-def _alike(page: Page, found: Sequence[Family], others: Sequence[Family]) -> list[str]:
-    """Kernels of which the same is to be said as of one before, a line for each suggestion."""
-    groups: dict[int, list[Family]] = {}
-    for family in others:
-        number = _number(found, family)
-        if number is not None:
-            groups.setdefault(number, []).append(family)
-    lines = []
-    for number, group in sorted(groups.items()):
-        shares = [family.share for family in group if family.share is not None]
-        share = _share(sum(shares) if shares else None)
-        name = _name(group[0]) if len(group) == 1 else plural(len(group), "more kernel")
-        lines.append(shorten(f"{share:>6}  {pad(name, _NAME // 2)}  as {number}", page.width))
-    return lines
+    if room is None:
+        large = others
+    lines: list[str] = []
+    shown: list[Family] = []
+    named = sum(len(_row(page, one)) for one in large if _is_named(one))
+    left = 0 if room is None else room - 2 - named - len(alike)
+    for family in large:
+        row = _row(page, family)
+        if room is not None and not _is_named(family):
+            if len(row) > left:
+                continue
+            left -= len(row)
+        lines += row
+        shown.append(family)
+    ids = {id(family) for family in shown}
+    counted = [family for family in others if id(family) not in ids]
+    more = plural(sum(len(family.kernels) for family in counted), "more kernel")
+    if counted and len(shown) == len(large):
+        more += ", each below 1 % of the time"
+    elif all(family.share is not None for family in counted):
+        more += f", {percent(sum(family.share or 0.0 for family in counted), 0)} of the time"
+    return ["", *lines, *alike, *([page.style.quiet(f"{'':8}and {more}")] if counted else [])]
 
 
 def _closing(page: Page, advice: Advice, found: Sequence[Family]) -> list[str]:

@@ -159,17 +159,15 @@ def nothing(kernel: KernelAdvice) -> str:
     if kernel.hidden:
         return "What matched promises less than the thresholds ask for."
     if not kernel.rejected:
-        return "No optimizer looked at this kernel."
+        return "No rule looked at this kernel."
     blind = [entry.reason for entry in kernel.rejected if not entry.looked]
     looked = len(kernel.rejected) - len(blind)
     said = (
-        f"Nothing was found: {plural(looked, 'optimizer')} looked at this kernel and rejected it"
-        if looked
-        else ""
+        f"Nothing was found: {plural(looked, 'rule')} looked at this kernel and rejected it" if looked else ""
     )
     if blind:
         why = f" ({blind[0]})" if len(set(blind)) == 1 else ""
-        said += f"{', ' if said else ''}{plural(len(blind), 'optimizer')} could not look at it{why}"
+        said += f"{', ' if said else ''}{plural(len(blind), 'rule')} could not look at it{why}"
     return f"{said}; the conditions that failed are below."
 
 
@@ -194,7 +192,7 @@ def _notes(page: Page, kernel: KernelAdvice) -> list[str]:
     notes = [note for note in kernel.notes if note.suppressed is None]
     if not notes:
         return []
-    lines = page.heading("Notes, on what no change of the source would bring about")
+    lines = page.heading("Notes")
     for note in notes:
         lines += wrap(note_words(note), page.width, " " * 9, f" {note.code}  ")
     return lines

@@ -24,6 +24,7 @@ _EQUATION_NAME: Final = 20
 _LEAST_ROOM: Final = 8
 _GLUE: Final = "\0"  # a space that no line ends at; clean text has no such letter
 _UNSAFE: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+_CLAUSE: Final = re.compile(r"[.!?;](?=\s)")
 _LINK: Final = re.compile(r"@[a-z]{1,16}:([^:@\n]{1,200}):[^@\n]{0,500}@")
 
 CATEGORY_WORDS: Final = {
@@ -217,6 +218,14 @@ def place(location: SourceLocation, width: int | None = None) -> str:
 def base_file(path: str) -> str:
     """The last part of a path of any system."""
     return path.replace("\\", "/").rpartition("/")[2] or path
+
+
+def clauses(text: str, room: int) -> str:
+    """The first clauses of a text, as many as fit; where not even one does, it is cut."""
+    if cells(text) <= room:
+        return text
+    ends = [match.start() for match in _CLAUSE.finditer(text) if match.end() <= room]
+    return f"{text[: ends[-1]]}." if ends else shorten(text, room)
 
 
 def dimensions(extent: tuple[int, int, int]) -> str:

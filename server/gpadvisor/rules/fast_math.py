@@ -430,7 +430,8 @@ def _cure(
             if one.kind in _BY_CONSTANT
         }
         cures.append(f"multiply by the reciprocal of the constant at {_some(tuple(by_constant))}")
-    elif any("double" in kind for kind in kinds) or any(_is_double(helper) for helper in helpers):
+    doubles = any("double" in kind for kind in kinds - _BY_CONSTANT)
+    if doubles or (not kinds & _BY_CONSTANT and any(_is_double(helper) for helper in helpers)):
         cures.append(
             "use single precision where the result bears it (doubles have no fast forms), or one reciprocal "
             "for all that is divided by the same value"

@@ -3,7 +3,7 @@
 
 ## What it finds
 
-Stall reasons with at least 1 % of the samples that no optimizer covers: memory fences (`membar`),
+Stall reasons with at least 1 % of the samples that no rule covers: memory fences (`membar`),
 branches (`branch_resolving`), misses of the constant cache (`imc_miss`), sleeping warps, stores in flight
 at exit whose sectors are ideal (`drain`), busy pipes of ordinary arithmetic (`math_pipe_throttle`), a
 full queue of the shared memory pipeline without bank conflicts (`mio_throttle`), and the rest
@@ -12,7 +12,7 @@ full queue of the shared memory pipeline without bank conflicts (`mio_throttle`)
 ## Why warps stall
 
 Each for its own reason; the note names them one by one. They are listed so that no sample disappears: a
-report whose largest stall has no optimizer should say so.
+report whose largest stall has no rule should say so.
 
 ## What to try
 
@@ -103,11 +103,11 @@ def _match(context: KernelContext) -> Match | Rejection:
             parts.append((part, f"{reason.name} ({percent(part)} of samples, {where}): {hint}"))
     if not parts:
         return Rejection(
-            code=_CODE, reason=f"each stall reason with {percent(_NOTABLE_SHARE)} of samples has an optimizer"
+            code=_CODE, reason=f"each stall reason with {percent(_NOTABLE_SHARE)} of samples has a rule"
         )
     return Match(
-        title="stalls that no optimizer covers",
-        advice="No optimizer for " + "; ".join(text for _, text in sorted(parts, reverse=True)) + ".",
+        title="stalls that no rule covers",
+        advice="; ".join(text for _, text in sorted(parts, reverse=True)) + ".",
         regions=regions(blame, context.program, context.kernel, np.flatnonzero(shown)),
     )
 

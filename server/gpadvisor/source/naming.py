@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, TypeAlias
 
-from gpadvisor.model.advice import KernelAdvice, ScopeKind, Suggestion
+from gpadvisor.model.advice import Category, KernelAdvice, ScopeKind, Suggestion
 from gpadvisor.model.ids import SourceLocation
 from gpadvisor.source.facts import HASH_SUFFIXES, SourceFacts, Token
 
@@ -56,9 +56,16 @@ def _named(suggestion: Suggestion, source: Sources, rules: Mapping[str, Naming])
     sentence = "" if ask is None else ask(suggestion, source)
     if not sentence:
         return suggestion
-    advice = suggestion.advice.rstrip()
-    stop = "" if not advice or advice.endswith((".", ":", "!", "?")) else "."
-    return replace(suggestion, advice=f"{advice}{stop} {sentence}".strip())
+    # Without a figure a change of the launch is told once for all kernels that it holds for.
+    shared = suggestion.category is Category.PARALLEL and suggestion.speedup is None
+    cure = _with(suggestion.cure, sentence) if suggestion.cure and not shared else suggestion.cure
+    return replace(suggestion, advice=_with(suggestion.advice, sentence), cure=cure)
+
+
+def _with(text: str, sentence: str) -> str:
+    text = text.rstrip()
+    stop = "" if not text or text.endswith((".", ":", "!", "?")) else "."
+    return f"{text}{stop} {sentence}".strip()
 
 
 def _places(suggestion: Suggestion) -> list[SourceLocation]:
@@ -142,7 +149,8 @@ def name_launch(suggestion: Suggestion, source: Sources) -> str:
     parts = []
     if launch is not None:
         sizes = " and ".join(f"{size.text} (line {size.line})" for size in launch.sizes)
-        parts.append(f"It is launched at line {launch.line}" + (f" with {sizes}." if sizes else "."))
+        file = place.file.replace("\\", "/").rpartition("/")[2]
+        parts.append(f"It is launched at {file}:{launch.line}" + (f" with {sizes}." if sizes else "."))
     if bounds is not None:
         parts.append(f"The kernel has __launch_bounds__({bounds}) already.")
     return " ".join(parts)

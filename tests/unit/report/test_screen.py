@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -78,10 +79,11 @@ def test_it_is_one_screen_however_many_kernels_there_are(number: int, width: int
         assert "more kernels" in text
 
 
-def test_three_blocks_of_a_kernel_at_most_the_rest_in_a_line() -> None:
+def test_three_blocks_of_a_kernel_at_most_the_rest_in_short() -> None:
     text = render_text(values.measured(), sources=values.SOURCES)
     assert text.count("    cause") == 3
-    assert " also  4 1.04x GPA302 gather.cu:4" in text
+    assert " 4  1.04x (1.00-1.09)  Add __launch_bounds__(256, 8): 32 registers per thread" in text
+    assert "(gather.cu:4, GPA302)" in " ".join(text.split())
     assert render_text(values.measured(), everything=True).count("    cause") == 4
 
 
@@ -132,7 +134,8 @@ def test_one_change_of_many_launches_is_told_once() -> None:
     assert page.count(launch.advice) == 1
     assert page.count(f"{launch.name} (GPA301): as for `kernel_0(float *)`.") == 21
     assert "in kernel_0 and 21 more" in render_text(advice)
-    assert " 95 %  21 more kernels         as 1" in render_text(advice)
+    said = " ".join(render_text(advice).split())
+    assert "95 % kernel_1, kernel_2, kernel_3 and 18 more kernels: the same as 1" in said
 
 
 def test_what_lowers_trust_is_said_first_in_a_line_each_and_once() -> None:
@@ -169,7 +172,7 @@ def test_what_the_reader_found_wrong_is_said_in_its_own_words(code: ProblemCode)
     assert "! 1 of 2 launches is odd.\n" in render_text(advice, sources=values.SOURCES)
 
 
-def test_a_caveat_has_two_lines_and_what_another_one_says_is_not_said_again() -> None:
+def test_a_caveat_has_three_lines_and_what_another_one_says_is_not_said_again() -> None:
     reason = "there are no PC samples"
     uncovered = "these samples cover 33.3 % of the GPU time (alpha); beta takes 66.7 %: profile beta"
     problems = (
@@ -182,8 +185,8 @@ def test_a_caveat_has_two_lines_and_what_another_one_says_is_not_said_again() ->
     assert text.count(reason) == 1
     assert f"{uncovered[1:]}." in " ".join(text.split())
     long = next(number for number, line in enumerate(text.splitlines()) if line.startswith("! Word"))
-    assert text.splitlines()[long + 1].endswith("...")
-    assert text.splitlines()[long + 2].startswith("! ")
+    assert text.splitlines()[long + 2].endswith("...")
+    assert text.splitlines()[long + 3].startswith("! ")
 
 
 def test_when_there_is_nothing_to_say_it_is_short() -> None:
@@ -197,3 +200,12 @@ def test_no_term_of_the_paper_is_on_the_first_screen() -> None:
     text = render_text(values.several(), sources=values.SOURCES)
     for term in ("Eq.", "importance", "latency samples", "blamed", "unattributed", "scope"):
         assert term not in text
+
+
+def test_no_row_is_a_code_alone_and_what_takes_a_tenth_has_a_row() -> None:
+    found = kernels(6)
+    text = render_text(values.advice(*found), sources=values.SOURCES)
+    for index in range(6):
+        row = next(line for line in text.splitlines() if f"kernel_{index}" in line)
+        assert "more kernel" not in row
+    assert not [line for line in text.splitlines() if re.fullmatch(r".*\b\d+ (\S+x )?GPA\d{3}", line)]

@@ -90,13 +90,13 @@ def test_a_suppressed_suggestion_is_one_line() -> None:
 def test_when_nothing_helps_it_says_why() -> None:
     nothing = values.kernel(suggestions=(), groups=(), hidden=0)
     report = " ".join(details(values.advice(nothing)).split())
-    assert "3 optimizers looked at this kernel and rejected it; the conditions" in report
+    assert "3 rules looked at this kernel and rejected it; the conditions" in report
     hidden = replace(nothing, hidden=2)
     assert "less than the thresholds ask for" in details(values.advice(hidden))
     (ignored,) = values.suppressed().kernels
     ignored = replace(ignored, suggestions=ignored.suggestions[:1])
     assert "Comments in the source ignore every suggestion" in details(values.advice(ignored))
-    assert "No optimizer looked" in details(values.advice(replace(nothing, rejected=())))
+    assert "No rule looked" in details(values.advice(replace(nothing, rejected=())))
 
 
 def test_a_full_sample_buffer_is_said() -> None:

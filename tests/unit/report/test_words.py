@@ -72,3 +72,11 @@ def test_links_of_rule_messages_become_words() -> None:
 
 def test_plurals() -> None:
     assert [words.plural(n, "launch") for n in (0, 1, 2_000)] == ["0 launches", "1 launch", "2,000 launches"]
+
+
+def test_a_caution_is_cut_behind_a_clause_that_fits() -> None:
+    text = "Lines from a.cu: other code; 82 % of the samples have a line. Compare both."
+    assert words.clauses(text, 80) == text
+    assert words.clauses(text, 62) == "Lines from a.cu: other code; 82 % of the samples have a line."
+    assert words.clauses(text, 40) == "Lines from a.cu: other code."
+    assert words.clauses(text, 10) == "Lines f..."

@@ -498,7 +498,7 @@ def test_a_size_counts_along_its_own_axis() -> None:
     )  # fmt: skip
     context = _launch(WAITING, both, grid=1000, block=256, registers=24)
     assert context.profile is not None
-    for block, reason in (((32, 8, 1), "32 elements along y for each block"), ((32, 32, 1), None)):
+    for block, reason in (((32, 8, 1), "32 elements along y"), ((32, 32, 1), None)):
         launch = replace(context.profile.launch, block=block)
         free = freedom(context.program, context.kernel, replace(context.profile, launch=launch))
         assert (free.block is None) == (reason is None), free.block

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""GPA401 names what no optimizer covers, and leaves the rest to the optimizers."""
+"""GPA401 names what no rule covers, and leaves the rest to the optimizers."""
 
 from __future__ import annotations
 

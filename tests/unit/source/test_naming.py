@@ -74,13 +74,13 @@ def test_launch_bounds_that_are_there() -> None:
 @pytest.mark.parametrize(
     ("before", "launch", "said"),
     [
-        ("#define THREADS 128\n", "gather<4><<<blocks, THREADS>>>()", "at line 18 with THREADS (line 1)."),
+        ("#define THREADS 128\n", "gather<4><<<blocks, THREADS>>>()", ":18 with THREADS (line 1)."),
         (
             "constexpr int side = 16;\n",
             "gather<4><<<n, dim3(side, 8)>>>()",
-            "at line 18 with side (line 1).",
+            ":18 with side (line 1).",
         ),
-        ("\n", "dim3 block(32, 8); gather<4><<<n, block>>>()", "at line 18."),
+        ("\n", "dim3 block(32, 8); gather<4><<<n, block>>>()", ":18."),
         ("\n", "other<<<blocks, 128>>>()", ""),
     ],
 )
