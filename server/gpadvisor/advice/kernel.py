@@ -4,6 +4,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Final
+
+import numpy as np
 
 from gpadvisor.advice.amdahl import program_estimate
 from gpadvisor.advice.evaluate import Evaluated, Finding, evaluate
@@ -21,17 +24,18 @@ from gpadvisor.advice.shown import (
     Thresholds,
     standing,
 )
-from gpadvisor.advice.verdict import beside_idle_sms, limiting, limiting_words, unit_words, verdict
+from gpadvisor.advice.verdict import beside_the_launch, limiting, limiting_words, unit_words, verdict
 from gpadvisor.estimators.caps import BUSY_PERCENT, active_loads, busiest_after, utilisations
 from gpadvisor.estimators.context import KernelContext, Optimizer
 from gpadvisor.estimators.half_rate import at_half_rate
 from gpadvisor.evidence.measured import registers_per_thread, shared_bytes
 from gpadvisor.evidence.queries import function_scope, kernel_function, kernel_scope
 from gpadvisor.evidence.traffic import kernel_traffic
-from gpadvisor.model.advice import KernelAdvice, Rejection, Scope, Suggestion
+from gpadvisor.model.advice import KernelAdvice, Rejection, Scope, StallSummary, Suggestion
 from gpadvisor.model.blame import Coverage
 from gpadvisor.model.problem import Problem
 from gpadvisor.model.profile import Device, Evidence
+from gpadvisor.model.stalls import StallClass
 
 
 def advise_kernel(
@@ -95,8 +99,16 @@ def advise_kernel(
         sectors=_sectors(context),
     )
     launch = None if profile is None else profile.launch
-    words = limiting_words(context.evidence, samples, stalls, measured, context.occupancy.achieved)
-    limited_by = beside_idle_sms(words, context.evidence, profile)
+    words = limiting_words(
+        context.evidence,
+        samples,
+        stalls,
+        measured,
+        context.occupancy.achieved,
+        _behind(context, stalls, shown),
+    )
+    full = limiting(measured) is not None
+    limited_by = beside_the_launch(words, context.evidence, profile, full=full)
     return KernelAdvice(
         name=_name(context, demangled),
         mangled=context.kernel,
@@ -124,7 +136,7 @@ def advise_kernel(
         verdict=verdict(
             context.evidence,
             limited_by,
-            full=limiting(measured) is not None,
+            full=full,
             suggestions=suggestions,
             rejected=rejected,
             hidden=len(hidden),
@@ -157,6 +169,37 @@ def _one_block_size(findings: Sequence[Finding], rejected: Sequence[Rejection]) 
         tuple(one for one in findings if one not in others),
         tuple(sorted((*rejected, *more), key=lambda one: one.code)),
     )
+
+
+_SYMPTOMS: Final = frozenset(
+    {
+        StallClass.DRAIN,
+        StallClass.MEMORY_BARRIER,
+        StallClass.MEMORY_THROTTLE,
+        StallClass.SHARED_THROTTLE,
+        StallClass.TEXTURE_THROTTLE,
+    }
+)
+"""Waits for a queue, or for all that is under way: what fills it is the cause."""
+
+
+def _behind(context: KernelContext, stalls: Sequence[StallSummary], shown: Sequence[Finding]) -> str:
+    """What is suggested for most of the samples of the commonest stall, where that is a symptom."""
+    blame = context.blame
+    first = next((row for row in stalls if row.reason not in {"selected", "not_selected"}), None)
+    if blame is None or first is None or not first.samples:
+        return ""
+    indices = [at for at, one in enumerate(blame.reasons) if one.name == first.reason]
+    if not any(blame.reasons[at].stall_class in _SYMPTOMS for at in indices):
+        return ""
+    rows, told = blame.rows, np.isin(blame.rows.reason, indices)
+    for one in shown:
+        matched = np.zeros(len(rows), dtype=bool)
+        for region in one.match.regions:
+            matched[region.rows] = True
+        if 2 * int(rows.samples[matched & told].sum()) >= first.samples:
+            return one.match.title
+    return ""
 
 
 def _hidden_text(context: KernelContext, finding: Finding) -> str:

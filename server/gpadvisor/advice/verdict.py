@@ -22,6 +22,8 @@ from gpadvisor.model.profile import Evidence, KernelProfile
 LIMIT_PERCENT: Final = 80.0
 """From here on a unit counts as the limit (Nsight Compute's line for high throughput)."""
 _ISSUE_BOUND: Final = 0.6
+_WARP: Final = 32
+_LANES: Final = "smsp__thread_inst_executed_per_inst_executed.ratio"
 _WORKING: Final = frozenset({"selected", "not_selected"})
 
 
@@ -69,6 +71,7 @@ def limiting_words(
     stalls: Sequence[StallSummary],
     utilisations: Sequence[Utilisation],
     resident: float | None = None,
+    behind: str = "",
 ) -> str:
     """What limits a kernel, behind "limited by"; empty where neither samples nor counters tell.
 
@@ -78,6 +81,7 @@ def limiting_words(
         stalls: Its samples by reason.
         utilisations: The loads of the units.
         resident: Share of an SM's warps that are resident, as counted.
+        behind: What was found to be behind the commonest stall, where its name tells a symptom alone.
     """
     unit = limiting(utilisations)
     if unit is not None and evidence is not Evidence.STATIC:
@@ -91,6 +95,11 @@ def limiting_words(
         return "the work itself: warps issue or are ready in every sample"
     latency = samples.active / samples.total < _ISSUE_BOUND
     first, *others = (f"{row.plain} ({100 * row.samples / samples.total:.0f} %" for row in waiting[:2])
+    first = f"{behind}; {first}" if behind else first
+    busiest = max(utilisations, key=lambda entry: entry.percent, default=None)
+    if busiest is not None and busiest.percent >= BUSY_PERCENT:
+        unit_at = f"{unit_words(busiest)} at {busiest.percent:.0f} % of its peak"
+        return f"several things: {unit_at}, {first} of the samples)"
     if latency or not others:
         return f"latency: {first} of the samples)"
     return f"several things: {first} of the samples), {others[0]})"
@@ -105,22 +114,46 @@ def _by_counters(utilisations: Sequence[Utilisation], resident: float | None) ->
     if busiest.percent >= BUSY_PERCENT:
         return f"several things: the busiest unit is at {load}"
     few = resident is not None and 100 * resident < BUSY_PERCENT
-    warps = f", and {100 * (resident or 0):.0f} % of an SM's warps are there" if few else ""
+    warps = f", and an SM holds {100 * (resident or 0):.0f} % of the warps it could" if few else ""
     return f"latency: no unit is above {load}{warps}"
 
 
-def beside_idle_sms(words: str, evidence: Evidence, profile: KernelProfile | None) -> str:
-    """What limits a kernel, with the SMs that its grid leaves without work before it.
+def beside_the_launch(
+    words: str, evidence: Evidence, profile: KernelProfile | None, *, full: bool = False
+) -> str:
+    """What limits a kernel, with what its launch leaves idle: SMs without a block, lanes of each warp.
 
-    Counters are means over all SMs, so they tell nothing of those that work.
+    Counters are means over all SMs, so they tell little of those that work where most do not.
+
+    Args:
+        words: What ``limiting_words`` gave.
+        evidence: What the kernel's numbers rest on.
+        profile: With the launch.
+        full: Whether a unit is at its limit, which comes first.
     """
-    sms = None if profile is None else profile.device.sms
-    if profile is None or not words or not sms or not 0 < profile.launch.blocks < sms:
+    if profile is None or not words:
         return words
-    grid = f"a grid of {counted(profile.launch.blocks, 'block')}"
-    idle = f"{sms - profile.launch.blocks} of {sms} SMs without work"
-    rest = "" if evidence is Evidence.COUNTED else f", and on the others by {words}"
-    return f"{grid}, which leaves {idle}{rest}"
+    sms, blocks, lanes = profile.device.sms or 0, profile.launch.blocks, active_lanes(profile)
+    idle = sms - blocks if 0 < blocks < sms else 0
+    without = f"{idle} of {sms} SMs without work"
+    if idle and full:
+        words = f"{words}, with {without}"
+    elif 2 * idle >= sms > 0:
+        rest = "" if evidence is Evidence.COUNTED else f"; where there is work, by {words}"
+        words = f"a grid of {counted(blocks, 'block')}, which leaves {without}{rest}"
+    elif idle:
+        warps = counted(-(-profile.launch.threads_per_block // _WARP), "warp")
+        words = f"{words}; one block of {warps} is all that an SM has, with {without}"
+    if lanes is not None and lanes <= _WARP / 2:
+        words += f", with {_WARP - round(lanes)} of the {_WARP} lanes of each warp idle"
+    return words
+
+
+def active_lanes(profile: KernelProfile) -> float | None:
+    """Threads of a warp that take part in an instruction, as counted, else as launched; None: all."""
+    found = profile.metric(_LANES)
+    threads = profile.launch.threads_per_block
+    return found or (float(threads) if 0 < threads < _WARP else None)
 
 
 def limiting(utilisations: Sequence[Utilisation]) -> Utilisation | None:

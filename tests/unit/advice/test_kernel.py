@@ -476,8 +476,8 @@ def test_kernels_are_ranked_by_gpu_time() -> None:
 @pytest.mark.parametrize(
     ("blocks", "said"),
     [
-        (1, "a grid of 1 block, which leaves 81 of 82 SMs without work, and on the others by "),
-        (8, "a grid of 8 blocks, which leaves 74 of 82 SMs without work, and on the others by "),
+        (1, "a grid of 1 block, which leaves 81 of 82 SMs without work; where there is work, by "),
+        (8, "a grid of 8 blocks, which leaves 74 of 82 SMs without work; where there is work, by "),
         (82, ""),
     ],
 )
@@ -493,6 +493,52 @@ def test_fewer_blocks_than_sms_are_said_first(blocks: int, said: str) -> None:
     assert plain.limited_by
     assert found.limited_by == said + plain.limited_by
     assert found.verdict.startswith(f"Limited by {said}")
+
+
+@pytest.mark.parametrize(
+    ("busy", "said"),
+    [
+        (82.0, "L1 throughput at 82 % of its peak, with 4 of 68 SMs without work"),
+        (40.0, "; one block of 8 warps is all that an SM has, with 4 of 68 SMs without work"),
+    ],
+)
+def test_a_full_unit_comes_before_a_few_idle_sms(busy: float, said: str) -> None:
+    """As a product of matrices with L1 at 82 %, of which 64 blocks on 68 SMs were told first."""
+    measured = made.profile({f"l1tex__throughput{PCT}": busy}, sms=68)
+    measured = replace(measured, launch=replace(measured.launch, grid=(64, 1, 1), block=(256, 1, 1)))
+    assert advise_kernel(made.context(thousand(), measured=measured), ()).limited_by.endswith(said)
+
+
+def test_a_busy_pipe_comes_before_the_waits_behind_it() -> None:
+    """As a reduction with the ALU at 77 % that was told to wait for fixed latencies."""
+    measured = made.profile({f"sm__pipe_alu_cycles_active{PCT}": 77.0})
+    found = advise_kernel(made.context(thousand(), measured=measured), ())
+    assert found.limited_by.startswith("several things: ALU pipe throughput at 77 % of its peak, waiting for")
+
+
+def test_what_fills_a_queue_is_named_beside_the_wait_for_it() -> None:
+    """As atomic operations on one address, of which the stores in flight at exit were told."""
+    waits = (made.Row(samples=60, latency=60, reason="drain", dependency=DependencyClass.STORE_IN_FLIGHT),)
+    blamed = made.blame(*waits, made.selected(40))
+    behind = optimizer("GPA110", match(0))
+    said = "latency: title; waiting at exit for stores in flight (60 % of the samples)"
+    assert advise_kernel(made.context(blamed), [behind]).limited_by == said
+    assert "title" not in advise_kernel(made.context(blamed), ()).limited_by
+    loads = made.blame(made.Row(samples=60, latency=60), made.selected(40))
+    assert "title" not in advise_kernel(made.context(loads), [behind]).limited_by  # says what it waits for
+
+
+@pytest.mark.parametrize(
+    ("block", "lanes", "said"),
+    [(1, None, "31 of the 32"), (256, 4.0, "28 of the 32"), (256, 30.0, ""), (256, None, ""), (96, None, "")],
+)
+def test_idle_lanes_are_told(block: int, lanes: float | None, said: str) -> None:
+    metrics = {} if lanes is None else {"smsp__thread_inst_executed_per_inst_executed.ratio": lanes}
+    measured = made.profile(metrics)
+    measured = replace(measured, launch=replace(measured.launch, grid=(4000, 1, 1), block=(block, 1, 1)))
+    words = advise_kernel(made.context(thousand(), measured=measured), ()).limited_by
+    assert (f", with {said} lanes of each warp idle" in words) == bool(said)
+    assert ("idle" in words) == bool(said)
 
 
 _HELD = "sm__warps_active.avg.per_cycle_active"
