@@ -155,11 +155,18 @@ def test_what_promises_little_is_not_shown_unless_asked_for(gain: float, shown: 
 
 
 @pytest.mark.parametrize(("low", "gain", "shown"), [(0.97, 1.06, 0), (1.0, 1.06, 1), (0.97, 1.2, 1)])
-def test_a_small_gain_that_may_be_none_is_not_shown_unless_asked_for(
+def test_a_launch_that_gains_little_or_nothing_is_not_shown_unless_asked_for(
     low: float, gain: float, shown: int
 ) -> None:
     promise = Estimate(low=low, expected=gain, high=1.3, paper=None, equation="", reason="")
-    one = optimizer("GPA106", match(0), estimate=lambda *_: promise)
+    other = optimizer("GPA106", match(0), estimate=lambda *_: promise)
+    assert len(advice(other).suggestions) == 1
+    target = ParallelTarget(
+        warps_now=8, warps_new=12, issue_ratio=0.5, factor=1.0, factor_reason="", blocks_now=80,
+        blocks_new=320, threads_now=256, threads_new=128, limiter="registers", busy_sms_now=80,
+        busy_sms_new=80,
+    )  # fmt: skip
+    one = optimizer("GPA301", match(parallel=target), Category.PARALLEL, lambda *_: promise)
     assert len(advice(one).suggestions) == shown
     assert len(advice(one, min_speedup=1.01).suggestions) == 1
     assert len(advice(one, show_all=True).suggestions) == 1
