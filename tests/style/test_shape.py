@@ -80,8 +80,8 @@ LARGER_FILES: dict[str, int] = {
     "lsp/fixes.py": 402,
     "lsp/settings.py": 416,
     "pipeline/what_if.py": 405,
-    "rules/code_reordering.py": 431,
     "rules/block_increase.py": 425,
+    "rules/code_reordering.py": 431,
     "rules/fast_math.py": 535,
     "rules/loop_unrolling.py": 630,
     "rules/memory_transaction_reduction.py": 500,
@@ -101,7 +101,7 @@ LARGER_FILES: dict[str, int] = {
     "store/ncu/profile.py": 461,
 }
 LARGER_FUNCTIONS: dict[str, int] = {
-    "advice/kernel.py:advise_kernel": 99,
+    "advice/kernel.py:advise_kernel": 107,
     "cli/profile.py:add_parser": 87,
     "cli/profile.py:run": 65,
     "editor/contents/analysis.py:analyse_for_editor": 78,
