@@ -31,7 +31,15 @@ from gpadvisor.estimators.half_rate import at_half_rate
 from gpadvisor.evidence.measured import registers_per_thread, shared_bytes
 from gpadvisor.evidence.queries import function_scope, kernel_function, kernel_scope
 from gpadvisor.evidence.traffic import kernel_traffic
-from gpadvisor.model.advice import KernelAdvice, Rejection, Scope, StallSummary, Suggestion
+from gpadvisor.model.advice import (
+    KernelAdvice,
+    Rejection,
+    SampleSummary,
+    Scope,
+    StallSummary,
+    Suggestion,
+    Utilisation,
+)
 from gpadvisor.model.blame import Coverage
 from gpadvisor.model.problem import Problem
 from gpadvisor.model.profile import Device, Evidence
@@ -99,16 +107,7 @@ def advise_kernel(
         sectors=_sectors(context),
     )
     launch = None if profile is None else profile.launch
-    words = limiting_words(
-        context.evidence,
-        samples,
-        stalls,
-        measured,
-        context.occupancy.achieved,
-        _behind(context, stalls, shown),
-    )
-    full = limiting(measured) is not None
-    limited_by = beside_the_launch(words, context.evidence, profile, full=full)
+    limited_by = _limited_by(context, samples, stalls, measured, shown)
     return KernelAdvice(
         name=_name(context, demangled),
         mangled=context.kernel,
@@ -136,7 +135,7 @@ def advise_kernel(
         verdict=verdict(
             context.evidence,
             limited_by,
-            full=full,
+            full=limiting(measured) is not None,
             suggestions=suggestions,
             rejected=rejected,
             hidden=len(hidden),
@@ -200,6 +199,25 @@ def _behind(context: KernelContext, stalls: Sequence[StallSummary], shown: Seque
         if 2 * int(rows.samples[matched & told].sum()) >= first.samples:
             return one.match.title
     return ""
+
+
+def _limited_by(
+    context: KernelContext,
+    samples: SampleSummary,
+    stalls: Sequence[StallSummary],
+    measured: Sequence[Utilisation],
+    shown: Sequence[Finding],
+) -> str:
+    words = limiting_words(
+        context.evidence,
+        samples,
+        stalls,
+        measured,
+        context.occupancy.achieved,
+        _behind(context, stalls, shown),
+    )
+    full = limiting(measured) is not None
+    return beside_the_launch(words, context.evidence, context.profile, full=full)
 
 
 def _hidden_text(context: KernelContext, finding: Finding) -> str:
