@@ -31,7 +31,7 @@ from gpadvisor.pipeline.programs import kernel_program, kernel_sections, open_cu
 from gpadvisor.pipeline.request import Progress, Request
 from gpadvisor.pipeline.sources import local as local_sources
 from gpadvisor.pipeline.sources.kernels import Definition, KernelSources
-from gpadvisor.report.names import base_name
+from gpadvisor.report.names import base_name, parameters
 from gpadvisor.report.words import percent
 from gpadvisor.toolchain import compile_source
 
@@ -102,7 +102,7 @@ class LineRecovery:
         self._path, self._request = path, request
         self._progress, self._cache = progress, cache
         self._here: KernelSources | None = None
-        self._definitions: dict[str, tuple[Definition, ...]] = {}
+        self._definitions: dict[str, tuple[Definition, ...]] = {}  # by mangled name
         self._compiled: dict[tuple[Path, str, str], _Compiled | str] = {}
         self.known = SourceLines()
 
@@ -118,7 +118,7 @@ class LineRecovery:
         best = None if before is None else _found(before, program, profile)
         failed: list[str] = []
         if before is None or not before.is_current():
-            for source in self._sources(name):
+            for source in self._sources(kernel):
                 compiled = self._open(source, program.arch, name)
                 if isinstance(compiled, str):
                     failed.append(compiled)
@@ -140,18 +140,22 @@ class LineRecovery:
     def _look_for(self, name: str, profile: KernelProfile) -> None:
         """Find where a kernel is defined."""
         self.known.beside = str(self._path.resolve().parent)
-        if name not in self._definitions:
+        kernel = profile.launch.kernel
+        if kernel not in self._definitions:
             self._progress(f"looking for the source of {name[:40]}")
             self._here = self._here or KernelSources(self._request.root, self._path)
-            self._definitions[name] = self._here.definitions(name, profile.launch.demangled)
-        if self._definitions[name]:
-            self.known.definitions[profile.launch.kernel] = self._definitions[name][0]
+            types = None if (full := demangle(kernel)) == kernel else parameters(full)
+            self._definitions[kernel] = self._here.definitions(name, profile.launch.demangled, types)
+        if self._definitions[kernel]:
+            self.known.definitions[kernel] = self._definitions[kernel][0]
 
-    def _sources(self, name: str) -> list[Path]:
+    def _sources(self, kernel: str) -> list[Path]:
         """What may be compiled for a kernel, the likeliest first."""
         if self._request.lines_from or not self._request.may_compile:
             return list(self._request.lines_from)
-        return list(dict.fromkeys(unit for one in self._definitions[name] for unit in one.units))[:_MAX_TRIED]
+        return list(dict.fromkeys(unit for one in self._definitions[kernel] for unit in one.units))[
+            :_MAX_TRIED
+        ]
 
     def _open(self, source: Path, arch: str, name: str) -> _Compiled | str:
         """The code of a source or cubin, or why there is none."""

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator
 from typing import Final
@@ -45,6 +46,20 @@ def base_name(demangled: str) -> str:
     depths = _depths(name)
     cut = next((i for i, char in enumerate(name) if char == "<" and depths[i] == 1), len(name))
     return name[:cut].strip() or name
+
+
+def parameters(demangled: str) -> tuple[str, ...] | None:
+    """The types in the parameter list; None of a name without one."""
+    start = _parameters_at(demangled) if len(demangled) <= _MAX_PARSED else len(demangled)
+    if start == len(demangled):
+        return None
+    depths = _depths(demangled)
+    end = next((i for i in range(start, len(demangled)) if demangled[i] == ")" and depths[i] == 1), None)
+    if end is None:
+        return None
+    cuts = [start, *(i for i in range(start, end) if demangled[i] == "," and depths[i] == 1), end]
+    found = tuple(demangled[a + 1 : b].strip() for a, b in itertools.pairwise(cuts))
+    return () if found in {("",), ("void",)} else found
 
 
 def _candidates(name: str) -> Iterator[str]:

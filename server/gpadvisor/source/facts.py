@@ -18,6 +18,7 @@ MAX_COMMENTS: Final = 1_000
 MAX_SITES: Final = 10_000
 """Sites of one kind in one file; only generated code has more."""
 MAX_POINTERS: Final = 8
+MAX_PARAMETERS: Final = 64
 MAX_SIZES: Final = 3
 MAX_TEXT: Final = 60
 MAX_NAME: Final = 400
@@ -67,6 +68,8 @@ class KernelSite:
     launch_bounds: str | None  # the arguments as written
     unrestricted: tuple[str, ...]  # the first pointer parameters without __restrict__
     name: str = ""  # with its namespaces, where the text tells it
+    parameters: tuple[str, ...] | None = None
+    """Types such as ``float**`` without qualifiers and template arguments; None where they are not told."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,7 +113,7 @@ class SourceFacts:
             double_literals=tuple(_token(row, lines) for row in checked.rows(literals, 2, MAX_SITES)),
             divisions=tuple(_token(row, lines) for row in checked.rows(divisions, 2, MAX_SITES)),
             loops=tuple(_loop(row, lines) for row in checked.rows(loops, 3, MAX_SITES)),
-            kernels=tuple(_kernel(row, lines) for row in checked.rows(kernels, 5, MAX_SITES)),
+            kernels=tuple(_kernel(row, lines) for row in checked.rows(kernels, 6, MAX_SITES)),
             launches=tuple(_launch(row, lines) for row in checked.rows(launches, 3, MAX_SITES)),
         )
 
@@ -148,6 +151,9 @@ def _kernel(row: list[object], lines: int) -> KernelSite:
         launch_bounds=None if row[2] is None else checked.text(row[2], MAX_TEXT),
         unrestricted=tuple(checked.text(name, MAX_TEXT) for name in checked.items(row[3], MAX_POINTERS)),
         name=checked.text(row[4], MAX_NAME),
+        parameters=None
+        if row[5] is None
+        else tuple(checked.text(one, MAX_TEXT) for one in checked.items(row[5], MAX_PARAMETERS)),
     )
 
 

@@ -12,7 +12,16 @@ from typing import Final
 
 from tree_sitter import Node, Tree
 
-from gpadvisor.source.facts import MAX_NAME, MAX_POINTERS, MAX_SITES, MAX_TEXT, KernelSite, LoopSite, Token
+from gpadvisor.source.facts import (
+    MAX_NAME,
+    MAX_PARAMETERS,
+    MAX_POINTERS,
+    MAX_SITES,
+    MAX_TEXT,
+    KernelSite,
+    LoopSite,
+    Token,
+)
 
 _LOOPS: Final = frozenset({"for_statement", "while_statement", "do_statement", "for_range_loop"})
 _ARITHMETIC: Final = frozenset({"binary_expression", "assignment_expression"})
@@ -27,6 +36,17 @@ _MAX_VISITED: Final = 2_000_000
 _MAX_PARAMETERS: Final = 100
 _EXPRESSION_BYTES: Final = 256
 _HEAD_BYTES: Final = 4_096
+
+
+_PARAMETERS = frozenset({"parameter_declaration", "optional_parameter_declaration"})
+_POINTERS = frozenset(
+    {
+        "pointer_declarator",
+        "array_declarator",
+        "abstract_pointer_declarator",
+        "abstract_array_declarator",
+    }
+)
 
 
 @dataclass(slots=True)
@@ -71,6 +91,7 @@ class Patterns:
             launch_bounds=None if bounds is None else _short(bounds.group(1)),
             unrestricted=self._unrestricted(node),
             name=self._name(node),
+            parameters=self._parameters(node),
         )
         self.kernels.append(site)
 
@@ -87,6 +108,28 @@ class Patterns:
             parts += [] if name is None else [self.bytes_of(name)]
             around = around.parent
         return b"::".join(reversed(parts)).decode("utf-8", "replace")[:MAX_NAME]
+
+    def _parameters(self, function: Node) -> tuple[str, ...] | None:
+        """What ``KernelSite`` says of them; a pack, a macro or a damaged list is not told."""
+        declarator = _declarator(function)
+        parameters = None if declarator is None else declarator.child_by_field_name("parameters")
+        if parameters is None or parameters.has_error or parameters.named_child_count > MAX_PARAMETERS:
+            return None
+        found = []
+        for parameter in parameters.named_children:
+            if parameter.type == "comment":
+                continue
+            kind = parameter.child_by_field_name("type")
+            if kind is None or parameter.type not in _PARAMETERS:
+                return None
+            stars = 0
+            inner = parameter.child_by_field_name("declarator")
+            while inner is not None:
+                stars += inner.type in _POINTERS
+                inner = inner.child_by_field_name("declarator")
+            base = " ".join(self.bytes_of(kind).partition(b"<")[0].decode("utf-8", "replace").split())
+            found.append(f"{base[: MAX_TEXT - stars]}{'*' * stars}"[:MAX_TEXT])
+        return () if found == ["void"] else tuple(found)
 
     def _unrestricted(self, function: Node) -> tuple[str, ...]:
         declarator = _declarator(function)

@@ -5,8 +5,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from gpadvisor.pipeline.sources import local as local_sources
 from gpadvisor.pipeline.sources.kernels import KernelSources
+from gpadvisor.report.names import parameters
 
 
 def test_candidates_by_name_and_by_size(tmp_path: Path) -> None:
@@ -28,6 +31,31 @@ def test_a_link_to_itself_is_no_source(tmp_path: Path) -> None:
     (tmp_path / "kernel.cu").write_text("__global__ void kernel() {}")
     found = KernelSources(tmp_path, tmp_path / "run.ncu-rep")
     assert [place.path.name for place in found.definitions("kernel", "kernel()")] == ["kernel.cu"]
+
+
+@pytest.mark.parametrize(
+    ("demangled", "line"),
+    [
+        ("void gemm<128>(float const*, float const*, float*, int, int, int, float, float, float*)", 2),
+        ("gemm(float*, float*, float*, unsigned int)", 1),
+        ("gemm(float *, float *, float *, T1)", 1),  # a name that is not followed
+        ("gemm(double*, float*, float*, unsigned int)", None),
+        ("gemm(float*, float*)", None),
+        ("gemm", 1),  # without C++ linkage nothing tells the parameters
+    ],
+)
+def test_a_kernel_of_the_same_name_has_the_same_parameters(
+    tmp_path: Path, demangled: str, line: int | None
+) -> None:
+    """As of two products in one project, one with 4 and one with 9 parameters."""
+    (tmp_path / "a.cu").write_text(
+        "__global__ void gemm(float *a, float *__restrict__ b, float c[], unsigned n) {}\n"
+        "template <int N> __global__ void gemm(const float *a, const float *b, T *c, int m, int n, int k,\n"
+        "    float alpha = 1.0f, float beta = 0.0f, float *__restrict__ d = nullptr) {}\n"
+    )
+    sources = KernelSources(tmp_path, tmp_path / "run.ncu-rep")
+    found = sources.definitions("gemm", demangled, parameters(demangled))
+    assert next(iter([one.line for one in found]), None) == line
 
 
 def test_headers_of_the_library_have_no_suffix() -> None:

@@ -58,7 +58,12 @@ def test_loops_and_their_pragmas(source: SourceFacts) -> None:
 def test_kernels(source: SourceFacts) -> None:
     kernel = source.kernel(9)
     assert kernel == KernelSite(
-        line=3, last_line=13, launch_bounds="256, (2 + 2)", unrestricted=("out", "table"), name="scale"
+        line=3,
+        last_line=13,
+        launch_bounds="256, (2 + 2)",
+        unrestricted=("out", "table"),
+        name="scale",
+        parameters=("float*", "T*", "int**", "int", "float*"),
     )
     assert source.kernel(3) == kernel
     assert source.kernel(14) is None

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -24,6 +24,14 @@ _MAX_BYTES: Final = 256 << 20
 _KERNEL: Final = b"__global__"
 _ANONYMOUS: Final = re.compile(r"(?:\(anonymous namespace\)|<unnamed>)::")
 _INCLUDED: Final = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*["<]([^">\n]+)[">]', re.MULTILINE)
+
+
+_WORD: Final = re.compile(r"\w+")
+_ARGUMENTS: Final = re.compile(r"<.*>")
+_QUALIFIERS: Final = frozenset({"const", "volatile", "restrict", "__restrict__", "__restrict"})
+_BUILT_IN: Final = frozenset(
+    {"bool", "char", "double", "float", "int", "long", "short", "signed", "unsigned", "void"}
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,12 +68,15 @@ class KernelSources:
                 names = _INCLUDED.findall(data)
                 self._includes[path] = frozenset(Path(name.decode("utf-8", "replace")).name for name in names)
 
-    def definitions(self, name: str, demangled: str) -> tuple[Definition, ...]:
+    def definitions(
+        self, name: str, demangled: str, types: Sequence[str] | None = None
+    ) -> tuple[Definition, ...]:
         """The definitions of a kernel, the likeliest first.
 
         Args:
             name: plain, without namespaces, template arguments and parameters.
             demangled: as the profile has it; a definition in its namespace comes first.
+            types: of its parameters, where they are known; a definition with others is of another kernel.
         """
         word = re.compile(rb"\b" + re.escape(name.encode()) + rb"\b")
         near = sorted(self._kernels, key=lambda path: (-_common(path, self._profile), path))
@@ -78,7 +89,7 @@ class KernelSources:
             for place, text in enumerate(texts)
             if text in facts
             for site in facts[text].kernels
-            if site.name.rpartition("::")[2] == name
+            if site.name.rpartition("::")[2] == name and _may_have(site.parameters, types)
         ]
         return tuple(
             Definition(path=asked[place], line=line, units=self._units(asked[place]))
@@ -91,6 +102,30 @@ class KernelSources:
             return (path,)
         users = (unit for unit, names in self._includes.items() if path.name in names)
         return (*users, path) if path.suffix in SOURCE_SUFFIXES else tuple(users)
+
+
+def _may_have(written: Sequence[str] | None, wanted: Sequence[str] | None) -> bool:
+    """Whether the parameters of a definition can be those of a kernel; names of types are not followed."""
+    if written is None or wanted is None:
+        return True
+    return len(written) == len(wanted) and all(map(_may_be, written, wanted))
+
+
+def _may_be(written: str, wanted: str) -> bool:
+    base, other = _plain(written), _plain(wanted)
+    if base is not None and other is not None and base != other:
+        return False
+    levels, known = written.count("*"), _ARGUMENTS.sub("", wanted).count("*")
+    return levels == known if base is not None else levels <= known
+
+
+def _plain(name: str) -> tuple[str, ...] | None:
+    """The words of a built-in type in a fixed order; None of another one."""
+    words = [one for one in _WORD.findall(name) if one not in _QUALIFIERS]
+    if not words or not _BUILT_IN.issuperset(words):
+        return None
+    implied = {"int", "signed"}
+    return tuple(sorted(one for one in words if one not in implied)) or ("int",)
 
 
 def _files(root: Path, profile: Path) -> Iterator[Path]:
