@@ -3,7 +3,7 @@
 # the editor keep code-server in a cache folder, and install Chromium where they may.
 #   make run       sets up, simulates one of our kernels (KERNEL=...) and prints advice for it
 #   make test      every test this machine can run
-#   make check     format, lint, types, layers, spelling, declared dependencies
+#   make check     format, lint, types, layers, spelling, declared dependencies, dead code
 #   make bench     times against nvdisasm
 #   make validate  figures on estimates, blame, architectures and large corpora
 #   make docs      writes the rules' pages from their modules
@@ -65,6 +65,7 @@ check: $(CHECK) client-check
 	$(BIN)/lint-imports
 	$(BIN)/codespell
 	$(BIN)/deptry .
+	$(BIN)/vulture
 
 format: $(CHECK)
 	$(BIN)/ruff format .

@@ -13,7 +13,6 @@ class ProblemCode(Enum):
     """Kinds of problem; the value is the stable string users see in JSON."""
 
     UNKNOWN_OPCODE = "unknown_opcode"
-    UNKNOWN_OPERAND = "unknown_operand"
     UNKNOWN_STALL_REASON = "unknown_stall_reason"
     NO_LINE_INFO = "no_line_info"
     LINES_RECOVERED = "lines_recovered"  # from a source or cubin beside the profile
@@ -33,7 +32,6 @@ class ProblemCode(Enum):
     SOURCE_NOT_READ = "source_not_read"
     LINES_NOT_READ = "lines_not_read"
     UNUSED_SUPPRESSION = "unused_suppression"
-    MACHINE_FALLBACK = "machine_fallback"
     TOOL_FALLBACK = "tool_fallback"
     FAILED_LAUNCH = "failed_launch"
     NOT_ANALYSED = "not_analysed"

@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.oracle.analyzer.liveness import live_registers
 from tests.oracle.operands import life_ranges
 from tests.oracle.operands.corpus import compile_cubin, own_sources, tool
 
 from gpadvisor.analyzer import build_program
-from gpadvisor.analyzer.liveness import live_registers
 from gpadvisor.cubin import read_cubin
 from gpadvisor.model.instruction import OpcodeClass, Register, RegisterFile, register
 from gpadvisor.toolchain import disassemble

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.assembly import function_of, model, profile_of, program_of
 from tests.blame_rows import assert_conserved
+from tests.oracle.analyzer.liveness import live_registers
 
 from gpadvisor.analyzer.flow import control_transfers
-from gpadvisor.analyzer.liveness import live_registers
 from gpadvisor.analyzer.partition import split_section
 from gpadvisor.blamer import DEFAULT_RULES, GPA2021, blame
 from gpadvisor.cubin import CodeSection, CodeSymbol

@@ -224,6 +224,11 @@ def test_damage_inside_costs_the_rest_of_one_segment(tmp_path: Path) -> None:
     assert ProblemCode.UNFINISHED_COLLECTION in _codes(profile)
 
 
+def test_records_of_an_unknown_kind_are_told(tmp_path: Path) -> None:
+    profile = _profile(tmp_path, made.kernel("add", 5), made.record(200, b"later"))
+    assert any("1 records of a kind that is not known" in problem.message for problem in profile.problems)
+
+
 def test_a_segment_claimed_and_never_begun_is_no_damage(tmp_path: Path) -> None:
     data = made.header() + bytes(UNIT_BYTES) + made.segment([made.process(), *FACTS, made.kernel("add", 1)])
     assert load_profile(made.write(tmp_path / "c", data, images=[IMAGE])).problems == ()

@@ -486,6 +486,14 @@ def _unfinished(processes: Sequence[Process]) -> list[Problem]:
                     f" at its end, {damage.segments} parts cannot be read to their end; the rest is used",
                 )
             )
+        if process.unknown_records:
+            said.append(
+                Problem(
+                    ProblemCode.UNFINISHED_COLLECTION,
+                    f"the file of process {header.process} has {process.unknown_records} records of a kind"
+                    " that is not known here, left out; read it with the gpadvisor that collected it",
+                )
+            )
         if header.lost_records:
             said.append(
                 Problem(

@@ -16,10 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpadvisor.cubin import CodeSection, CodeSymbol, Cubin
-from gpadvisor.model.profile import EXTERNAL
 from gpadvisor.store.ncu.report import LoadedFunction
-
-MAX_SECTIONS: Final = EXTERNAL  # section indices below the marker
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which registers hold a value that is still needed: the pressure that unrolling and reordering add to."""
+"""Which registers hold a value that is still needed, from our reads and writes of each instruction."""
 
 from __future__ import annotations
 
