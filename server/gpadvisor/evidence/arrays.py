@@ -41,24 +41,38 @@ def reaching(function: Function) -> ReachingDefinitions:
 @lru_cache(maxsize=512)
 def _parameters(function: Function, access: int) -> frozenset[str]:
     """The parameters that an access's address depends on; empty where it also depends on data in memory."""
-    found: set[str] = set()
-    brackets = _ADDRESS.findall(function.instructions[access].operands)
+    makers = [function.instructions[index] for index in _makers(function, access)]
+    if any(is_memory(one) and one.info.space is not MemorySpace.CONSTANT for one in makers):
+        return frozenset()
+    return frozenset(name for one in makers for name in _PARAMETER.findall(one.operands))
+
+
+def is_indexed_by_data(function: Function, access: int) -> bool:
+    """Whether an access's address depends on what was loaded from memory that is not the thread's own."""
+    makers = (function.instructions[index] for index in _makers(function, access))
+    return any(is_memory(one) and one.info.space not in _OWN for one in makers)
+
+
+_OWN: Final = frozenset({MemorySpace.CONSTANT, MemorySpace.LOCAL})
+
+
+@lru_cache(maxsize=512)
+def _makers(function: Function, access: int) -> frozenset[int]:
+    """The instructions that an access's address is made by, back to what was loaded."""
+    operands = function.instructions[access].operands
+    brackets = _ADDRESS.findall(operands)
     names = set(_REGISTER.findall(brackets[-1])) if brackets else set()  # a descriptor stands before it
     wanted = [one for one in function.instructions[access].uses if _name(one) in names]
     pending = [(access, register) for register in wanted]
     seen: set[int] = set()
     while pending and len(seen) < _SLICE_LIMIT:
         index, register = pending.pop()
-        for definition in reaching(function).definitions(index, register):
-            if definition in seen:
-                continue
+        for definition in reaching(function).definitions(index, register) - seen:
             seen.add(definition)
             maker = function.instructions[definition]
-            found.update(_PARAMETER.findall(maker.operands))
-            if is_memory(maker) and maker.info.space is not MemorySpace.CONSTANT:
-                return frozenset()
-            pending += [(definition, used) for used in maker.uses]
-    return frozenset(found)
+            if not is_memory(maker) or maker.info.space is MemorySpace.CONSTANT:
+                pending += [(definition, used) for used in maker.uses]
+    return frozenset(seen)
 
 
 def _name(register: int) -> str:

@@ -53,19 +53,21 @@ import numpy as np
 from gpadvisor.estimators.context import KernelContext, Optimizer, WhatIf
 from gpadvisor.estimators.stall_elimination import stall_elimination
 from gpadvisor.evidence.loops import loop_facts
-from gpadvisor.evidence.patterns import math_sequences
+from gpadvisor.evidence.patterns import is_global, math_sequences
 from gpadvisor.evidence.queries import (
     Rows,
     by_stall,
     causes,
     kernel_functions,
     line_text,
+    location_text,
     percent,
     samples,
     static_match,
     weighted,
 )
 from gpadvisor.evidence.queries import regions as by_scope
+from gpadvisor.evidence.reordering import may_write
 from gpadvisor.model.advice import (
     Adjustment,
     Category,
@@ -78,6 +80,7 @@ from gpadvisor.model.advice import (
 )
 from gpadvisor.model.blame import NO_INDEX, Blame
 from gpadvisor.model.ids import INSTRUCTION_BYTES, LoopId
+from gpadvisor.model.instruction import OpcodeClass
 from gpadvisor.model.program import Function, FunctionKind, InlineFrame, Program
 from gpadvisor.model.stalls import StallClass
 from gpadvisor.source.edits import SiteKind
@@ -90,15 +93,19 @@ def _match(context: KernelContext) -> Match | Rejection:
     near, far = _caches(context)
     if context.blame is None:
         loops = _large_loops(context, near)
+        cure = _cure(_loop_of(context.program, loops))
         return static_match(
             _CODE,
             title="loop larger than the instruction cache",
-            advice=f"{_cure(_loop_of(context.program, loops))}: a scheduler's instruction "
-            f"cache holds {near // 1024} KiB, {_named(context.program, loops)}.",
-            cure=_cure(_loop_of(context.program, loops)),
-            sites=loops,
-            missing=f"no loop is larger than the {near // 1024} KiB instruction cache of a scheduler, "
-            "without the loops in it",
+            advice=f"{cure}: a scheduler's instruction cache holds {near // 1024} KiB, "
+            f"{_named(context.program, loops)}.",
+            cure=cure,
+            sites=loops if cure else (),
+            missing=f"{_named(context.program, loops)}, and its passes may read what earlier ones wrote: it "
+            "cannot be split"
+            if loops
+            else f"no loop is larger than the {near // 1024} KiB instruction cache of a scheduler, without "
+            "the loops in it",
         )
     blame = context.blame
     fetch = np.flatnonzero(by_stall(blame, {StallClass.INSTRUCTION_FETCH}))
@@ -114,11 +121,12 @@ def _match(context: KernelContext) -> Match | Rejection:
             reason=f"of the {largest / 1024:.1f} KiB of the hot loop {math / 1024:.1f} KiB are library math, "
             "the subject of Fast Math (GPA104)",
         )
+    cure = _cure(hot) if largest > near else ""
     return Match(
         title=_TITLE,
-        cure=_cure(hot) if largest > near else "",
+        cure=cure,
         advice=_advice(context, hot, largest, near, far),
-        actionable=largest > near,
+        actionable=bool(cure),
         regions=_regions(context, blame, fetch),
         adjustments=_adjustments(context, blame, fetch, sizes),
         static_sites=_large_loops(context, near),
@@ -156,7 +164,11 @@ def _named(program: Program, loops: Sequence[StaticSite]) -> str:
     if not loops:
         return ""
     first = loops[0]
-    text = f"the {first.detail} at {line_text(program.functions[first.function], first.index)} does not fit"
+    function = program.functions[first.function]
+    loop = function.innermost_loop(first.index)
+    place = None if loop is None else function.loops[loop].location
+    where = line_text(function, first.index) if place is None else location_text(place)
+    text = f"the {first.detail} at {where} does not fit"
     return text if len(loops) == 1 else f"{text}, nor do {len(loops) - 1} more"
 
 
@@ -210,7 +222,10 @@ def _math_bytes(context: KernelContext, function: Function, loop: LoopId) -> int
 
 
 def _cure(hot: tuple[Function, LoopId] | None) -> str:
-    """What makes a loop smaller: what stands in it several times, else its parts in loops of their own."""
+    """What makes a loop smaller: what stands in it several times, else its parts in loops of their own.
+
+    Nothing where its passes may need what earlier ones wrote, so that it cannot be split.
+    """
     if hot is not None:
         function, loop = hot
         inside = set(loop_facts(function, loop).indices)
@@ -229,7 +244,16 @@ def _cure(hot: tuple[Function, LoopId] | None) -> str:
         if repeated is not None:
             name, copies = repeated
             return f"Mark {name} __noinline__, which is inlined {copies} times"
+        if _carries_memory(function, inside):
+            return ""  # it cannot be split
     return "Split the loop into several that fit, or move rare paths into a __noinline__ function"
+
+
+def _carries_memory(function: Function, inside: set[int]) -> bool:
+    """Whether passes may read what earlier ones wrote to global memory, as the steps of a simulation do."""
+    code = [function.instructions[index] for index in inside]
+    store = next((one for one in code if is_global(one) and one.info.opclass is OpcodeClass.STORE), None)
+    return store is not None and any(is_global(load) and may_write(load, store) for load in code)
 
 
 def _repeated(function: Function, inside: set[int]) -> tuple[str, int] | None:
@@ -331,7 +355,9 @@ def _advice(
     whole = _code_bytes(context)
     caches = f"caches hold {near // 1024} KiB per scheduler and {far // 1024} KiB per SM"
     if largest > near:
-        return f"{_cure(hot)}: the hot loop has {largest / 1024:.1f} KiB of code ({caches})."
+        cure = _cure(hot)
+        size = f"the hot loop has {largest / 1024:.1f} KiB of code ({caches})"
+        return f"{cure}: {size}." if cure else f"Its passes may read what earlier ones wrote: {size}."
     return (
         f"The hot code is small ({largest / 1024:.1f} KiB in loops, {whole / 1024:.1f} KiB in all; "
         f"{caches}): these are first fetches and jumps."

@@ -20,7 +20,8 @@ For spills: make fewer values live at once. Split a large loop or kernel, load a
 instead of long before, recompute what is cheap, narrow what is wide. If the compiler was given fewer
 registers than the hardware allows (`__launch_bounds__`, `-maxrregcount`), raise that limit as far as the
 occupancy that the kernel needs permits; the advice names the numbers. For indexed arrays: unroll the loop
-over the index completely, so that each element becomes a register, or move the array to shared memory.
+over the index completely, so that each element becomes a register, or move the array to shared memory. One
+that data index (a histogram of each thread) has no such loop: shared memory, where the block's fit.
 
 ## Example
 
@@ -44,7 +45,8 @@ asks: inlining it removes them.
 ## How the gain is estimated
 
 GPA Eq. 2 with the samples of local memory accesses: stalls for their data, and stalls because their queue
-was full. In the paper's Table III the one kernel of this kind gained half of what was matched.
+was full. In the paper's Table III the one kernel of this kind gained half of what was matched. An
+array that fits in the registers of a thread goes as a whole, with its traffic in L1, L2 and DRAM.
 """
 
 from __future__ import annotations
@@ -57,10 +59,11 @@ from typing import Final
 import numpy as np
 
 from gpadvisor.analyzer.occupancy import occupancy
-from gpadvisor.estimators.caps import DRAM, L2
+from gpadvisor.estimators.caps import DRAM, L1_DATA, L1_TO_L2, L2
 from gpadvisor.estimators.context import KernelContext, Optimizer, WhatIf
 from gpadvisor.estimators.reliefs import freed
 from gpadvisor.estimators.stall_elimination import stall_elimination
+from gpadvisor.evidence.arrays import is_indexed_by_data
 from gpadvisor.evidence.measured import metric, registers_per_thread, shared_bytes
 from gpadvisor.evidence.patterns import (
     is_local,
@@ -78,10 +81,12 @@ from gpadvisor.evidence.queries import (
     causes,
     is_recursive,
     kernel_functions,
+    percent,
     regions,
     samples,
     static_match,
 )
+from gpadvisor.evidence.traffic import SECTORS_PER_LINE, kernel_traffic
 from gpadvisor.model.advice import Adjustment, Category, Match, Rejection, Relief, StaticSite
 from gpadvisor.model.blame import Blame, DependencyClass
 from gpadvisor.model.ids import FunctionId
@@ -94,6 +99,8 @@ _CODE: Final = "GPA101"
 _LOCAL_SECTORS: Final = "memory_l2_theoretical_sectors_local"
 _GLOBAL_SECTORS: Final = "memory_l2_theoretical_sectors_global"
 _REGISTER_STEP: Final = 8  # registers are given to a warp in units of 256, 8 for each thread
+_REGISTER_BYTES: Final = 4
+_WARP: Final = 32
 _NOT_STALLS: Final = frozenset({StallClass.ISSUED, StallClass.NOT_SELECTED})
 
 
@@ -102,6 +109,7 @@ class _Kind(Enum):
 
     SPILL = "registers spilled to local memory"
     ARRAY = "local array indexed at run time"
+    BY_DATA = "local array indexed by data"
     CALL = "registers kept on the stack across calls"
     PASSED = "values passed on through local memory"
 
@@ -109,6 +117,7 @@ class _Kind(Enum):
 _WORDS: Final = {
     _Kind.SPILL: "a spilled register",
     _Kind.ARRAY: "an array of the thread",
+    _Kind.BY_DATA: "an array of the thread",
     _Kind.CALL: "a register kept across a call",
     _Kind.PASSED: "a value whose address is passed on",
 }
@@ -126,7 +135,11 @@ def _match(context: KernelContext) -> Match | Rejection:
     kinds = _kinds(context)
     sites = _sites(context, kinds)
     if context.blame is None:
-        looped = {place: kind for place, kind in kinds.items() if _runs_often(context, place, kind)}
+        looped = {
+            place: kind
+            for place, kind in kinds.items()
+            if _runs_often(context, place, kind) and (kind is not _Kind.BY_DATA or _fits_shared(context))
+        }
         counts = Counter(looped.values())
         return static_match(
             _CODE,
@@ -143,23 +156,70 @@ def _match(context: KernelContext) -> Match | Rejection:
         return Rejection(code=_CODE, reason=f"no stall due to local memory accesses: {where}")
     weights = Counter({kind: samples(blame, local & _rows_of(blame, kinds, kind)) for kind in _Kind})
     weighty = {place: kind for place, kind in kinds.items() if weights[kind]}
+    whole = _becomes_registers(context)
     return Match(
         title=_heaviest(weights).value,
         advice=_advice(context, weighty),
         cure=_cure(context, weighty),
         regions=regions(blame, context.program, context.kernel, np.flatnonzero(local)),
-        adjustments=(_TABLE_III,),
+        adjustments=(_adjustment(weights, whole=whole),),
         static_sites=sites,
-        # As many accesses go as the expected share of the stalls (Table III), at best all.
+        # As many accesses go as the expected share of the stalls, at best all.
         relieves=(
-            *freed(context, dict.fromkeys(kinds, 0.5), dict.fromkeys(kinds, 1.0)),
-            *_behind_l1(context),
+            *freed(context, _gone(kinds, whole=whole), dict.fromkeys(kinds, 1.0)),
+            *_traffic_gone(context, kinds, whole=whole),
         ),
+        actionable=bool(_cure(context, weighty)),
     )
 
 
-def _behind_l1(context: KernelContext) -> tuple[Relief, ...]:
-    """Traffic of local memory as a share of all sectors: what of it missed L1 goes, half of it expected."""
+def _becomes_registers(context: KernelContext) -> bool:
+    """Whether a thread's registers have room for the arrays of its frame beside what they hold now."""
+    registers = registers_per_thread(context.program, context.kernel, context.profile)
+    frame = _frame_bytes(context)
+    return 0 < frame <= _REGISTER_BYTES * (_allowed_registers(context) - (registers or 0))
+
+
+def _fits_shared(context: KernelContext) -> bool:
+    """Whether the frames of a block fit in shared memory with as many blocks on an SM as now.
+
+    Where no launch is known it is said with the condition.
+    """
+    if context.profile is None:
+        return True
+    launch = context.profile.launch
+    shared = shared_bytes(context.program, context.kernel, context.profile) or 0
+    found = occupancy(
+        context.machine.sm,
+        threads_per_block=launch.threads_per_block,
+        registers_per_thread=launch.registers_per_thread or 1,
+        shared_bytes=shared + _frame_bytes(context) * max(launch.threads_per_block, _WARP),
+    )
+    return (found.blocks_per_sm or 0) >= (context.occupancy.blocks_per_sm or 1)
+
+
+def _gone(kinds: _Places, *, whole: bool) -> dict[tuple[FunctionId, int], float]:
+    """By access the share that goes: all of an array that becomes registers, else as in Table III."""
+    return {place: 1.0 if whole and kind is _Kind.ARRAY else 0.5 for place, kind in kinds.items()}
+
+
+def _adjustment(weights: Counter[_Kind], *, whole: bool) -> Adjustment:
+    """The paper's Table III, but for arrays that become registers: of those no access is left."""
+    part = weights[_Kind.ARRAY] / max(1, weights.total()) if whole else 0.0
+    if not part:
+        return _TABLE_III
+    return Adjustment(
+        low=0.5 * part,
+        expected=part + 0.5 * (1 - part),
+        high=1.0,
+        reason=f"{percent(part)} of the matched stalls are due to an array that fits in registers: with "
+        "constant indices all of them go, at the low end half. Of others 51 % went in the paper's Table III "
+        "(one kernel, Quicksilver)",
+    )
+
+
+def _traffic_gone(context: KernelContext, kinds: _Places, *, whole: bool) -> tuple[Relief, ...]:
+    """Of what L1 and the memory behind it move, the part of local memory that goes."""
     if context.profile is None:
         return ()
     sums = dict.fromkeys((_LOCAL_SECTORS, _GLOBAL_SECTORS), 0.0)
@@ -167,24 +227,35 @@ def _behind_l1(context: KernelContext) -> tuple[Relief, ...]:
         for name in sums:
             found = metric(context.profile, name, function)
             sums[name] += 0.0 if found is None else float(found.sum())
-    total = sum(sums.values())
-    if not sums[_LOCAL_SECTORS] or not total:
+    local = sums[_LOCAL_SECTORS]
+    if not local:
         return ()
-    share = sums[_LOCAL_SECTORS] / total
+    share = local / sum(sums.values())
+    traffic = kernel_traffic(context.program, context.kernel, context.profile)
+    lines = local / SECTORS_PER_LINE
+    in_l1 = lines / (lines + (0.0 if traffic is None else traffic.l1_wavefronts))
+    gone = _gone(kinds, whole=whole).values()
+    expected = sum(gone) / max(1, len(gone))
     return tuple(
-        Relief(resource=resource, remaining=1 - 0.5 * share, remaining_best=1 - share)
-        for resource in (L2, DRAM)
+        Relief(resource=resource, remaining=1 - expected * part, remaining_best=1 - part)
+        for resource, part in ((L1_DATA, in_l1), (L1_TO_L2, share), (L2, share), (DRAM, share))
     )
 
 
 def _runs_often(context: KernelContext, place: tuple[FunctionId, int], kind: _Kind) -> bool:
     """Whether an instruction runs more than once by the code alone, or the kernel has no loop to run in."""
     function = context.program.functions[place[0]]
-    if kind is _Kind.PASSED and all(call.callee is None for call in function.calls):
-        return False  # to printf or an assertion
+    if kind is _Kind.PASSED and not _passes_to_own(context, function):
+        return False
     if function.kind is not FunctionKind.KERNEL or (not function.loops and kind is not _Kind.PASSED):
         return True
     return function.innermost_loop(place[1]) is not None
+
+
+def _passes_to_own(context: KernelContext, function: Function) -> bool:
+    """Whether a function of the program is called, not printf or an assertion and library math alone."""
+    called = (call.callee for call in function.calls if call.callee is not None)
+    return any(context.program.functions[one].kind is not FunctionKind.MATH_HELPER for one in called)
 
 
 def _nothing(context: KernelContext, outside: int) -> str:
@@ -230,19 +301,22 @@ def _kinds(context: KernelContext) -> _Places:
         for index in indices
         if not is_stack_slot(function.instructions[index])
     }
+    # Of several arrays nobody can say which access belongs to which.
+    by_data = any(is_indexed_by_data(context.program.functions[at], index) for at, index in arrays)
+    array = _Kind.BY_DATA if by_data else _Kind.ARRAY
     full = _registers_full(context)
     found = {}
     for function, indices in own.items():
         if function.kind is not FunctionKind.KERNEL:
             fixed, one_way = _Kind.CALL, set[int]()
         elif arrays:
-            fixed, one_way = _Kind.SPILL if full else _Kind.ARRAY, set()
+            fixed, one_way = _Kind.SPILL if full else array, set()
         else:
             fixed = _Kind.SPILL if full or not passes_stack_on(function) else _Kind.PASSED
             one_way = one_way_slots(function, indices)
         for index in indices:
             kind = _Kind.PASSED if index in one_way else fixed
-            found[function.id, index] = _Kind.ARRAY if (function.id, index) in arrays else kind
+            found[function.id, index] = array if (function.id, index) in arrays else kind
     return found
 
 
@@ -288,15 +362,21 @@ def _advice(context: KernelContext, places: _Places) -> str:
     if _Kind.ARRAY in kinds:
         parts.append(
             "An array of the thread is indexed with a value known only at run time"
-            f"{_or_passed_on(context)}: unroll the loop over the index completely, or keep the array in "
-            "shared memory."
+            f"{_or_passed_on(context)}: {_array_cure(context)[0].lower()}{_array_cure(context)[1:]}"
+        )
+    if _Kind.BY_DATA in kinds:
+        parts.append(
+            "An array of the thread is indexed with values that were loaded, so that no unrolling makes "
+            f"registers of it. {_by_data_cure(context)}"
         )
     if _Kind.CALL in kinds:
         parts.append(_call_advice(context, places))
     if _Kind.PASSED in kinds:
         parts.append(
-            "Values go through the stack to or from a function that is called, as printf's arguments do: "
-            "let it be inlined, or call it less often."
+            "Values go through the stack to or from a function that is called: let it be inlined, or call it "
+            "less often."
+            if _calls_own(context, places)
+            else "The arguments of printf go through the stack: call it less often."
         )
     return " ".join(parts)
 
@@ -308,10 +388,9 @@ def _cure(context: KernelContext, places: _Places) -> str:
     if _Kind.SPILL in kinds:
         parts.append(f"Keep fewer values live at once, so that none is spilled{_cap_cure(context)}.")
     if _Kind.ARRAY in kinds:
-        parts.append(
-            "Unroll the loop over the index of the thread's array completely, so that the index is constant, "
-            "or keep the array in shared memory."
-        )
+        parts.append(_array_cure(context))
+    if _Kind.BY_DATA in kinds:
+        parts.append(_by_data_cure(context))
     if _Kind.CALL in kinds:
         recursive, others = _callees(context, places)
         parts += ["Inline the functions that are called (__forceinline__)."] if others else []
@@ -319,9 +398,43 @@ def _cure(context: KernelContext, places: _Places) -> str:
     if _Kind.PASSED in kinds:
         parts.append(
             "Let the function that values go to or come from through the stack be inlined, or call it less "
-            "often (printf cannot be inlined)."
+            "often."
+            if _calls_own(context, places)
+            else "Call printf less often: its arguments go through the stack, and it cannot be inlined."
         )
-    return " ".join(parts)
+    return " ".join(part for part in parts if part)
+
+
+def _array_cure(context: KernelContext) -> str:
+    """What to do about an array whose index a loop counts."""
+    shared = f"keep it in shared memory{_if_it_fits(context)}" if _fits_shared(context) else ""
+    frame = _frame_bytes(context)
+    if frame and not _becomes_registers(context):
+        return (
+            f"{shared[0].upper()}{shared[1:]}: {frame} bytes are more than the registers of a thread hold."
+            if shared
+            else f"Make the array smaller: {frame} bytes of each thread fit neither in its registers nor in "
+            "shared memory beside what is there."
+        )
+    other = f", or {shared}" if shared else ""
+    return (
+        "Unroll the loops over the index of the thread's array completely, with bounds that the compiler "
+        f"knows, so that the array is in registers{other}."
+    )
+
+
+def _by_data_cure(context: KernelContext) -> str:
+    """What to do about an array that data index; nothing where it has no other place."""
+    if not _fits_shared(context):
+        return ""
+    return f"Keep the thread's array in shared memory{_if_it_fits(context)}: its index is data."
+
+
+def _if_it_fits(context: KernelContext) -> str:
+    if context.profile is not None:
+        return ""
+    frame = _frame_bytes(context)
+    return f" if it fits, {frame} bytes for each thread of a block" if frame else " if it fits"
 
 
 def _cap_cure(context: KernelContext) -> str:
@@ -344,6 +457,12 @@ def _callees(context: KernelContext, places: _Places) -> tuple[list[Function], l
     functions = [context.program.functions[one] for one in ids]
     recursive = [one for one in functions if is_recursive(context.program, one)]
     return recursive, [one for one in functions if one not in recursive]
+
+
+def _calls_own(context: KernelContext, places: _Places) -> bool:
+    """Whether values are passed on to a function of the program."""
+    ids = {function for (function, _), kind in places.items() if kind is _Kind.PASSED}
+    return any(_passes_to_own(context, context.program.functions[one]) for one in ids)
 
 
 def _call_advice(context: KernelContext, places: _Places) -> str:

@@ -54,8 +54,47 @@ def test_an_indexed_array_is_no_spill() -> None:
     rows = [Row("long_scoreboard", "use", 100, 90, "fill", LOCAL), Row("selected", "use", 100)]
     found = _match(register_reuse, context_of(listing(ARRAY, facts=_facts(26)), rows, registers=26))
     assert found.title == "local array indexed at run time"
-    assert "shared memory" in found.advice
+    assert "so that the array is in registers" in found.cure
     assert "spilled" not in found.advice
+    assert found.adjustments[0].expected == 1.0  # in registers nothing of it is left
+
+
+@pytest.mark.parametrize(
+    ("stack", "block", "words"),
+    [
+        (64, 32, "so that the array is in registers, or keep it in shared memory"),
+        (64, 256, "so that the array is in registers."),  # 16 KiB more for each block leave fewer on an SM
+        (1024, 256, "fit neither in its registers nor in shared memory"),
+        (1024, 32, "fit neither in its registers nor in shared memory"),
+    ],
+)
+def test_an_array_goes_where_it_fits(stack: int, block: int, words: str) -> None:
+    rows = [Row("long_scoreboard", "use", 100, 90, "fill", LOCAL), Row("selected", "use", 100)]
+    code = listing(ARRAY, facts=replace(_facts(40), stack_bytes=stack))
+    assert words in _match(register_reuse, context_of(code, rows, registers=40, block=block)).cure
+
+
+@pytest.mark.parametrize(
+    ("block", "cure"), [(32, "Keep the thread's array in shared memory"), (1, ""), (256, "")]
+)
+def test_an_array_that_data_index_is_not_to_be_unrolled(block: int, cure: str) -> None:
+    text = f"LDG.E R11, [R2.64]\nIMAD R12, R11, 0x4, R1\n{ARRAY}"
+    rows = [Row("long_scoreboard", "use", 100, 90, "fill", LOCAL), Row("selected", "use", 100)]
+    code = listing(text, facts=replace(_facts(40), stack_bytes=128 if block == 32 else 1024))
+    found = _match(register_reuse, context_of(code, rows, registers=40, block=block))
+    assert found.title == "local array indexed by data"
+    assert "nroll" not in found.cure
+    assert found.cure.startswith(cure)
+    assert found.actionable is bool(cure)
+
+
+def test_what_local_memory_puts_on_the_units_goes_with_the_array() -> None:
+    rows = [Row("long_scoreboard", "use", 100, 90, "fill", LOCAL), Row("selected", "use", 100)]
+    metrics = {"memory_l2_theoretical_sectors_local": {"fill": 900.0}, SECTORS: {"store": 100.0}}
+    code = listing(ARRAY, facts=_facts(26))
+    found = _match(register_reuse, context_of(code, rows, registers=26, pc_metrics=metrics))
+    left = {one.resource: one.remaining for one in found.relieves}
+    assert [left[name] for name in ("DRAM", "L2", "L1 to L2")] == pytest.approx([0.1] * 3)
 
 
 def test_at_the_hardware_cap_no_limit_can_be_raised() -> None:
@@ -104,6 +143,10 @@ def test_what_is_passed_by_address_is_no_spill() -> None:
     assert "spilled" not in found.advice
     assert "printf" in found.advice
     assert "none of them in a loop" in _reason(register_reuse, context_of(listing(printf, facts=_facts(26))))
+    beside = f"{printf.replace('EXIT', 'CALL.REL.NOINC root')}\nEXIT\n.function root math_helper\nRET.REL.NODEC R20 0x0"
+    assert isinstance(
+        register_reuse.OPTIMIZER.match(context_of(listing(beside, facts=_facts(26)))), Rejection
+    )
 
 
 def test_a_variable_whose_address_is_passed_on_is_no_spill() -> None:
@@ -258,6 +301,14 @@ def test_a_loop_that_is_too_large_is_split_or_what_repeats_in_it_is_not_inlined(
     found = _match(function_split, _fetched(plain))
     assert found.advice.startswith("Split the loop into several that fit")
     assert found.actionable
+    steps = f"LDG.E R8, [R40.64]\n{plain}\nSTG.E [R40.64], R8"  # of a simulation: each needs the last
+    found = _match(function_split, _fetched(steps))
+    assert not found.actionable
+    assert "plit" not in found.advice
+    assert isinstance(
+        function_split.OPTIMIZER.match(context_of(listing(f"again:\n{steps}\n@P0 BRA again\nEXIT"))),
+        Rejection,
+    )
     twice = "\n".join(f"FFMA R{index % 8}, R8, R30, R31 // {index} in step" for index in range(3000))
     context = _fetched(twice)
     (function,) = context.program.functions
