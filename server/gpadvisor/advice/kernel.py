@@ -22,6 +22,7 @@ from gpadvisor.advice.shown import (
     NO_THRESHOLDS,
     Standing,
     Thresholds,
+    as_told,
     standing,
 )
 from gpadvisor.advice.verdict import beside_the_launch, limiting, limiting_words, unit_words, verdict
@@ -41,8 +42,9 @@ from gpadvisor.model.advice import (
     Utilisation,
 )
 from gpadvisor.model.blame import Coverage
+from gpadvisor.model.figures import part_of_run
 from gpadvisor.model.problem import Problem
-from gpadvisor.model.profile import Device, Evidence
+from gpadvisor.model.profile import LITTLE_OF_RUN, Device, Evidence
 from gpadvisor.model.stalls import StallClass
 
 
@@ -81,7 +83,7 @@ def advise_kernel(
         findings, rejected = _one_block_size(findings, rejected)
     told: dict[Standing, list[Finding]] = {standing: [] for standing in Standing}
     for one in findings:
-        told[standing(context, one, least)].append(one)
+        told[standing(context, one, least)].append(as_told(context, one))
     shown, hidden = told[Standing.SUGGESTION], told[Standing.HIDDEN]
     executed = executed_by_place(context.program, context.profile) if context.blame is None else {}
     suggestions, notes = (
@@ -217,6 +219,8 @@ def _limited_by(
         _behind(context, stalls, shown),
     )
     full = limiting(measured) is not None
+    if samples.first_share is not None and samples.first_share <= LITTLE_OF_RUN and "of the samples" in words:
+        words += f", in {part_of_run(samples.first_share)} of the run"
     return beside_the_launch(words, context.evidence, context.profile, full=full)
 
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Final
 
@@ -20,6 +20,7 @@ from gpadvisor.estimators.caps import (
 from gpadvisor.estimators.context import KernelContext
 from gpadvisor.evidence.patterns import is_memory
 from gpadvisor.model.advice import Category, Estimate
+from gpadvisor.model.profile import LITTLE_OF_RUN, first_share
 
 MIN_IMPORTANCE: Final = 0.01
 MIN_SAMPLES: Final = 20
@@ -87,6 +88,27 @@ def _is_held_by_dram(context: KernelContext, finding: Finding) -> bool:
     if now is None or after is None or now.unit.name != DRAM or now.load < FULL * PRACTICAL_PEAK:
         return False
     return after.load >= now.load
+
+
+def as_told(context: KernelContext, finding: Finding) -> Finding:
+    """The finding without a figure where what was measured is not what will run, or hardly any of it.
+
+    A debug build runs other code than a release build; the first samples of a run say nothing of the rest,
+    while counters are of all of it.
+    """
+    counted = finding.match.measured_bound is not None
+    if context.program.debug_build or (_is_little_of_run(context) and not counted):
+        return replace(finding, estimate=None)
+    return finding
+
+
+def _is_little_of_run(context: KernelContext) -> bool:
+    profile, blame = context.profile, context.blame
+    if profile is None or blame is None:
+        return False
+    sampling = profile.sampling
+    part = first_share(blame.total_samples, sampling.expected_samples, truncated=sampling.truncated)
+    return part is not None and part <= LITTLE_OF_RUN
 
 
 def _is_compiled(context: KernelContext) -> bool:

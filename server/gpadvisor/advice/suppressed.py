@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from gpadvisor.advice.evaluate import evaluate
 from gpadvisor.advice.groups import groups
+from gpadvisor.advice.shown import as_told
 from gpadvisor.advice.verdict import limiting, verdict
 from gpadvisor.estimators.context import KernelContext, Optimizer
 from gpadvisor.model.advice import KernelAdvice
@@ -32,7 +33,7 @@ def without_suppressed(
     findings, _ = evaluate(context, [one for one in optimizers if one.code in codes])
     return replace(
         kernel,
-        groups=groups(context, findings),
+        groups=groups(context, [as_told(context, one) for one in findings]),
         verdict=verdict(
             kernel.evidence,
             kernel.limited_by,

@@ -62,6 +62,8 @@ def verdict(
         return f"{what}; {gain(best.speedup)} is expected of {best.code} {best.name}"
     if evidence is Evidence.COUNTED:
         return f"{what}, as counted; without samples no line is blamed; {_shown(suggestions, suppressed)}"
+    if suggestions:
+        return f"{what}; no gain is estimated; {_shown(suggestions, suppressed)}"
     return f"{what}; {_nothing_helps(rejected, hidden, suppressed, full=full)}"
 
 

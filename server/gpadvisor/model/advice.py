@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from gpadvisor.model.blame import Coverage, DependencyClass
 from gpadvisor.model.ids import FunctionId, LoopId, Pc, SourceLocation
 from gpadvisor.model.problem import Problem
-from gpadvisor.model.profile import Device, Evidence, Launch, RuleResult
+from gpadvisor.model.profile import Device, Evidence, Launch, RuleResult, first_share
 from gpadvisor.model.program import InlineFrame
 
 
@@ -256,6 +256,11 @@ class SampleSummary:
     after_exit: int  # behind an EXIT, contained in the above
     truncated: bool
     expected: float | None
+
+    @property
+    def first_share(self) -> float | None:
+        """Of the run, that these samples are the first of; None where they are of all of it, or not known."""
+        return first_share(self.total, self.expected, truncated=self.truncated)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -33,6 +33,11 @@ def factor(value: float, places: int | None = None) -> str:
     return digits if digits == UNBOUNDED else f"{digits}x"
 
 
+def part_of_run(share: float) -> str:
+    """``the first 7 %``."""
+    return "less than the first 1 %" if share < 0.005 else f"the first {100 * share:.0f} %"
+
+
 def places(estimate: Estimate) -> int:
     """Digits behind the point that an estimate's interval supports."""
     width = abs(estimate.high - estimate.low)

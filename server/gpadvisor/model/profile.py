@@ -51,6 +51,10 @@ def _freeze(**columns: NDArray[np.generic]) -> None:
         column.setflags(write=False)
 
 
+LITTLE_OF_RUN: Final = 0.1
+"""Samples of a tenth of a run or less say next to nothing of the rest."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PcSamples:
     """PC samples of one launch as equal-length read-only columns; only non-zero rows."""
@@ -240,3 +244,8 @@ class Profile:
     disassemblies: Mapping[str, bytes] = field(default_factory=dict)  # sha256 -> listing, JSON
     sources: Mapping[str, SourceText] = field(default_factory=dict)  # by path
     problems: tuple[Problem, ...] = ()
+
+
+def first_share(total: int, expected: float | None, *, truncated: bool) -> float | None:
+    """Of a run, what its samples cover, where the buffer was full and the whole run's number is known."""
+    return total / expected if truncated and expected and total < expected else None

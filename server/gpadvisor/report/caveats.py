@@ -8,10 +8,11 @@ from typing import Final, TypeAlias
 
 from gpadvisor.analyzer.places import is_library
 from gpadvisor.model.advice import Advice, KernelAdvice
+from gpadvisor.model.figures import part_of_run
 from gpadvisor.model.problem import ProblemCode
-from gpadvisor.model.profile import Evidence
+from gpadvisor.model.profile import LITTLE_OF_RUN, Evidence
 from gpadvisor.report.names import core_name, short_name
-from gpadvisor.report.words import base_file, count, percent, plural
+from gpadvisor.report.words import base_file, count, plural
 
 Sentence: TypeAlias = Callable[[Advice, Sequence[KernelAdvice]], str]
 _NAME: Final = 32
@@ -70,13 +71,13 @@ def _message(code: ProblemCode) -> Sentence:
 
 
 def _truncated(_advice: Advice, kernels: Sequence[KernelAdvice]) -> str:
-    shares = [
-        kernel.samples.total / kernel.samples.expected
-        for kernel in kernels
-        if kernel.samples.expected and kernel.samples.total < kernel.samples.expected
-    ]
-    part = f"the first {percent(min(shares), 0)}" if shares else "the first part"
-    return f"The sample buffer was full: the samples are of {part} of the run."
+    shares = [one for kernel in kernels if (one := kernel.samples.first_share) is not None]
+    if not shares:
+        return "The sample buffer was full: the samples are of the first part of the run."
+    few = min(shares) <= LITTLE_OF_RUN
+    return f"The sample buffer was full: the samples are of {part_of_run(min(shares))} of the run" + (
+        ", too little for figures that rest on them." if few else "."
+    )
 
 
 def _few(advice: Advice, kernels: Sequence[KernelAdvice]) -> str:
@@ -110,7 +111,8 @@ def _absent(advice: Advice, _kernels: Sequence[KernelAdvice]) -> str:
 
 _SENTENCES: Final[dict[ProblemCode, Sentence]] = {
     ProblemCode.DEBUG_BUILD: lambda advice, kernels: (
-        f"Debug build (-G{_of(advice, kernels)}): not what a release build does; compile with -lineinfo."
+        f"Debug build (-G{_of(advice, kernels)}): compile with -lineinfo and without -G, and profile that. A "
+        "release build runs other code, so no gain is estimated."
     ),
     ProblemCode.INCONSISTENT_REPORT: _message(ProblemCode.INCONSISTENT_REPORT),
     ProblemCode.FAILED_LAUNCH: _message(ProblemCode.FAILED_LAUNCH),

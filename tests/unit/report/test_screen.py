@@ -154,7 +154,9 @@ def test_what_lowers_trust_is_said_first_in_a_line_each_and_once() -> None:
     told = [line for line in lines if line.startswith("! ")]
     assert [line.split()[1] for line in told] == ["Debug", "The", "Few", "No"]
     assert lines.index(told[0]) < lines.index(next(line for line in lines if line.startswith(" 1  ")))
-    debug = "! Debug build (-G, 2 kernels): not what a release build does; compile with -lineinfo."
+    debug = (
+        "! Debug build (-G, 2 kernels): compile with -lineinfo and without -G, and profile that. A release"
+    )
     assert told[0] == debug
 
 
