@@ -70,9 +70,11 @@ from gpadvisor.estimators.caps import (
     utilisations,
 )
 from gpadvisor.estimators.context import KernelContext, Optimizer
+from gpadvisor.estimators.passes import passes
 from gpadvisor.estimators.stall_elimination import stall_elimination
 from gpadvisor.evidence.access_shapes import (
     Lie,
+    Shape,
     access_shape,
     conflict,
     feeds_tensor_cores,
@@ -90,6 +92,7 @@ from gpadvisor.evidence.queries import (
     by_stall,
     causes,
     counted,
+    kernel_function,
     line_text,
     percent,
     regions,
@@ -97,7 +100,7 @@ from gpadvisor.evidence.queries import (
     share,
 )
 from gpadvisor.evidence.traffic import Place, Traffic, kernel_traffic
-from gpadvisor.model.advice import Adjustment, Category, Match, Rejection, Relief, Utilisation
+from gpadvisor.model.advice import Adjustment, Category, Match, Rejection, Relief, StaticSite, Utilisation
 from gpadvisor.model.blame import Blame, DependencyClass
 from gpadvisor.model.instruction import Instruction, OpcodeClass, Pipe
 from gpadvisor.model.profile import Evidence, KernelProfile
@@ -119,6 +122,8 @@ _SPREAD: Final = _WARP / 2
 """Sectors of a warp's access from which its threads have nearly one each, whatever their addresses are."""
 _THROTTLE: Final = frozenset({StallClass.MEMORY_THROTTLE, StallClass.TEXTURE_THROTTLE})
 
+_SCATTERED: Final = "global accesses of a warp are scattered over too many sectors"
+_CONFLICTS: Final = "shared memory accesses conflict on banks"
 _ATOMICS_SET_THE_PACE: Final = 0.5
 """Above this share of the samples they, and not the accesses beside them, set the time."""
 
@@ -142,6 +147,10 @@ class _Matched:
 
 def _match(context: KernelContext) -> Match | Rejection:
     blame, profile = context.blame, context.profile
+    if blame is None and profile is not None:
+        found = _by_counters(context, profile)
+        if found is not None:
+            return found
     if blame is None or profile is None:
         return Rejection(
             code=_CODE,
@@ -189,6 +198,33 @@ def _match(context: KernelContext) -> Match | Rejection:
         adjustments=_adjustments(matched, traffic),
         relieves=() if traffic is None else _reliefs(profile, traffic),
         actionable=traffic is None or wasteful,
+    )
+
+
+def _by_counters(context: KernelContext, profile: KernelProfile) -> Match | None:
+    """A full L1 with few requests: each takes many passes, as the machine code shows."""
+    found, function = passes(context), kernel_function(context.program, context.kernel)
+    if found is None or function is None:
+        return None
+    cures = {index: _cure_of_shape(context, profile, function, index) for index in found.scattered[:_LOOKED]}
+    cures |= {
+        index: _cure_of_conflict(context, profile, (function.id, index))
+        for index in found.conflicting[:_LOOKED]
+    }
+    sites = [
+        StaticSite(function=function.id, index=index, detail=function.instructions[index].opcode)
+        for index, cure in cures.items()
+        if cure
+    ]
+    if not sites:
+        return None
+    cure = cures[sites[0].index]
+    return Match(
+        title=_SCATTERED if sites[0].index in found.scattered else _CONFLICTS,
+        cure=cure,
+        advice=f"{cure[:1].upper()}{cure[1:]}. {found.words}.",
+        regions=(),
+        static_sites=tuple(sites),
     )
 
 
@@ -281,9 +317,9 @@ def _reliefs(profile: KernelProfile, traffic: Traffic) -> tuple[Relief, ...]:
 
 def _title(blame: Blame, matched: _Matched, *, wasteful: bool) -> str:
     if _mostly_conflicts(blame, matched):
-        return "shared memory accesses conflict on banks"
+        return _CONFLICTS
     if wasteful:
-        return "global accesses of a warp are scattered over too many sectors"
+        return _SCATTERED
     if samples(blame, matched.scattered) > samples(blame, matched.throttle):
         return "stores still in flight at exit"
     return "too many memory requests for the load/store queue"
@@ -311,6 +347,10 @@ _BY_ROWS: Final = (
     "let threadIdx.x run along a row (swap the indices), or go through shared memory: neighbouring threads "
     "access different rows"
 )
+_BY_TILES: Final = (
+    "fill tiles in shared memory with whole rows, or let each thread load 16 bytes of its row at a time: "
+    "neighbouring threads access different rows"
+)
 _FEWER_REQUESTS: Final = (
     "Make fewer and wider requests: vector loads and stores (float4), values kept in registers or shared "
     "memory, read-only parameters in constant memory."
@@ -323,6 +363,32 @@ def _cure_of_scattered(context: KernelContext, profile: KernelProfile, traffic: 
     executed = executed_warps(profile, function)
     each = None if executed is None or not executed[index] else traffic.scattered[place] / executed[index]
     shape = access_shape(function, index, context.program.arch, profile.launch)
+    found = _cure_of_rows(context, profile, function, index, shape)
+    if found:
+        return found
+    run = next((one for one in neighbours(function) if index in one.indices), None)
+    if run is not None:
+        found = _cure_of_run(function, index, run, traffic.requested[place], executed)
+        if found:
+            return found
+    if shape.lie is Lie.BY_DATA:
+        return ""
+    if each is not None and each <= _IDEAL * _WARP / shape.run and shape.lie is not Lie.APART:
+        return ""  # one sector more: a row seldom begins on one
+    if shape.lie is Lie.SAME and shape.run < _WARP:
+        return ""  # rows of a block read one value each
+    found = _cure_of_distance(shape)
+    if found:
+        return found
+    known = shape.lie is not Lie.UNKNOWN
+    spread = executed is None or traffic.requested[place] > _SPREAD * executed[index]
+    return _GENERAL if known or spread else ""
+
+
+def _cure_of_rows(
+    context: KernelContext, profile: KernelProfile, function: Function, index: int, shape: Shape
+) -> str:
+    """What to do where a warp's threads are in different rows; empty where they are not."""
     if feeds_tensor_cores(function, index):
         alone = (
             " for several warps of a block (it has one now)"
@@ -342,17 +408,11 @@ def _cure_of_scattered(context: KernelContext, profile: KernelProfile, traffic: 
             f"another ({line_text(function, other)}): fill tiles in shared memory with whole rows, or let "
             "each thread load 16 bytes of its row at a time"
         )
-    run = next((one for one in neighbours(function) if index in one.indices), None)
-    if run is not None:
-        found = _cure_of_run(function, index, run, traffic.requested[place], executed)
-        if found:
-            return found
-    if shape.lie is Lie.BY_DATA:
-        return ""
-    if each is not None and each <= _IDEAL * _WARP / shape.run and shape.lie is not Lie.APART:
-        return ""  # one sector more: a row seldom begins on one
-    if shape.lie is Lie.SAME and shape.run < _WARP:
-        return ""  # rows of a block read one value each
+    return ""
+
+
+def _cure_of_distance(shape: Shape) -> str:
+    """What to do where a constant distance, or a narrow block, keeps threads apart; empty where none does."""
     if shape.lie is Lie.NEIGHBOURS and shape.run * shape.distance < _SECTOR_BYTES:
         return (
             f"make the block wider in x: a row of it is {counted(shape.run, 'thread')} wide, which access "
@@ -363,9 +423,18 @@ def _cure_of_scattered(context: KernelContext, profile: KernelProfile, traffic: 
             "let what neighbouring threads access follow each other (a structure of arrays, or each thread "
             f"every n-th element), or go through shared memory: they are {shape.distance} bytes apart"
         )
-    known = shape.lie is not Lie.UNKNOWN
-    spread = executed is None or traffic.requested[place] > _SPREAD * executed[index]
-    return _GENERAL if known or spread else ""
+    return ""
+
+
+def _cure_of_shape(context: KernelContext, profile: KernelProfile, function: Function, index: int) -> str:
+    """What to do by the addresses alone, where nobody counted an access."""
+    arch, launch = context.program.arch, profile.launch
+    shape = access_shape(function, index, arch, launch)
+    cure = _cure_of_rows(context, profile, function, index, shape) or _cure_of_distance(shape)
+    loads = (at for at, one in enumerate(function.instructions) if is_global(one))
+    if cure == _BY_ROWS and any(access_shape(function, at, arch, launch).lie is Lie.UNKNOWN for at in loads):
+        return _BY_TILES  # swapped indices may scatter what could not be followed
+    return cure
 
 
 def _cure_of_run(
