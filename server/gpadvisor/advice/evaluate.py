@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from gpadvisor.advice.language import in_language, language_of
@@ -70,7 +70,10 @@ def evaluate(context: KernelContext, optimizers: Sequence[Optimizer]) -> Evaluat
             rejections.append(Rejection(code=optimizer.code, reason="it matches no sample of this kernel"))
         else:
             findings.append(finding)
-    return tuple(findings), tuple(rejections)
+    names = {one.code: one.name for one in optimizers if one.category is not Category.NOTE}
+    return tuple(findings), tuple(
+        one if one.looked else replace(one, name=names.get(one.code, "")) for one in rejections
+    )
 
 
 def _is_in_library(context: KernelContext, site: StaticSite) -> bool:

@@ -31,7 +31,7 @@ _ATOMIC: Final = frozenset({OpcodeClass.ATOMIC, OpcodeClass.REDUCTION})
 
 
 @dataclass(frozen=True, slots=True)
-class Passes:
+class CrowdedL1:
     """A full L1 with few requests, and the accesses that can be why, those in the innermost loops first."""
 
     percent: float  # of L1's peak
@@ -48,7 +48,7 @@ class Passes:
         )
 
 
-def passes(context: KernelContext) -> Passes | None:
+def passes(context: KernelContext) -> CrowdedL1 | None:
     """None where L1 is not full, something else fills it, or no access is known to take many passes."""
     profile, function = context.profile, kernel_function(context.program, context.kernel)
     if profile is None or function is None:
@@ -74,7 +74,7 @@ def passes(context: KernelContext) -> Passes | None:
         if is_shared(function.instructions[index])
         and isinstance(conflict(function, index, arch, profile.launch), Conflict)
     )
-    return Passes(full, requests, scattered, conflicting) if scattered or conflicting else None
+    return CrowdedL1(full, requests, scattered, conflicting) if scattered or conflicting else None
 
 
 def _depths(function: Function) -> list[int]:

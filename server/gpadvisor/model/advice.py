@@ -148,6 +148,7 @@ class Rejection:
     code: str
     reason: str
     looked: bool = True  # False where what it looks at is not there
+    name: str = ""  # of a rule that could not look, and would propose a change
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

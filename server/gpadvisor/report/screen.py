@@ -18,6 +18,7 @@ from gpadvisor.report.entries import Entry, Family, cause, families, heaviest, p
 from gpadvisor.report.folding import SMALL_SHARE
 from gpadvisor.report.names import base_name, core_name, short_name
 from gpadvisor.report.page import Page
+from gpadvisor.report.text_kernel import unseen
 from gpadvisor.report.words import (
     Keep,
     base_file,
@@ -99,7 +100,8 @@ def _headline(page: Page, found: Sequence[Family]) -> list[str]:
     else:
         text = f"{name} takes {_share(first.share)} of the time, limited by {limited_by}"
     if not any(family.entries for family in found):
-        text += ". No change worth its while was found"
+        blind = unseen(first.head)
+        text += f". No change is known: {blind}" if blind else ". No change worth its while was found"
     return [page.style.heading(line) for line in wrap(f"{text.rstrip('.')}.", page.width)]
 
 

@@ -152,6 +152,19 @@ def _suggestions(page: Page, kernel: KernelAdvice) -> list[str]:
     return lines + _suppressed(page, kernel)
 
 
+_NAMED: Final = 4
+
+
+def unseen(kernel: KernelAdvice) -> str:
+    """Which rules could not look at a kernel without samples; empty where it has some, or all could."""
+    names = [entry.name.lower() for entry in kernel.rejected if not entry.looked and entry.name]
+    if kernel.samples.total or not names:
+        return ""
+    more = len(names) - _NAMED
+    told = ", ".join(names[:_NAMED]) + (f" and {more} more" if more > 0 else "")
+    return f"{plural(len(names), 'rule')} could not look ({told})"
+
+
 def nothing(kernel: KernelAdvice) -> str:
     """Why a kernel has no suggestion to show."""
     if kernel.suggestions:

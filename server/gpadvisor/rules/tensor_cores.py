@@ -78,7 +78,7 @@ _PACKED_ARCH: Final = 100
 def _match(context: KernelContext) -> Match | Rejection:
     blame, profile = context.blame, context.profile
     if blame is None or profile is None:
-        return Rejection(code=_CODE, reason="needs samples and executed counts")
+        return Rejection(code=_CODE, reason="needs samples and executed counts", looked=False)
     functions = kernel_functions(context.program, context.kernel)
     if any(one.info.opclass is OpcodeClass.TENSOR for function in functions for one in function.instructions):
         return Rejection(code=_CODE, reason="the kernel uses the tensor cores")

@@ -102,7 +102,7 @@ _Run = tuple[Function, Neighbours]
 def _match(context: KernelContext) -> Match | Rejection:
     blame, profile = context.blame, context.profile
     if blame is None or profile is None:
-        return Rejection(code=_CODE, reason="needs samples and counted sectors")
+        return Rejection(code=_CODE, reason="needs samples and counted sectors", looked=False)
     runs = list(_runs(context, profile))
     if not runs:
         return Rejection(

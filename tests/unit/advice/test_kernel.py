@@ -627,6 +627,19 @@ def test_another_launch_is_estimated_by_counters_and_a_place_in_the_code_is_not(
     assert [one.speedup for one in without.suggestions] == [None]
 
 
+def test_rules_that_could_not_look_are_named_and_notes_are_not() -> None:
+    blind = Rejection(code="GPA109", reason="needs samples", looked=False)
+    rules = [
+        optimizer("GPA109", blind),
+        optimizer("GPA401", replace(blind, code="GPA401"), Category.NOTE),
+        optimizer("GPA110", Rejection(code="GPA110", reason="no atomic operation")),
+    ]
+    found = advise_kernel(made.context(measured=counters(busy=40.0), evidence=Evidence.COUNTED), rules)
+    assert [(one.code, one.name) for one in found.rejected] == [
+        ("GPA109", "Name of GPA109"), ("GPA110", ""), ("GPA401", ""),
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("name", "ours"),
     [

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 from tests import advice_values as values
 
-from gpadvisor.model.advice import Category, KernelAdvice
+from gpadvisor.model.advice import Category, KernelAdvice, Rejection
 from gpadvisor.model.ids import Pc
 from gpadvisor.model.problem import Problem, ProblemCode
 from gpadvisor.report import render_markdown, render_text
@@ -196,6 +196,22 @@ def test_when_there_is_nothing_to_say_it_is_short() -> None:
     lines = render_text(values.advice(nothing, sources=())).splitlines()
     assert len(lines) <= 7
     assert "No change worth its while was found." in " ".join(lines)
+
+
+def test_rules_that_could_not_look_gave_no_verdict() -> None:
+    """As a kernel without samples that was told that no change is worth its while."""
+    (kernel,) = values.counted().kernels
+    names = ("Data Reuse", "Wider Accesses", "Thread Divergence", "Atomic Aggregation", "Fast Math")
+    blind = tuple(Rejection(code="", reason="needs samples", looked=False, name=name) for name in names)
+    note = Rejection(code="", reason="needs samples", looked=False)  # has no change to propose
+    told = replace(kernel, suggestions=(), rejected=(*blind, note), limited_by="L1")
+    text = " ".join(render_text(replace(values.counted(), kernels=(told,))).split())
+    said = "data reuse, wider accesses, thread divergence, atomic aggregation and 1 more"
+    assert f"No change is known: 5 rules could not look ({said})." in text
+    assert "worth its while" not in text
+    looked = replace(told, rejected=(note,))
+    text = render_text(replace(values.counted(), kernels=(looked,)))
+    assert "No change worth its while" in " ".join(text.split())
 
 
 def test_no_term_of_the_paper_is_on_the_first_screen() -> None:
