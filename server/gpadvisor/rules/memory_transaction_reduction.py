@@ -150,9 +150,9 @@ class _Matched:
 def _match(context: KernelContext) -> Match | Rejection:
     blame, profile = context.blame, context.profile
     if blame is None and profile is not None:
-        found = _by_counters(context, profile)
-        if found is not None:
-            return found
+        proven = _by_counters(context, profile)
+        if proven is not None:
+            return proven
     if blame is None or profile is None:
         return Rejection(
             code=_CODE,
