@@ -49,7 +49,8 @@ are relieved by the share that is waste, and the time that units work falls unti
 can be more than the throttle stalls alone; the matched stalls go by the same share. Without counters, half
 to all of the matched stalls: in the paper's Table III the one kernel of this kind gained 0.6. Without samples
 there is no figure: a full L1 with few requests proves that they take many passes, and the addresses in the
-machine code show which.
+machine code show which. Bank conflicts that were counted to make most of the passes through L1 need few
+samples: their share of that unit's load goes, and at the low end nobody waited for it.
 """
 
 from __future__ import annotations
@@ -57,10 +58,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import islice
+from math import ceil
 from typing import Final
 
 import numpy as np
 
+from gpadvisor.analyzer.occupancy import occupancy
 from gpadvisor.estimators.caps import (
     DRAM,
     L1,
@@ -69,10 +72,12 @@ from gpadvisor.estimators.caps import (
     L1_TO_L2,
     L2,
     MEMORY_RESOURCES,
+    measured_loads,
     utilisations,
 )
 from gpadvisor.estimators.context import KernelContext, Optimizer
 from gpadvisor.estimators.passes import passes
+from gpadvisor.estimators.relieved import as_reliefs, relieved_bound
 from gpadvisor.estimators.stall_elimination import stall_elimination
 from gpadvisor.evidence.access_shapes import (
     Lie,
@@ -84,7 +89,7 @@ from gpadvisor.evidence.access_shapes import (
     widest_shared,
 )
 from gpadvisor.evidence.addresses import Neighbours, neighbours
-from gpadvisor.evidence.measured import Values, executed_warps
+from gpadvisor.evidence.measured import Values, executed_warps, registers_per_thread, shared_bytes
 from gpadvisor.evidence.patterns import is_global, is_local
 from gpadvisor.evidence.queries import (
     Mask,
@@ -117,6 +122,7 @@ _IDEAL: Final = 1.05
 _NOTABLE_SHARE: Final = 0.01
 _SECTOR_BYTES: Final = 32
 _WORD_BYTES: Final = 4
+_BANK_ROW_BYTES: Final = 128
 _WARP: Final = 32
 _LOOKED: Final = 24
 """Places that waste most whose addresses are followed."""
@@ -126,6 +132,9 @@ _THROTTLE: Final = frozenset({StallClass.MEMORY_THROTTLE, StallClass.TEXTURE_THR
 
 _SCATTERED: Final = "global accesses of a warp are scattered over too many sectors"
 _CONFLICTS: Final = "shared memory accesses conflict on banks"
+_FEW: Final = 20
+"""Fewer samples of a kernel say nothing: what was counted stands in."""
+_HALF: Final = 0.5
 _ATOMICS_SET_THE_PACE: Final = 0.5
 """Above this share of the samples they, and not the accesses beside them, set the time."""
 
@@ -170,6 +179,10 @@ def _match(context: KernelContext) -> Match | Rejection:
     cures = {} if found is None else _cures(context, profile, found)
     traffic = None if found is None else found.without({place for place in cures if not cures[place]})
     matched = _matched(context, blame, traffic)
+    if blame.total_samples < _FEW and traffic is not None and traffic.conflicting:
+        counted_alone = _counted_conflicts(context, traffic, cures)
+        if counted_alone is not None:
+            return counted_alone
     if not samples(blame, matched.all):
         return Rejection(code=_CODE, reason=_nothing(traffic))
     atomic = share(blame, by_instruction(blame, context.program, causes(blame), _is_atomic))
@@ -227,6 +240,33 @@ def _by_counters(context: KernelContext, profile: KernelProfile) -> Match | None
         advice=f"{cure[:1].upper()}{cure[1:]}. {found.words}.",
         regions=(),
         static_sites=tuple(sites),
+    )
+
+
+def _counted_conflicts(context: KernelContext, traffic: Traffic, cures: _Cures) -> Match | None:
+    """Bank conflicts by the report's counts alone, where they make most of the passes through L1."""
+    after = traffic.ideal_l1_wavefronts / traffic.l1_wavefronts if traffic.l1_wavefronts else 1.0
+    if after > _HALF:
+        return None
+    ratio = traffic.wavefronts_shared / max(1.0, traffic.ideal_wavefronts_shared)
+    what = f"shared memory accesses take {ratio:.1f} times the wavefronts they need"
+    gone = {L1_DATA: after}
+    # Nobody saw a warp wait for them: at the low end nobody does.
+    bound = relieved_bound(measured_loads(context), {}, gone, gone, what)
+    if bound is None:
+        return None
+    cure = _first(cures, traffic.conflicting)
+    return Match(
+        title=_CONFLICTS,
+        cure=cure,
+        advice=f"{what[0].upper()}{what[1:]}: {cure}.",
+        regions=(),
+        measured_bound=bound,
+        relieves=as_reliefs(gone, gone),
+        static_sites=tuple(
+            StaticSite(function=function, index=index, detail="conflicts on banks")
+            for function, index in traffic.conflicting
+        ),
     )
 
 
@@ -475,11 +515,13 @@ def _cure_of_conflict(context: KernelContext, profile: KernelProfile, place: Pla
     where = line_text(function, index)
     widest = widest_shared(function)
     if found is None or isinstance(found, Lie):
-        return f"pad the rows of the array at {where} by {widest} bytes or swizzle the index"
+        lost = _lost_blocks(context, profile, widest / _BANK_ROW_BYTES)
+        return f"pad the rows of the array at {where} by {widest} bytes or swizzle the index{lost}"
     if found.pad is not None:
+        lost = _lost_blocks(context, profile, found.pad / (found.row or _BANK_ROW_BYTES))
         return (
             f"pad each row of {found.row} bytes of the array at {where} by {found.pad} bytes or swizzle the "
-            f"index, so that {found.turns} turns of a warp become {found.after}"
+            f"index, so that {found.turns} turns of a warp become {found.after}{lost}"
         )
     width = function.instructions[index].width_bytes or _WORD_BYTES
     if found.distance is None:
@@ -488,6 +530,27 @@ def _cure_of_conflict(context: KernelContext, profile: KernelProfile, place: Pla
         f"let neighbouring threads take neighbouring elements of {width} bytes at {where}: they are "
         f"{found.distance} bytes apart within a row, where padding does not help"
     )
+
+
+def _lost_blocks(context: KernelContext, profile: KernelProfile, more: float) -> str:
+    """What padding all of shared memory by a share would cost; empty where as many blocks fit on an SM."""
+    launch, now = profile.launch, shared_bytes(context.program, context.kernel, profile)
+    registers = registers_per_thread(context.program, context.kernel, profile)
+    if not now or not registers:
+        return ""
+    before, after = (
+        occupancy(
+            context.machine.sm,
+            threads_per_block=launch.threads_per_block,
+            registers_per_thread=registers,
+            shared_bytes=size,
+        ).blocks_per_sm
+        or 0
+        for size in (now, ceil(now * (1 + more)))
+    )
+    if after >= before:
+        return ""
+    return f"; with all of shared memory padded, {after} of {counted(before, 'block')} still fit on an SM"
 
 
 def _main_cure(blame: Blame, matched: _Matched, traffic: Traffic | None, cures: _Cures) -> str:

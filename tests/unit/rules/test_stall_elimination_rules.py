@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 from tests.optimizer_values import Row, context_of, listing
 
+from gpadvisor import machine
 from gpadvisor.advice.evaluate import evaluate
 from gpadvisor.estimators.context import KernelContext
+from gpadvisor.estimators.ranges import RUN_TO_RUN
 from gpadvisor.model.advice import Match, Rejection, ScopeKind
 from gpadvisor.model.blame import DependencyClass
 from gpadvisor.model.ids import SourceLocation
@@ -533,6 +535,37 @@ def _conflicting(access: str, metrics: dict[str, float] | None = None, before: s
 )
 def test_conflicts_within_a_row_are_no_matter_of_padding(access: str, words: str) -> None:
     assert words in _match(memory_transaction_reduction, _conflicting(access)).cure
+
+
+@pytest.mark.parametrize(("shared", "lost"), [(16384, ", 3 of 4 blocks still fit on an SM"), (15360, "")])
+def test_padding_that_costs_blocks_says_so(shared: int, lost: str) -> None:
+    context = _conflicting("LDS R2, [R0.X4+UR4]")
+    assert context.profile is not None
+    launch = replace(context.profile.launch, static_shared_bytes=shared, dynamic_shared_bytes=0)
+    context = replace(context, profile=replace(context.profile, launch=launch), machine=machine.load("sm_75"))
+    cure = _match(memory_transaction_reduction, context).cure
+    assert cure.endswith(lost or "swizzle the index")
+
+
+@pytest.mark.parametrize(("ideal", "offered"), [(100.0, True), (600.0, False)])
+def test_conflicts_that_were_counted_need_no_samples(ideal: float, offered: bool) -> None:
+    """After a kernel of a few microseconds: four samples, and 32 turns for each access."""
+    text = "S2R R0, SR_TID.X\nload| LDS R2, [R0.X4+UR4] // 9\nuse| FADD R9, R2, R9 // 9\nend| EXIT"
+    wavefronts = "memory_l1_wavefronts_shared"
+    data = "l1tex__data_pipe_lsu_wavefronts.avg.pct_of_peak_sustained_active"
+    context = context_of(
+        listing(text),
+        [Row("wait", "use", 4, 4)],
+        pc_metrics={wavefronts: {"load": 800.0}, f"{wavefronts}_ideal": {"load": ideal}},
+        metrics={data: 50.0},
+    )
+    found = memory_transaction_reduction.OPTIMIZER.match(context)
+    assert isinstance(found, Match) is offered
+    if isinstance(found, Match):
+        assert "pad the rows" in found.cure
+        estimate = memory_transaction_reduction.OPTIMIZER.estimate(context, found)
+        assert estimate.low == pytest.approx(1 - RUN_TO_RUN)
+        assert estimate.expected == pytest.approx(1 / (0.5 + 0.5 / 8), rel=0.01)
 
 
 @pytest.mark.parametrize(
