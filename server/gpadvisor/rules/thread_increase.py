@@ -204,13 +204,14 @@ def _with_registers(
     bound = "its shared memory may be a tile of the block's size" if tile else free.block
     if new is not None and bound is None:
         return _found(context, profile, now, new, _few(context, profile, now), free, ratio, step)
-    if step is not None:
-        return _bounded(context, profile, now, step, ratio)
+    smaller = ""
     if new is not None:
         held = round(new.warps * context.machine.sm.schedulers.value)
-        reason = f"{_holds(context, now)}, limited by registers; blocks of {new.held.threads} would be {held}"
-        return Rejection(code=_CODE, reason=f"{reason}, but another block is not possible: {bound}")
-    return None
+        smaller = f"blocks of {new.held.threads} would be {held}, but another block is not possible: {bound}"
+    if step is not None:
+        return _bounded(context, profile, now, step, ratio, smaller)
+    reason = f"{_holds(context, now)}, limited by registers; {smaller}"
+    return Rejection(code=_CODE, reason=reason) if smaller else None
 
 
 def _few(context: KernelContext, profile: KernelProfile, now: Shape) -> str:
@@ -240,14 +241,17 @@ def _spared(context: KernelContext, profile: KernelProfile, threads: int, step: 
     )
 
 
-def _bounded(context: KernelContext, profile: KernelProfile, now: Shape, step: Step, ratio: float) -> Match:
+def _bounded(
+    context: KernelContext, profile: KernelProfile, now: Shape, step: Step, ratio: float, smaller: str
+) -> Match:
     """The same launch of a kernel with fewer registers; at the low end what is spilled costs what is won."""
     change, held = step.blocks / now.resident, held_warps(context, profile)
     share = 1.0 if held is None else min(1.0, held / now.warps)
     return Match(
         title="registers keep a block from each SM",
-        advice=f"Declare {_spared(context, profile, now.threads, step)}. Now {_few(context, profile, now)}; "
-        "compile and look for spills (-Xptxas -v) first.",
+        advice=f"Declare {_spared(context, profile, now.threads, step)}. Now {_few(context, profile, now)}"
+        + (f"; {smaller}" if smaller else "")
+        + "; compile and look for spills (-Xptxas -v) first.",
         cure=f"Declare {_spared(context, profile, now.threads, step)} (-Xptxas -v tells)",
         regions=(),
         parallel=ParallelTarget(

@@ -709,6 +709,7 @@ def test_registers_hold_more_warps_of_smaller_blocks() -> None:
     # A tile keeps its block, and the compiler may still be asked for fewer registers.
     tile = _match(thread_increase, _launch(WAITING, TILED, static_shared=1024, **more))
     assert tile.advice.startswith("Declare __launch_bounds__(256, 2)")
+    assert "blocks of 128 would be 12, but another block is not possible: its shared memory" in tile.advice
     assert tile.parallel is not None
     assert (tile.parallel.threads_new, tile.parallel.warps_new) == (256, pytest.approx(4 * (1 + 1.9 / 2) / 2))
     estimate = thread_increase.OPTIMIZER.estimate(context, tile)
