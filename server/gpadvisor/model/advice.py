@@ -360,6 +360,11 @@ class SourceMatch:
     method: (
         str  # "content hash", "path suffix", "source map", "exact path", "embedded", "ambiguous", "unmatched"
     )
+    today: tuple[tuple[int, int | None], ...] = ()
+    """Of another version than was profiled: lines that advice names, each with where its text is now."""
+    is_unsure: bool = False  # whether nothing says that the file is the version that was profiled
+    by_name: bool = False  # whether not even a folder of its path is the report's
+    odd_lines: int = 0  # of an unsure file: lines that cannot be what the instructions named there do
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

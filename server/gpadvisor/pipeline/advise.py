@@ -19,6 +19,7 @@ from gpadvisor.pipeline.prefetch import Opened
 from gpadvisor.pipeline.request import Progress, Request
 from gpadvisor.pipeline.sources.facts import read_source_facts
 from gpadvisor.pipeline.sources.found import FoundSources, find_sources
+from gpadvisor.pipeline.sources.moved import with_todays_lines
 from gpadvisor.pipeline.sources.seen import SeenSources
 from gpadvisor.pipeline.sources.suppressions import comments_as_profiled
 from gpadvisor.pipeline.time_coverage import coverage_problems
@@ -134,7 +135,8 @@ def advise_file(
             sha256=analysis.sha256,
             profile=analysis.profile,
             launches=analysis.launches,
-            sources=sources.matches,
+            # A source that is compiled here is the version that the advice is about.
+            sources=sources.matches if analysis.profile is None else with_todays_lines(sources, kernels),
             more_problems=(
                 *coverage_problems(analysis.profile),
                 *analysis.problems,

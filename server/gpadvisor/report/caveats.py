@@ -13,9 +13,11 @@ from gpadvisor.model.problem import ProblemCode
 from gpadvisor.model.profile import LITTLE_OF_RUN, Evidence
 from gpadvisor.report.names import core_name, short_name
 from gpadvisor.report.words import base_file, count, plural
+from gpadvisor.source.matching import DIFFERS
 
 Sentence: TypeAlias = Callable[[Advice, Sequence[KernelAdvice]], str]
 _NAME: Final = 32
+_SHOWN: Final = 2
 _PROFILE: Final = "gpadvisor profile"
 _SAMPLE: Final = {"ncu": "ncu --set full --import-source yes"}
 
@@ -37,10 +39,34 @@ def caveats(advice: Advice) -> list[str]:
     found = [
         one for one in found if not any(one != other and one.lower() in other.lower() for other in found)
     ]
+    found += _versions(advice)
     return [
         *(["Modelled, not measured: --details has what was assumed."] if _modelled(advice) else []),
         *found,
     ]
+
+
+def _versions(advice: Advice) -> list[str]:
+    """Sources here that are not, or may not be, what was profiled; only those that lines are named of."""
+    said = []
+    for match in advice.sources:
+        name = base_file(match.report_path)
+        gone = sum(now is None for _, now in match.today)
+        moved = sum(now not in {None, then} for then, now in match.today)
+        if gone or moved:
+            became = [f"{plural(moved, 'line')} moved by text"] if moved else []
+            became += [f"{gone} not found"] if gone else []
+            said.append(f"{name} here is another version than was profiled: {', '.join(became)}.")
+        elif match.odd_lines:
+            odd = f"{plural(match.odd_lines, 'line')} named here cannot be what was profiled"
+            said.append(f"{name} seems to be another version than was profiled: {odd}.")
+        elif match.by_name:
+            said.append(f"{name} was found by its name alone: it may not be the version that was profiled.")
+        elif match.is_unsure and match.method.endswith(DIFFERS):
+            said.append(f"{name} here is another version than was profiled, whose text is not known.")
+    if len(said) > _SHOWN:
+        said[_SHOWN:] = [f"The same holds for {plural(len(said) - _SHOWN, 'more source file')}."]
+    return said
 
 
 def _modelled(advice: Advice) -> bool:

@@ -15,7 +15,7 @@ from gpadvisor.report.caveats import caveats
 from gpadvisor.report.entries import told
 from gpadvisor.report.folding import folded, folded_problems, folded_words
 from gpadvisor.report.names import short_name
-from gpadvisor.report.page import Page
+from gpadvisor.report.page import Page, found_sources
 from gpadvisor.report.style import Style
 from gpadvisor.report.text import best
 from gpadvisor.report.text_kernel import facts, note_words, nothing
@@ -52,7 +52,7 @@ def render_markdown(
         style=Style(enabled=False),
         top=top,
         sources={} if sources is None else sources,
-        local={match.report_path: match.local_path for match in advice.sources if match.local_path},
+        **found_sources(advice),
     )
     blocks = [f"# GPAdvisor: {code(advice.path)}"]
     if len(advice.kernels) > 1:
@@ -215,7 +215,7 @@ def _end(page: Page, end: CodeRef | None) -> str:
         return "-"
     where = page.place(end.location) if end.location is not None else f"{end.pc:#06x}"
     parts = [code(where, cell=True), code(end.text or end.opcode, cell=True)]
-    quoted = page.quote(end.location)
+    quoted = page.quote(end.location, end)
     if quoted is not None:
         parts.append(code(shorten(quoted, 100), cell=True))
     parts += [f"inlined at {code(page.place(frame.call_site), cell=True)}" for frame in end.inline]

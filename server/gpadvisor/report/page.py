@@ -6,12 +6,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Final
+from typing import Final, TypedDict
 
-from gpadvisor.model.advice import Advice
+from gpadvisor.model.advice import Advice, CodeRef
 from gpadvisor.model.ids import SourceLocation
 from gpadvisor.report.style import Style
-from gpadvisor.report.words import clean, pad, place, wrap
+from gpadvisor.report.words import base_file, clean, pad, place, wrap
+from gpadvisor.source.plausible import can_be
 
 MIN_WIDTH: Final = 60
 MAX_WIDTH: Final = 132
@@ -32,12 +33,21 @@ class Page:
     top: int | None  # suggestions shown for each kernel; None shows all
     sources: Mapping[str, str]
     local: Mapping[str, str]  # path on this machine by path in the report, where it was found
+    today: Mapping[SourceLocation, int | None] = field(default_factory=dict)  # lines of another version here
+    unsure: frozenset[str] = frozenset()  # files that may be another version
     _lines: dict[str, Sequence[str]] = field(default_factory=dict)  # sources split once
 
-    def quote(self, location: SourceLocation | None) -> str | None:
-        """The words on a source line, where the source is at hand and has that line."""
-        line = self.line(location)
+    def quote(self, location: SourceLocation | None, code: CodeRef | None = None) -> str | None:
+        """The words on a source line, where the source is at hand and the instruction can be of that line."""
+        line = None if self.is_doubtful(location, code) else self.line(location)
         return None if line is None else line.strip() or None
+
+    def is_doubtful(self, location: SourceLocation | None, code: CodeRef | None) -> bool:
+        """Whether a line of the file here cannot be what an instruction was made of."""
+        if location is None or location.file not in self.unsure or code is None:
+            return False
+        line = self.line(location)
+        return location == code.location and (line is None or not can_be(line, code.opcode))
 
     def line(self, location: SourceLocation | None) -> str | None:
         """A source line with its indentation."""
@@ -52,8 +62,13 @@ class Page:
 
     def place(self, location: SourceLocation, width: int | None = None) -> str:
         """``file:line`` under the name that the file has on this machine, so that a click opens it."""
+        line = self.today.get(location, location.line)
+        if line is None:  # the file here has no such line
+            gone = " as profiled"
+            named = SourceLocation(base_file(location.file), location.line)
+            return place(named, None if width is None else width - len(gone)) + gone
         file = self.local.get(location.file, location.file)
-        return place(SourceLocation(file, location.line), width)
+        return place(SourceLocation(file, line), width)
 
     def rule(self, char: str = "-") -> str:
         """A line across the page."""
@@ -87,5 +102,26 @@ def make_page(
         style=Style(color),
         top=top,
         sources=_NO_SOURCES if sources is None else sources,
+        **found_sources(advice),
+    )
+
+
+class FoundSources(TypedDict):
+    """What a page knows of the files on this machine."""
+
+    local: Mapping[str, str]
+    today: Mapping[SourceLocation, int | None]
+    unsure: frozenset[str]
+
+
+def found_sources(advice: Advice) -> FoundSources:
+    """Where the sources are here, and what became of the lines that the advice names."""
+    return FoundSources(
         local={match.report_path: match.local_path for match in advice.sources if match.local_path},
+        today={
+            SourceLocation(match.report_path, line): now
+            for match in advice.sources
+            for line, now in match.today
+        },
+        unsure=frozenset(match.report_path for match in advice.sources if match.is_unsure),
     )

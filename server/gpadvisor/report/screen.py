@@ -41,7 +41,7 @@ _KERNELS: Final = 3  # that have blocks
 _OTHERS: Final = 3  # lines of further kernels that blocks leave room for
 _LARGE_SHARE: Final = 0.1
 """A kernel with as much of the time is named, whatever was found in it."""
-_CAVEATS: Final = 4
+_CAVEATS: Final = 5
 _CAVEAT_LINES: Final = 3
 _INDENT: Final = "    "
 _LABEL: Final = 7
@@ -202,7 +202,7 @@ def _place(page: Page, family: Family, entry: Entry) -> list[str]:
     at, code = primary(suggestion), cause(suggestion)
     room = page.width - len(_INDENT) - _LABEL
     where = "" if at is None else _file_line(page, at, room)
-    words = page.quote(at)
+    words = page.quote(at, code)
     if suggestion.category is Category.PARALLEL and entry.kernel.launch is not None:
         launch = entry.kernel.launch
         blocks = "block" if launch.blocks == 1 else "blocks"
@@ -219,6 +219,8 @@ def _place(page: Page, family: Family, entry: Entry) -> list[str]:
     of = [_kernel_name(entry.kernel, _NAME // 2)] if many else []
     of += [f"{len(entry.also)} more"] if entry.also else []
     told = f"  in {' and '.join(of)}" if of else ""
+    if page.is_doubtful(at, code) and suggestion.category is not Category.PARALLEL:
+        told += "  (uncertain: no line for such an instruction)"
     label = style.quiet(_INDENT + pad("place", _LABEL))
     head = label + style.code(where) + style.quiet(told)
     if words is None:
@@ -250,7 +252,7 @@ def _rest(page: Page, entries: Sequence[Entry], room: int | None) -> list[str]:
     """The suggestions without a block: the change and its place while there is room, the others counted."""
     lines: list[str] = []
     for at, entry in enumerate(entries):
-        estimate, place = entry.suggestion.speedup, primary(entry.suggestion)
+        estimate, place = entry.suggestion.speedup, _sure(page, entry)
         won = "" if estimate is None else f"{gain(estimate)}  "
         where = "" if place is None else f"{base_file(place.file)}:{place.line}, "
         cure = entry.suggestion.cure or entry.suggestion.advice
@@ -260,6 +262,12 @@ def _rest(page: Page, entries: Sequence[Entry], room: int | None) -> list[str]:
             return [*lines, page.style.quiet(f"{_INDENT}{_counted(entries[at:])}: --details")]
         lines += more
     return lines
+
+
+def _sure(page: Page, entry: Entry) -> SourceLocation | None:
+    """Its line, where the file here can have it."""
+    at = primary(entry.suggestion)
+    return None if page.is_doubtful(at, cause(entry.suggestion)) else at
 
 
 def _counted(entries: Sequence[Entry]) -> str:
@@ -285,7 +293,7 @@ def _row(page: Page, family: Family) -> list[str]:
     best = best or next(iter(family.entries), None)
     lead = f"{_share(family.share):>6}  {_name(family)}  "
     if best is not None:
-        estimate, at = best.suggestion.speedup, primary(best.suggestion)
+        estimate, at = best.suggestion.speedup, _sure(page, best)
         won = "" if estimate is None else f"{gain(estimate)}  "
         where = "" if at is None else f" ({base_file(at.file)}:{at.line})"
         return wrap(f"{best.suggestion.title}{where}", page.width, " " * 8, f"{lead}{best.number}  {won}")

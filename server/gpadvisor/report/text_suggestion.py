@@ -158,14 +158,16 @@ def hotspot_lines(page: Page, kernel: KernelAdvice, hotspot: Hotspot, index: int
     definition, use = hotspot.definition, hotspot.use
     if definition is not None and use is not None:
         same = definition.location == use.location
-        lines += _code(page, kernel, "   def", definition, None if same else page.quote(definition.location))
-        return lines + _code(page, kernel, "   use", use, page.quote(use.location))
+        lines += _code(
+            page, kernel, "   def", definition, None if same else page.quote(definition.location, definition)
+        )
+        return lines + _code(page, kernel, "   use", use, page.quote(use.location, use))
     only = use if definition is None else definition
     if only is None:
         return [*lines, f"{_MARGIN}   outside the analysed code"]
     if not text:  # a static finding: the place is all there is to say
-        return _code(page, kernel, f"{index})", only, page.quote(only.location))
-    return [*lines, *_code(page, kernel, "   at", only, page.quote(only.location))]
+        return _code(page, kernel, f"{index})", only, page.quote(only.location, only))
+    return [*lines, *_code(page, kernel, "   at", only, page.quote(only.location, only))]
 
 
 def _code(page: Page, kernel: KernelAdvice, role: str, code: CodeRef, quoted: str | None) -> list[str]:

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where the lines that advice names are in the sources of today, which may be other versions."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from gpadvisor.model.advice import KernelAdvice, SourceMatch
+from gpadvisor.model.ids import SourceLocation
+from gpadvisor.pipeline.sources.found import FoundSources
+from gpadvisor.source.line_map import line_keys, match_in_order, match_moved, split_lines
+from gpadvisor.source.matching import CONTENT_HASH, PATH_SUFFIX, path_parts
+from gpadvisor.source.plausible import can_be
+
+
+def with_todays_lines(sources: FoundSources, kernels: Sequence[KernelAdvice]) -> tuple[SourceMatch, ...]:
+    """The matches with what became of each named line, or that nothing tells."""
+    named: dict[str, dict[int, str]] = defaultdict(dict)
+    for place, opcode in _named(kernels):
+        named[place.file].setdefault(place.line, opcode)
+    return tuple(_told(match, sources, named.get(match.report_path, {})) for match in sources.matches)
+
+
+def _told(match: SourceMatch, sources: FoundSources, lines: Mapping[int, str]) -> SourceMatch:
+    """The match with what is known of its lines, each with the opcode of an instruction there."""
+    now = sources.local.get(match.report_path)
+    if match.local_path is None or now is None or not lines or match.method == CONTENT_HASH:
+        return match
+    then = sources.profiled.get(match.report_path)
+    if then is None:
+        parts, local = path_parts(match.report_path), path_parts(match.local_path)
+        by_name = match.method.startswith(PATH_SUFFIX) and parts[-2:] != local[-2:]
+        texts = dict(enumerate(split_lines(now), 1))
+        odd = sum(bool(opcode) and not can_be(texts.get(line, ""), opcode) for line, opcode in lines.items())
+        return replace(match, by_name=by_name, is_unsure=True, odd_lines=odd)
+    if then == now:
+        return match
+    old, new = line_keys(then), line_keys(now)
+    kept = match_in_order(old, new)
+    found = kept | match_moved(old, new, kept)
+    today = ((line, found.get(line - 1)) for line in sorted(lines))
+    return replace(match, today=tuple((line, None if at is None else at + 1) for line, at in today))
+
+
+def _named(kernels: Sequence[KernelAdvice]) -> Iterator[tuple[SourceLocation, str]]:
+    """Lines with the opcode that they are named for; of a scope and a call site with none."""
+    for kernel in kernels:
+        suggestions = (*kernel.suggestions, *kernel.notes)
+        for suggestion in suggestions:
+            for spot in suggestion.hotspots:
+                for code in (spot.definition, spot.use):
+                    if code is not None and code.location is not None:
+                        yield code.location, code.opcode
+                        yield from ((frame.call_site, "") for frame in code.inline)
+        scopes = [one.scope for one in suggestions] + [one.scope for one in kernel.scopes]
+        yield from ((scope.location, "") for scope in scopes if scope.location is not None)

@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether a source line can be what an instruction was made of, where the text may be another version."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+_NOTHING: Final = re.compile(r"\s*(?:[{}()\[\];,\s]*|#.*|//.*|/\*.*|(?:else|do|try)\b[\s{]*)$")
+"""Brackets, a directive, a comment: no line that makes an instruction with an effect."""
+_SYNC: Final = re.compile(r"\w\s*(?:<[^<>]*>)?\s*\(|sync|barrier", re.IGNORECASE)
+_DECLARATION: Final = re.compile(
+    r"\s*(?!return\b|throw\b|co_)(?:const\s+|volatile\s+|unsigned\s+|signed\s+|static\s+)*"
+    r"[A-Za-z_][\w:<>]*(?:\s+const)?[\s*&]+(?:__restrict__\s+|const\s+)*\w+(?:\s*,\s*\w+)*\s*[,;)]*\s*(?://.*)?$"
+)
+_ACCESSES: Final = frozenset(
+    {"LD", "LDG", "LDS", "LDL", "LDSM", "ST", "STG", "STS", "STL", "ATOM", "ATOMG", "ATOMS", "RED"}
+)
+_JUMPS: Final = frozenset({"BRA", "EXIT", "RET", "BSYNC", "BSSY", "NOP", "WARPSYNC"})
+
+
+def can_be(text: str, opcode: str) -> bool:
+    """Whether a line may be where an instruction comes from; in doubt it may.
+
+    Args:
+        text: The line.
+        opcode: With or without modifiers, ``BAR.SYNC``.
+    """
+    name = opcode.partition(".")[0]
+    if name in _JUMPS:
+        return not text.lstrip().startswith("#")
+    if _NOTHING.match(text):
+        return False
+    if name == "BAR":
+        return _SYNC.search(text) is not None
+    return name not in _ACCESSES or _DECLARATION.match(text) is None

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sources of this machine of another version than was profiled: said, with lines followed by their text."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from tests import advice_values as values
+
+from gpadvisor.model.advice import Advice, SourceMatch
+from gpadvisor.pipeline.sources.found import FoundSources
+from gpadvisor.pipeline.sources.moved import with_todays_lines
+from gpadvisor.report import render_markdown, render_text
+
+MOVED = "// one line more\n" + values.GATHER_SOURCE
+FILE = values.GATHER_FILE
+
+
+def _seen(profiled: str | None, now: str, local: str = "/here/src/gather.cu") -> Advice:
+    """Advice on a kernel of one file, of which the text here is not what the report carries."""
+    advice = values.measured()
+    match = SourceMatch(report_path=FILE, local_path=local, method="path suffix")
+    sources = FoundSources(
+        matches=(match,),
+        profiled={} if profiled is None else {FILE: profiled},
+        local={FILE: now},
+        wanted={},
+        problems=(),
+    )
+    return replace(advice, sources=with_todays_lines(sources, advice.kernels))
+
+
+def test_lines_are_followed_by_their_text() -> None:
+    advice = _seen(values.GATHER_SOURCE, MOVED)
+    text = render_text(advice, sources={FILE: values.GATHER_SOURCE})
+    assert "! gather.cu here is another version than was profiled: " in text
+    assert "lines moved by text." in text
+    assert "/here/src/gather.cu:11  acc += load(in, j) * 0.5;" in text
+    assert "/here/src/gather.cu:11" in render_markdown(advice, sources={FILE: values.GATHER_SOURCE})
+
+
+def test_a_line_that_is_gone_is_named_as_profiled() -> None:
+    gone = values.GATHER_SOURCE.replace("* 0.5", "* 0.25")
+    text = render_text(_seen(values.GATHER_SOURCE, gone), sources={FILE: values.GATHER_SOURCE})
+    assert "1 not found." in text
+    assert "gather.cu:10 as profiled  acc += load(in, j) * 0.5;" in text
+
+
+def test_the_same_text_is_not_told() -> None:
+    text = render_text(_seen(values.GATHER_SOURCE, values.GATHER_SOURCE), sources={FILE: MOVED})
+    assert "another version" not in text
+
+
+def test_a_line_that_cannot_be_the_instruction_is_not_quoted() -> None:
+    lines = values.GATHER_SOURCE.splitlines()
+    lines[9] = "#pragma unroll"
+    other = "\n".join(lines)
+    text = render_text(_seen(None, other), sources={FILE: other})
+    assert "! gather.cu seems to be another version than was profiled: 1 line named here" in text
+    assert "gather.cu:10  (uncertain: no line for such an instruction)" in text
+    assert "#pragma unroll\n" not in text
+
+
+@pytest.mark.parametrize(("local", "told"), [("/here/lib/gather.cu", True), ("/here/src/gather.cu", False)])
+def test_what_was_found_by_its_name_alone_says_so(local: str, told: bool) -> None:
+    text = render_text(_seen(None, values.GATHER_SOURCE, local), sources={FILE: values.GATHER_SOURCE})
+    assert ("! gather.cu was found by its name alone" in text) == told
