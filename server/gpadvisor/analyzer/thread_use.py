@@ -16,9 +16,9 @@ from typing import Final
 
 import networkx as nx
 
-from gpadvisor.analyzer.constants import block_size_at, grid_size_at
 from gpadvisor.analyzer.defuse import ReachingDefinitions
 from gpadvisor.analyzer.positions import Positions, address_registers, is_lane
+from gpadvisor.machine import code_form
 from gpadvisor.model.ids import FunctionId
 from gpadvisor.model.instruction import (
     COMPUTING,
@@ -141,8 +141,8 @@ class _Values:
 
     def __init__(self, function: Function, arch: str) -> None:
         self.function = function
-        self.block_size = range(block_size_at(arch), block_size_at(arch) + 12)
-        self.grid_size = range(grid_size_at(arch), grid_size_at(arch) + 12)
+        self.block_size = range(code_form(arch).block_size_at, code_form(arch).block_size_at + 12)
+        self.grid_size = range(code_form(arch).grid_size_at, code_form(arch).grid_size_at + 12)
         # A caller's value may be anything.
         called = function.kind is not FunctionKind.KERNEL
         self.callers = Origin.THREAD | Origin.OTHER if called else Origin.NOTHING

@@ -15,8 +15,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from gpadvisor.analyzer.constants import block_size_at, grid_size_at
 from gpadvisor.evidence.arrays import reaching
+from gpadvisor.machine import code_form
 from gpadvisor.model.instruction import (
     Instruction,
     MemorySpace,
@@ -92,7 +92,7 @@ class LaneValues:
             "SR_TID.Z": lane // (x * y) % z,
             "SR_LANEID": lane,
         }
-        block, grid = block_size_at(arch), grid_size_at(arch)
+        block, grid = code_form(arch).block_size_at, code_form(arch).grid_size_at
         sizes = [*zip((block + 4 * axis for axis in range(3)), launch.block, strict=True)]
         sizes += zip((grid + 4 * axis for axis in range(3)), launch.grid, strict=True)
         self._constants = dict(sizes)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
@@ -15,6 +16,28 @@ def sm_number(arch: str) -> int:
     """The number of an architecture: 90 of ``sm_90a``; 0 where there is none."""
     found = re.search(r"\d+", arch)
     return int(found[0]) if found else 0
+
+
+class Feature(Enum):
+    """What code of an architecture can say."""
+
+    TENSOR_HALF = "tensor half"
+    TENSOR_TF32 = "tensor tf32"  # bfloat16, too
+    TENSOR_DOUBLE = "tensor double"
+    ASYNCHRONOUS_COPY = "asynchronous copy"
+    PACKED_SINGLE = "packed single"  # two FP32 operations in one instruction
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CodeForm:
+    """How the machine code of an architecture is made."""
+
+    parameters_at: int  # offset of the kernel's parameters in c[0x0]
+    block_size_at: int  # of the block's three sizes
+    grid_size_at: int  # of the grid's three sizes
+    branch_low_bits: int  # bits of a branch's offset that stand below the others
+    hides_descriptors: bool  # whether the text leaves out the pair that describes a 64-bit address
+    features: frozenset[Feature]
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ from gpadvisor.cubin import demangle
 from gpadvisor.errors import GpadvisorError
 from gpadvisor.estimators.context import WhatIf
 from gpadvisor.estimators.ranges import factors
+from gpadvisor.machine import code_form
 from gpadvisor.model.advice import Estimate, KernelAdvice, ParallelTarget, Suggestion
 from gpadvisor.model.finding import Finding as PlacedFinding
 from gpadvisor.model.finding import Place
@@ -38,7 +39,7 @@ from gpadvisor.pipeline.opening import compile_settings
 from gpadvisor.pipeline.programs import kernel_program, kernel_sections, open_cubin
 from gpadvisor.pipeline.request import Progress, Request
 from gpadvisor.rules import BY_CODE
-from gpadvisor.simulator import SimulationConfig, block_size_at, simulate
+from gpadvisor.simulator import SimulationConfig, simulate
 from gpadvisor.source.edits import SiteKind
 from gpadvisor.toolchain import compile_source
 
@@ -210,7 +211,7 @@ def _launch(case: _Case, code: str, target: ParallelTarget, estimate: Estimate) 
 def reads_block_size(program: Program, block: tuple[int, int, int]) -> bool:
     """Whether the code asks how large a block is, in each dimension, instead of taking it for granted."""
     texts = [one.operands for function in program.functions for one in function.instructions]
-    first = block_size_at(program.arch)
+    first = code_form(program.arch).block_size_at
     return all(
         any(f"c[0x0][{first + 4 * axis:#x}]" in text or f"SR_NTID.{'XYZ'[axis]}" in text for text in texts)
         for axis in range(3)

@@ -84,14 +84,14 @@ from gpadvisor.evidence.queries import (
     samples,
     share,
 )
+from gpadvisor.machine import code_form
 from gpadvisor.model.advice import Adjustment, Category, Estimate, Match, Region, Rejection
 from gpadvisor.model.blame import Blame, Role
 from gpadvisor.model.instruction import OpcodeClass
-from gpadvisor.model.machine import sm_number
+from gpadvisor.model.machine import Feature
 from gpadvisor.model.program import Function, Program
 
 _CODE: Final = "GPA204"
-_FIRST_ARCH: Final = 80
 _NOTABLE_SHARE: Final = 0.05
 _FULL_PERCENT: Final = 80.0
 """A unit at this share of its peak is the limit (Nsight Compute's line for high use)."""
@@ -103,7 +103,7 @@ def _match(context: KernelContext) -> Match | Rejection:
     blame = context.blame
     if blame is None:
         return Rejection(code=_CODE, reason="needs samples: machine code does not show who waits for a tile")
-    if sm_number(context.machine.arch) < _FIRST_ARCH:
+    if Feature.ASYNCHRONOUS_COPY not in code_form(context.machine.arch).features:
         return Rejection(
             code=_CODE, reason=f"{context.machine.arch} has no asynchronous copies; sm_80 is the first"
         )

@@ -60,10 +60,11 @@ from gpadvisor.evidence.queries import (
     samples,
     share,
 )
+from gpadvisor.machine import code_form
 from gpadvisor.model.advice import Category, Match, Rejection
 from gpadvisor.model.blame import Blame
 from gpadvisor.model.instruction import OpcodeClass
-from gpadvisor.model.machine import sm_number
+from gpadvisor.model.machine import Feature
 
 _CODE: Final = "GPA402"
 _NOTABLE_SHARE: Final = 0.2
@@ -71,8 +72,11 @@ _TIMES_LOADED: Final = 4.0
 """A value used by fewer threads than this is no operand of a matrix product."""
 _HALF: Final = frozenset({"HFMA2", "HMUL2"})
 _DOUBLE: Final = frozenset({"DFMA", "DMUL"})
-_FIRST: Final = {"half precision": 70, "TF32 or bfloat16": 80, "double precision": 80}
-_PACKED_ARCH: Final = 100
+_NEEDED: Final = {
+    "half precision": Feature.TENSOR_HALF,
+    "TF32 or bfloat16": Feature.TENSOR_TF32,
+    "double precision": Feature.TENSOR_DOUBLE,
+}
 
 
 def _match(context: KernelContext) -> Match | Rejection:
@@ -98,10 +102,12 @@ def _match(context: KernelContext) -> Match | Rejection:
             f"{percent(share(blame, rows))} of the samples, or are none of matrices",
         )
     kind = _kind(found)
-    number = sm_number(context.machine.arch)
-    if number < _FIRST[kind]:
+    features = code_form(context.machine.arch).features
+    if _NEEDED[kind] not in features:
         return Rejection(code=_CODE, reason=f"{context.machine.arch} has no tensor cores for {kind}")
-    packed = " or packed (__ffma2_rn)" if number >= _PACKED_ARCH and kind.startswith("TF32") else ""
+    packed = (
+        " or packed (__ffma2_rn)" if Feature.PACKED_SINGLE in features and kind.startswith("TF32") else ""
+    )
     return Match(
         title="a plain product without tensor cores",
         advice=(

@@ -16,7 +16,6 @@ _BULK_COPIES: Final = frozenset({"UBLKCP", "UBLKL2CCTL", "UBLKPF", "UBLKRED", "U
 _BEFORE_COORDINATES: Final = {"UTMALDG": 2, "UTMASTG": 1, "UTMAREDG": 1, "UTMAPF": 0, "UTMAL2CCTL": 0}
 """Uniform registers in front of a tensor's coordinates: the place in shared memory, the barrier of loads."""
 
-_HIDING_ARCHITECTURES: Final = frozenset({80, 86, 87, 88, 89})
 _NO_UNIFORM: Final = 63
 
 
@@ -24,7 +23,7 @@ _NO_UNIFORM: Final = 63
 class Form:
     """What the operand rules need to know about one mnemonic."""
 
-    arch: int  # 86
+    hides_descriptors: bool  # in this architecture's text
     base: str
     modifiers: tuple[str, ...]
     info: OpcodeInfo
@@ -76,7 +75,7 @@ def _dimensions(modifiers: Sequence[str]) -> int:
 
 def hides_descriptor(form: Form) -> bool:
     """Whether the encoding may name a pair of uniform registers that the text leaves out."""
-    return form.arch in _HIDING_ARCHITECTURES and form.info.space in (MemorySpace.GLOBAL, MemorySpace.GENERIC)
+    return form.hides_descriptors and form.info.space in (MemorySpace.GLOBAL, MemorySpace.GENERIC)
 
 
 def hidden_descriptor(form: Form, operands: str, low: int, high: int) -> Register | None:

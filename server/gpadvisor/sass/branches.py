@@ -13,18 +13,18 @@ _OFFSET_BITS: Final = 48
 _SHORT_BITS: Final = 30
 
 
-def relative_target(arch: int, pc: int, low: int, high: int, *, short: bool = False) -> int:
+def relative_target(low_bits: int, pc: int, low: int, high: int, *, short: bool = False) -> int:
     """The address that the relative offset field of BRA, BSSY and CALL.REL gives.
 
-    The field counts 4 bytes from the next instruction: bits 34-81, and from sm_90 on bits 16-23 below them.
+    The field counts 4 bytes from the next instruction: bits 34-81, below them ``low_bits`` from bit 16 on.
     ``short`` is the form of BSSY, with bits 34-63 alone.
     """
     if short:
         return pc + INSTRUCTION_BYTES + 4 * _signed(low >> 34, _SHORT_BITS)
     field = (low >> 34) | (high & (1 << (_OFFSET_BITS - 30)) - 1) << 30
     bits = _OFFSET_BITS
-    if arch >= 90:
-        field, bits = field << 8 | low >> 16 & 0xFF, bits + 8
+    if low_bits:
+        field, bits = field << low_bits | low >> 16 & (1 << low_bits) - 1, bits + low_bits
     return pc + INSTRUCTION_BYTES + 4 * _signed(field, bits)
 
 

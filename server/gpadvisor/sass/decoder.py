@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import Any, Final, NamedTuple, cast
 
 from gpadvisor.errors import SassError
+from gpadvisor.machine import code_form
 from gpadvisor.model.ids import INSTRUCTION_BYTES, Pc
 from gpadvisor.model.instruction import (
     ControlCode,
@@ -21,7 +22,6 @@ from gpadvisor.model.instruction import (
     RegisterFile,
     register,
 )
-from gpadvisor.model.machine import sm_number
 from gpadvisor.model.problem import Problem, ProblemCode
 from gpadvisor.sass.addresses import Form, hidden_descriptor, hides_descriptor
 from gpadvisor.sass.branches import inside, printed_target, relative_target
@@ -122,7 +122,7 @@ def decode(
     rows = words.tolist()
     unknown: Counter[str] = Counter()
     instructions: list[Instruction] = []
-    number = sm_number(arch)
+    low_bits = code_form(arch).branch_low_bits
     mnemonics: dict[str, _Mnemonic] = {}
     known: dict[tuple[str | None, str, str, int, Register | None], _Decoded] = {}
     for index, (line, guard, control, (low, high)) in enumerate(
@@ -141,7 +141,7 @@ def decode(
         pc = Pc(index * INSTRUCTION_BYTES)
         target, callee, operands = None, None, decoded.operands
         if mnemonic.control_flow:
-            target, callee, operands = _resolve(decoded, number, pc, low, high, len(code))
+            target, callee, operands = _resolve(decoded, low_bits, pc, low, high, len(code))
         if not decoded.info.known:
             unknown[form.base] += 1
         instructions.append(
@@ -174,7 +174,7 @@ _LABELLED: Final = frozenset({"BSSY"})
 def _mnemonic(arch: str, opcode: str) -> _Mnemonic:
     base, *modifiers = opcode.split(".")
     info = opcode_info(arch, opcode)
-    form = Form(sm_number(arch), base, tuple(modifiers), info)
+    form = Form(code_form(arch).hides_descriptors, base, tuple(modifiers), info)
     return _Mnemonic(
         form=form,
         hides=hides_descriptor(form),
@@ -229,7 +229,7 @@ def _partial_wait(form: Form, texts: Sequence[str]) -> PartialWait | None:
 
 
 def _resolve(
-    decoded: _Decoded, arch: int, pc: Pc, low: int, high: int, length: int
+    decoded: _Decoded, low_bits: int, pc: Pc, low: int, high: int, length: int
 ) -> tuple[Pc | None, str | None, str]:
     """Target, callee and operand text of a branch or call."""
     form, tokens, operands = decoded.mnemonic.form, decoded.tokens, decoded.operands
@@ -242,7 +242,7 @@ def _resolve(
     relative = "ABS" not in form.modifiers
     callee = text if call and printed is None and not indirect else None
     if printed is None and relative:
-        encoded = inside(relative_target(arch, pc, low, high, short=form.base in _LABELLED), length)
+        encoded = inside(relative_target(low_bits, pc, low, high, short=form.base in _LABELLED), length)
         if call and encoded == pc + INSTRUCTION_BYTES:
             encoded = None  # not linked yet: the offset is still zero
         if not call and encoded is not None:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from gpadvisor.analyzer.constants import block_size_at
 from gpadvisor.simulator.configuration import Argument, SimulationConfig, argument_words
 from gpadvisor.simulator.profile import Simulation, Truth, simulate
 from gpadvisor.simulator.timing import SimulatedDevice, Timing, timing_of
@@ -16,7 +15,6 @@ __all__ = [
     "Timing",
     "Truth",
     "argument_words",
-    "block_size_at",
     "simulate",
     "timing_of",
 ]

@@ -11,8 +11,8 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gpadvisor.analyzer.constants import parameters_at
 from gpadvisor.errors import UsageError
+from gpadvisor.machine import code_form
 from gpadvisor.model.ids import INSTRUCTION_BYTES
 from gpadvisor.model.instruction import Instruction, MemorySpace, OpcodeClass
 from gpadvisor.model.machine import MachineModel
@@ -148,7 +148,7 @@ def lower(
     constants = constant_words(program.arch, config)
     pointers = {}
     if not config.arguments:
-        pointers = pointer_words(functions, constants, parameters_at(program.arch))
+        pointers = pointer_words(functions, constants, code_form(program.arch).parameters_at)
         constants |= pointers
     followed = relevance(functions, constants.get, addresses=True)
     lowering = _Lowering(functions, followed, config)

@@ -3,13 +3,16 @@
 
 from __future__ import annotations
 
-from gpadvisor.analyzer.constants import block_size_at, grid_size_at, parameters_at
+from gpadvisor.machine import code_form
 from gpadvisor.simulator.configuration import SimulationConfig
 
 
 def constant_words(arch: str, config: SimulationConfig) -> dict[int, int]:
     """Known 32-bit words by offset in ``c[0x0]``."""
-    words = {block_size_at(arch) + 4 * axis: value for axis, value in enumerate(config.block)}
-    words |= {grid_size_at(arch) + 4 * axis: value for axis, value in enumerate(config.grid)}
-    words |= {parameters_at(arch) + offset: value & 0xFFFF_FFFF for offset, value in config.arguments.items()}
+    words = {code_form(arch).block_size_at + 4 * axis: value for axis, value in enumerate(config.block)}
+    words |= {code_form(arch).grid_size_at + 4 * axis: value for axis, value in enumerate(config.grid)}
+    words |= {
+        code_form(arch).parameters_at + offset: value & 0xFFFF_FFFF
+        for offset, value in config.arguments.items()
+    }
     return words

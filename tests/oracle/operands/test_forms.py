@@ -10,6 +10,7 @@ import pytest
 from elftools.elf.elffile import ELFFile
 from tests.oracle.operands.corpus import HERE, compile_cubin, disassembly, tool
 
+from gpadvisor.machine import code_form
 from gpadvisor.model.instruction import Instruction, OpcodeClass
 from gpadvisor.sass import SassLine, decode, parse_cuobjdump, parse_hex_text, parse_json
 from gpadvisor.sass.branches import printed_target, relative_target
@@ -96,7 +97,7 @@ def test_cuobjdump_gives_the_same_instructions(cubin: tuple[Path, str]) -> None:
 
 def test_guards_and_targets_are_what_the_encoding_says(cubin: tuple[Path, str]) -> None:
     path, arch = cubin
-    number = int(arch[3:])
+    low_bits = code_form(arch).branch_low_bits
     listing = parse_json(disassembly(path, "-json"))
     guards = targets = 0
     for name, code in _sections(path).items():
@@ -108,9 +109,9 @@ def test_guards_and_targets_are_what_the_encoding_says(cubin: tuple[Path, str]) 
             if line.opcode.split(".")[0] in ("BRA", "BSSY") and printed_target(last) is not None:
                 low, high = words[index].tolist()
                 short = line.opcode.startswith("BSSY")
-                assert relative_target(number, 16 * index, low, high, short=short) == printed_target(last), (
-                    line
-                )
+                assert relative_target(low_bits, 16 * index, low, high, short=short) == printed_target(
+                    last
+                ), line
                 targets += 1
     assert guards > 10
     assert targets > 10
