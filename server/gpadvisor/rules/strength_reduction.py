@@ -9,7 +9,9 @@ stalls because their pipe is full. It names what the instruction belongs to: an 
 remainder by a value that the compiler does not know, with all its steps, wherever they were moved to, or
 single precision that becomes double and comes back. Divisions that the compiler adds to count the passes
 of a loop, or to divide a collapsed loop of OpenACC or OpenMP, are none of the source's. Slow instructions
-that belong to neither are a note, but for double precision on a GPU that has little of it.
+that belong to neither are a note, but for double precision on a GPU that has little of it. Where that
+pipe is busy for a fifth of the time or more in a kernel that also computes in floats, every line that loads it
+is named.
 
 ## Why warps stall
 
@@ -53,16 +55,18 @@ known pattern count for a fifth.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Final
 
 import numpy as np
 
+from gpadvisor.estimators.caps import PIPES, measured_loads
 from gpadvisor.estimators.context import KernelContext, Optimizer, WhatIf
-from gpadvisor.estimators.reliefs import freed
+from gpadvisor.estimators.reliefs import executions, freed
 from gpadvisor.estimators.stall_elimination import stall_elimination
 from gpadvisor.evidence.arrays import reaching
 from gpadvisor.evidence.divisions import division_calls, written_divisions
@@ -131,17 +135,22 @@ def _match(context: KernelContext) -> Match | Rejection:
     kinds = {"division": _sites(functions, divisions), "double": _sites(functions, doubles)}
     sites = (*kinds["division"], *kinds["double"])
     if context.blame is None:
+        busy = _busy_doubles(context, functions)
         sites = _worth_naming(functions, sites)
+        if busy is not None:
+            sites = tuple(dict.fromkeys((*busy.sites, *sites)))
         advice, cure = _words(context, functions, divisions, doubles, Counter())
         found = static_match(
             _CODE,
-            title=_TITLES["division" if any(divisions.values()) else "double"],
+            title=_TITLES["division" if busy is None and any(divisions.values()) else "double"],
             advice=advice,
             cure=cure,
             sites=sites,
             missing="no integer division by an unknown value and no float-double-float conversion in a "
             "loop or more than once",
         )
+        if busy is not None:
+            kinds["double"] = (*kinds["double"], *busy.sites)
         titles = {(one.function, one.index): _TITLES[kind] for kind, own in kinds.items() for one in own}
         return found if isinstance(found, Rejection) else replace(found, titles=titles)
     blame = context.blame
@@ -307,9 +316,12 @@ def _words(
     parts: list[tuple[str, str]] = []
     if any(divisions.values()) and (not weights or weights["division"]):
         parts.append(_division_advice(functions, divisions))
-    if any(doubles.values()) and (not weights or weights["double"]):
+    busy = _busy_doubles(context, functions)
+    if busy is not None:
+        parts.insert(0, _busy_advice(functions, busy))
+    elif any(doubles.values()) and (not weights or weights["double"]):
         parts.append(_double_advice(functions, doubles))
-    if weights["rate"] > sum(weights.values()) / _NOTABLE_PART:
+    if busy is None and weights["rate"] > sum(weights.values()) / _NOTABLE_PART:
         parts.append(
             (
                 f"This GPU is slow in double precision ({_common(context, functions)}): ",
@@ -327,6 +339,115 @@ def _words(
     return " ".join(
         f"{what}{change}" if what else f"{change[:1].upper()}{change[1:]}" for what, change in parts
     ), " ".join(changes)
+
+
+_BUSY_DOUBLES: Final = 20.0
+"""Percent of its peak from which a pipe that is slow, and that a program of floats does not need, costs."""
+_LITERAL: Final = re.compile(r"c\[0x[1-9a-f]\w*\]|, -?\d")
+"""A number in an operand: of a constant bank that holds no parameters, or in the instruction."""
+_POW: Final = "__internal_accurate_pow"
+_NAMED: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class _Doubles:
+    """Double precision in a kernel that also computes in floats, where its pipe is busy."""
+
+    percent: float  # of the pipe's peak
+    sites: tuple[StaticSite, ...]  # one for each line, the most executed first
+    literals: tuple[str, ...]  # lines with a number in double precision
+    powers: tuple[str, ...]  # lines that call pow()
+
+
+def _busy_doubles(context: KernelContext, functions: tuple[Function, ...]) -> _Doubles | None:
+    """What loads the pipe of double precision; None where it is fast, has little to do, or all is double."""
+    busy = next((one for one in measured_loads(context) if one.name == PIPES[Pipe.FP64]), None)
+    if busy is None or busy.percent < _BUSY_DOUBLES:
+        return None
+    weights: Counter[str] = Counter()
+    first: dict[str, StaticSite] = {}
+    literals, powers = dict[str, None](), dict[str, None]()
+    mixed = slow = False
+    counts = executions(context) or {}
+    for function in functions:
+        if function.kind is FunctionKind.MATH_HELPER:
+            continue
+        routines = {
+            call.index: context.program.functions[call.callee]
+            for call in function.calls
+            if call.callee is not None
+        }
+        library = {index for sequence in math_sequences(function) for index in sequence.indices}
+        for index, one in enumerate(function.instructions):
+            routine = routines.get(index)
+            work = sum(map(_is_double, (one,) if routine is None else routine.instructions))
+            if not work or (function.lines[index] is None and context.program.has_line_info):
+                continue
+            place = line_text(function, index)
+            depth = len(function.enclosing_loops(index))
+            own = counts.get(function.id)
+            weights[place] += work * (int(own[index]) if own is not None else _PASSES**depth)
+            first.setdefault(place, StaticSite(function=function.id, index=index, detail="double precision"))
+            mixed |= one.opcode == "F2F" and {"F64", "F32"} <= set(one.modifiers)
+            slow |= one.info.opclass is OpcodeClass.FLOAT64 and is_slow_on(context.machine, one)
+            if routine is not None and _POW in routine.name:
+                powers[place] = None
+            elif index not in library and _has_literal(one):
+                literals[line_text(function, _converted(function, index))] = None
+    if not mixed or not slow:
+        return None
+    order = [place for place, _ in weights.most_common()]
+    return _Doubles(
+        percent=busy.percent,
+        sites=tuple(first[place] for place in order),
+        literals=tuple(place for place in order if place in literals and place not in powers),
+        powers=tuple(place for place in order if place in powers),
+    )
+
+
+_PASSES: Final = 10
+"""What a loop is taken to multiply executions by where nobody counted them: it only orders the lines."""
+
+
+def _is_double(instruction: Instruction) -> bool:
+    """Whether an instruction computes in double precision, or converts to or from it."""
+    converts = instruction.info.opclass is OpcodeClass.CONVERSION and "F64" in instruction.modifiers
+    return converts or instruction.info.opclass is OpcodeClass.FLOAT64
+
+
+def _has_literal(instruction: Instruction) -> bool:
+    computes = instruction.info.opclass is OpcodeClass.FLOAT64
+    return computes and _LITERAL.search(instruction.operands) is not None
+
+
+def _converted(function: Function, index: int) -> int:
+    """Where a float becomes the double that an instruction computes with, else the instruction."""
+    made = sorted(
+        at for used in function.instructions[index].uses for at in reaching(function).definitions(index, used)
+    )
+    lined = (at for at in made if function.lines[at] is not None or function.lines[index] is None)
+    return next((at for at in lined if function.instructions[at].opcode == "F2F"), index)
+
+
+def _busy_advice(functions: tuple[Function, ...], found: _Doubles) -> tuple[str, str]:
+    by_id = {function.id: function for function in functions}
+    places = [line_text(by_id[site.function], site.index) for site in found.sites]
+    changes = []
+    if found.literals:
+        changes.append(f"add the suffix f to the literals at {_list(found.literals)}")
+    if found.powers:
+        changes.append(f"write pow() at {_list(found.powers)} as a product, or powf()")
+    changes.append("call the float form of math functions")
+    what = (
+        f"The pipe of double precision, which is slow on this GPU, is busy for {found.percent:.0f} % of the "
+        f"time in a kernel of floats, most of it at {_list(places)}: "
+    )
+    return what, f"{', '.join(changes[:-1])}{' and ' if changes[:-1] else ''}{changes[-1]}."
+
+
+def _list(places: Sequence[str]) -> str:
+    more = f" and {counted(len(places) - _NAMED, 'more line')}" if len(places) > _NAMED else ""
+    return f"{', '.join(places[:_NAMED])}{more}"
 
 
 def _double_advice(

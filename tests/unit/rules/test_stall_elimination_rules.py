@@ -168,6 +168,59 @@ def test_recursion_cannot_be_inlined() -> None:
     assert "__forceinline__" not in found.advice
 
 
+_ACCIDENT = """
+    near| F2F.F64.F32 R6, R34 // 68
+    DSETP.GEU.AND P1, PT, R6, c[0x2][0x0], PT // 93
+    @P1 EXIT // 68
+    again:
+    F2F.F64.F32 R2, R28 // 74
+    half| DMUL R2, R2, 0.5 // 74
+    F2F.F32.F64 R28, R2 // 74
+    @P0 BRA again // 74
+    CALL.REL.NOINC power // 80
+    EXIT
+    .function power math_helper
+    DFMA R4, R4, R4, R4
+    RET.REL.NODEC R20 0x0
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "busy", "words"),
+    [
+        (
+            _ACCIDENT,
+            43.0,
+            ["busy for 43 %", "add the suffix f to the literals at kernel.cu:74, kernel.cu:68"],
+        ),
+        (
+            _ACCIDENT.replace("power", "__internal_accurate_pow"),
+            43.0,
+            ["write pow() at kernel.cu:80 as a product"],
+        ),
+        (_ACCIDENT, 12.0, ["float to double and back"]),  # costs little: as before
+    ],
+)
+def test_what_loads_a_slow_pipe_of_double_precision_is_named(
+    text: str, busy: float, words: list[str]
+) -> None:
+    """After a ray tracer in floats: `< 0.01` and `0.5 * x` alone kept that pipe busy for 41 % of the time."""
+    pipe = "sm__inst_executed_pipe_fp64.avg.pct_of_peak_sustained_active"
+    context = context_of(listing(text), [], metrics={pipe: busy})
+    context = replace(context, blame=None)
+    found = strength_reduction.OPTIMIZER.match(context)
+    assert isinstance(found, Match)
+    assert all(one in found.advice for one in words)
+
+
+def test_a_program_in_double_precision_is_no_accident() -> None:
+    pipe = "sm__inst_executed_pipe_fp64.avg.pct_of_peak_sustained_active"
+    context = context_of(
+        listing("again:\nDFMA R2, R2, R4, R6 // 3\n@P0 BRA again\nEXIT"), [], metrics={pipe: 80.0}
+    )
+    assert isinstance(strength_reduction.OPTIMIZER.match(replace(context, blame=None)), Rejection)
+
+
 def test_doubles_by_accident_lead_where_they_weigh_most() -> None:
     text = (
         "widen| F2F.F64.F32 R4, R2\nsum| DFMA R4, R4, R6, R8\nnarrow| F2F.F32.F64 R5, R4\n"
