@@ -10,8 +10,8 @@ remainder by a value that the compiler does not know, with all its steps, wherev
 single precision that becomes double and comes back. Divisions that the compiler adds to count the passes
 of a loop, or to divide a collapsed loop of OpenACC or OpenMP, are none of the source's. Slow instructions
 that belong to neither are a note, but for double precision on a GPU that has little of it. Where that
-pipe is busy for a fifth of the time or more in a kernel that also computes in floats, every line that loads it
-is named.
+pipe is busy for a fifth of the time or more in a kernel that also computes in floats, every line that loads
+it is named.
 
 ## Why warps stall
 
