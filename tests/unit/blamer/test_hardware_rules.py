@@ -155,6 +155,16 @@ def test_a_setter_that_must_be_complete_is_cut_unless_it_is_the_only_one() -> No
     assert edge_of(result, 0, 102).pruned_by is PruneRule.LATENCY
 
 
+@pytest.mark.parametrize(("stall", "rule"), [(11, None), (12, PruneRule.LATENCY)])
+def test_a_setter_can_take_its_longest_latency_and_no_cycle_more(stall: int, rule: PruneRule | None) -> None:
+    waiting = "\n".join("MOV R9, R8 | S11" for _ in range(98))
+    text = f"LDG.E R0, [R2.64] | W0 S{stall}\n{waiting}\nLDG.E R1, [R2.64] | W0 S11\nFADD R6, R0, R1 | ?0"
+    assert model().memory_latency_bound_cycles["global"].value == 100 * 11
+    result = blame_text(text, {(100, "long_scoreboard"): 8})
+    assert edge_of(result, 0, 100).pruned_by is rule
+    assert edge_of(result, 99, 100).pruned_by is None
+
+
 def test_a_scoreboard_stall_without_a_setter_is_unattributed_and_never_self() -> None:
     result = blame_text("MOV R0, R1\nFADD R6, R0, R1 | ?3", {(1, "long_scoreboard"): 7})
     assert [(row.role, row.dependency, row.samples) for row in rows(result)] == [("unattributed", "none", 7)]
@@ -197,6 +207,25 @@ def test_a_memory_access_gets_a_result_later_than_the_pipe_that_made_it() -> Non
     assert blamed(soon, "wait") == {1: ("schedule", 9)}
 
 
+@pytest.mark.parametrize(
+    ("use", "stall", "expected"),
+    [
+        (
+            "@P0 FADD R4, R5, R6",
+            4,
+            {0: ("arithmetic", 9)},
+        ),  # six cycles after the compare, one more than it took
+        ("@P0 FADD R4, R5, R6", 5, {1: ("schedule", 9)}),
+        ("@P0 IADD3 R4, R5, R6, RZ", 4, {1: ("schedule", 9)}),
+    ],
+)
+def test_another_pipe_gets_a_result_two_cycles_later(
+    use: str, stall: int, expected: dict[int, tuple[str, int]]
+) -> None:
+    text = f"ISETP.GE.AND P0, PT, R0, R1, PT | S{stall}\nMOV R7, R8 | S8\n{use}\nEXIT"
+    assert blamed(blame_text(text, {(2, "wait"): 9}), "wait") == expected
+
+
 def test_each_way_into_a_loop_has_its_own_stall_count() -> None:
     text = """
         MOV R0, R1 | S5
@@ -220,6 +249,17 @@ def test_nops_wait_for_the_slow_instruction_before_them() -> None:
         (0, 2, "schedule"),
         (0, 3, "schedule"),
     }
+
+
+def test_an_ending_warp_stands_in_the_filling_behind_its_exit() -> None:
+    ended = {1: ("schedule", 9)}
+    assert blamed(blame_text("MOV R0, R1\nEXIT | S5\nNOP", {(2, "wait"): 9}), "wait") == ended
+    spin = "MOV R0, R1\nEXIT | S5\nfilling: BRA filling | S7"
+    assert blamed(blame_text(spin, {(2, "wait"): 9}), "wait") == ended
+    reached = "@P0 BRA other | S3\nEXIT | S5\nother: MOV R0, R1\nEXIT"
+    assert blamed(blame_text(reached, {(2, "wait"): 9}), "wait") == {0: ("schedule", 9)}
+    no_exit = "start: MOV R0, R1\nBRA start | S5\nNOP"
+    assert blamed(blame_text(no_exit, {(2, "wait"): 9}), "wait") == {}
 
 
 def test_wait_for_a_guard() -> None:

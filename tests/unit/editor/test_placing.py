@@ -34,6 +34,17 @@ def test_an_edited_line_is_found_behind_a_new_one() -> None:
     assert place(file_analysis(), text).findings[0].line == 8
 
 
+@pytest.mark.parametrize(("same", "line"), [(9, 3), (8, 2)])
+def test_a_line_with_two_fifths_in_common_is_the_edited_one(same: int, line: int) -> None:
+    was = (
+        "abcdefghijklmnopqrst"  # one word, 19 pairs of letters; nine equal letters are eight pairs of 2 x 20
+    )
+    now = was[:same] + "ABCDEFGHIJKLMNOPQRST"[same:]
+    file = file_analysis(baseline=f"a;\n{was}\nb;\n", findings=(finding(2),), lines=())
+    found = place(file, f"a;\n0123456789\n{now}\nb;\n")
+    assert [(one.line, one.freshness) for one in found.findings] == [(line, Freshness.EDITED)]
+
+
 def test_a_deleted_line_is_listed_where_it_stood() -> None:
     found = place(file_analysis(), SOURCE.replace("    acc += scaled(in[j]);\n", ""))
     assert found.findings == ()

@@ -143,6 +143,14 @@ def test_relief_of_a_part_and_of_a_whole() -> None:
     assert remaining("L1 requests", whole, best=False) == 0.4
 
 
+def test_of_several_reliefs_of_a_unit_the_strongest_counts() -> None:
+    some = Relief(resource="DRAM", remaining=0.4, remaining_best=0.3)
+    other = Relief(resource="DRAM", remaining=0.7, remaining_best=0.1)
+    for relieves in ((some, other), (other, some)):
+        assert remaining("DRAM", relieves, best=False) == 0.4
+        assert remaining("DRAM", relieves, best=True) == 0.1
+
+
 def test_l1_as_a_whole_limits_where_it_is_fuller_than_its_parts() -> None:
     """On sm_75 its counter is twice that of its busiest part, and falls with it."""
     measured = utilisations(

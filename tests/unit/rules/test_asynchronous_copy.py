@@ -92,6 +92,10 @@ def test_where_a_second_buffer_costs_blocks_registers_hold_the_next_tile(kilobyt
     assert f"would leave {left} per SM" in found.advice
 
 
+def test_the_first_architecture_with_asynchronous_copies_has_the_rule() -> None:
+    assert isinstance(OPTIMIZER.match(_context(arch="sm_80")), Match)
+
+
 def test_a_full_unit_is_not_relieved_by_waiting_less() -> None:
     full = {"l1tex__lsuin_requests.avg.pct_of_peak_sustained_elapsed": 85.0}
     found = OPTIMIZER.match(_context(metrics=full))

@@ -208,6 +208,35 @@ def test_a_loop_that_is_unrolled_already_is_a_note() -> None:
     assert not _match(loop_unrolling, context_of(listing(_loop(body)), ROWS, registers=20)).actionable
 
 
+@pytest.mark.parametrize(("copies", "left"), [(2, 2 / 3), (3, 1 / 3), (4, 0), (8, 0)])
+def test_passes_that_are_in_flight_already_have_had_their_part(copies: int, left: float) -> None:
+    loads = [f"LDG.E R{20 + at}, [R6.64+{4 * at:#x}] // 5" for at in range(copies)]
+    uses = [f"FADD R{40 + at}, R{20 + at}, R9 // 5" for at in range(copies)]
+    body = "\n".join([f"load| {loads[0]}", *loads[1:], f"use| {uses[0]}", *uses[1:]])
+    expected, reason = _expected(_loop(body).replace("R4, R4, 0x1", f"R4, R4, {copies:#x}"))
+    assert expected == pytest.approx(0.8 * left)
+    assert f"its body stands {copies} times in it" in reason
+
+
+def test_one_jump_for_four_passes_frees_issue_slots() -> None:
+    again = STREAM.replace("load| ", "").replace("use| ", "")
+    counts = dict.fromkeys(("before", "load", "use", "back"), (100, 3200))
+    for body, left in ((STREAM, [1 - 0.75 / 4]), ("\n".join([STREAM, *[again] * 3]), [])):
+        found = _match(loop_unrolling, context_of(listing(_loop(body)), ROWS, counts=counts))
+        assert [(one.resource, one.remaining) for one in found.relieves] == [("issue", one) for one in left]
+
+
+@pytest.mark.parametrize(
+    ("registers", "block", "kept"), [(37, 256, 1), (38, 256, 40 / 48), (64, 256, 24 / 32), (64, 128, 28 / 32)]
+)
+def test_three_more_values_in_flight_take_registers_from_other_warps(
+    registers: int, block: int, kept: float
+) -> None:
+    expected, reason = _expected(_loop(STREAM), registers=registers, block=block)
+    assert expected == pytest.approx(0.8 * kept)
+    assert (f"want about {registers + 3} registers, which leaves" in reason) is (kept < 1)
+
+
 def test_no_room_for_registers_may_cost() -> None:
     context = context_of(listing(_loop(STREAM)), ROWS, registers=254)
     found = _match(loop_unrolling, context)

@@ -40,6 +40,11 @@ def test_fields(upper: int, expected: ControlCode) -> None:
     assert _control(upper) == expected
 
 
+@pytest.mark.parametrize("scoreboard", range(6))
+def test_each_scoreboard_has_its_bit_in_the_wait_mask(scoreboard: int) -> None:
+    assert _control(1 << 116 + scoreboard - 64) == ControlCode(0, False, 0, 0, 1 << scoreboard, 0)
+
+
 def test_barrier_six_is_no_barrier() -> None:
     code = _control((6 << 110 | 6 << 113) >> 64)
     assert code.write_barrier is None

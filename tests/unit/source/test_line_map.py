@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from gpadvisor.source.line_map import line_keys, match_in_order, match_moved, split_lines
 
 lines = st.lists(st.sampled_from("abcdefgh"), max_size=12)
+statements = st.lists(st.sampled_from([f"statement_{letter}();" for letter in "abcdefgh"]), max_size=12)
 
 
 def test_lines_end_where_compilers_end_them() -> None:
@@ -69,7 +70,7 @@ def test_matches_are_equal_lines_in_one_order(old: list[str], new: list[str]) ->
     assert all(one[1] < other[1] for one, other in pairwise(matched))
 
 
-@given(lines, lines)
+@given(statements, statements)
 def test_moved_lines_are_equal_and_free(old: list[str], new: list[str]) -> None:
     matched = match_in_order(old, new)
     moved = match_moved(old, new, matched)
@@ -117,6 +118,26 @@ def test_a_block_of_repeated_lines_is_known_by_two_of_them_in_a_row() -> None:
     ]
     matched = match_in_order(old, new)
     assert match_moved(old, new, matched) == {0: 5, 1: 6}
+
+
+def test_a_line_moves_with_one_block_alone() -> None:
+    once = ["first_statement();", "fence();", "last_statement();"]
+    twice = ["first_statement();", "fence();", "between", "fence();", "last_statement();"]
+    assert match_moved(once, twice, {}) == {0: 0, 1: 1, 2: 4}
+    assert match_moved(twice, once, {}) == {0: 0, 1: 1, 4: 2}
+
+
+def test_a_moved_block_goes_on_through_lines_that_stand_elsewhere_too() -> None:
+    block = ["fence();", "}", "first_statement();", "fence();", "}"]
+    old, new = ["fence();", "}", "before", *block], [*block, "after", "fence();", "}"]
+    assert match_moved(old, new, {}) == {3: 0, 4: 1, 5: 2, 6: 3, 7: 4}
+
+
+def test_two_lines_in_a_row_move_together_or_not_at_all() -> None:
+    old = ["x = something(a);", "fence();", "before", "x = something(a);"]
+    new = ["after", "x = something(a);", "fence();", "x = something(a);"]
+    assert match_moved(old, new, {}) == {0: 1, 1: 2}
+    assert match_moved(old, new, {1: 2}) == {}
 
 
 def test_a_block_that_was_copied_is_not_moved_in_doubt() -> None:
