@@ -135,7 +135,6 @@ def advise_file(
             sha256=analysis.sha256,
             profile=analysis.profile,
             launches=analysis.launches,
-            # A source that is compiled here is the version that the advice is about.
             sources=sources.matches if analysis.profile is None else with_todays_lines(sources, kernels),
             more_problems=(
                 *coverage_problems(analysis.profile),

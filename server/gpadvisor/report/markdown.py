@@ -15,7 +15,7 @@ from gpadvisor.report.caveats import caveats
 from gpadvisor.report.entries import told
 from gpadvisor.report.folding import folded, folded_problems, folded_words
 from gpadvisor.report.names import short_name
-from gpadvisor.report.page import Page, found_sources
+from gpadvisor.report.page import Page, local_sources
 from gpadvisor.report.style import Style
 from gpadvisor.report.text import best
 from gpadvisor.report.text_kernel import facts, note_words, nothing
@@ -52,7 +52,7 @@ def render_markdown(
         style=Style(enabled=False),
         top=top,
         sources={} if sources is None else sources,
-        **found_sources(advice),
+        **local_sources(advice),
     )
     blocks = [f"# GPAdvisor: {code(advice.path)}"]
     if len(advice.kernels) > 1:

@@ -102,11 +102,11 @@ def make_page(
         style=Style(color),
         top=top,
         sources=_NO_SOURCES if sources is None else sources,
-        **found_sources(advice),
+        **local_sources(advice),
     )
 
 
-class FoundSources(TypedDict):
+class LocalSources(TypedDict):
     """What a page knows of the files on this machine."""
 
     local: Mapping[str, str]
@@ -114,9 +114,9 @@ class FoundSources(TypedDict):
     unsure: frozenset[str]
 
 
-def found_sources(advice: Advice) -> FoundSources:
+def local_sources(advice: Advice) -> LocalSources:
     """Where the sources are here, and what became of the lines that the advice names."""
-    return FoundSources(
+    return LocalSources(
         local={match.report_path: match.local_path for match in advice.sources if match.local_path},
         today={
             SourceLocation(match.report_path, line): now

@@ -446,9 +446,9 @@ def _cure_of_rows(
         if other is None:
             return _BY_ROWS
         return (
-            "neighbouring threads access different rows of one operand, and with the indices swapped of "
-            f"another ({line_text(function, other)}): fill tiles in shared memory with whole rows, or let "
-            "each thread load 16 bytes of its row at a time"
+            "fill tiles in shared memory with whole rows, or let each thread load 16 bytes of its row at a "
+            "time: neighbouring threads access different rows of one operand, and with the indices swapped "
+            f"of another ({line_text(function, other)})"
         )
     return ""
 
