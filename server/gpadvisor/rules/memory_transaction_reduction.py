@@ -233,7 +233,12 @@ def _by_counters(context: KernelContext, profile: KernelProfile) -> Match | None
     ]
     if not sites:
         return None
-    cure = cures[sites[0].index]
+    cure, arch = cures[sites[0].index], context.program.arch
+    loads = (at for at, one in enumerate(function.instructions) if is_global(one))
+    if cure == _BY_ROWS and any(
+        access_shape(function, at, arch, profile.launch).lie is Lie.UNKNOWN for at in loads
+    ):
+        cure = _BY_TILES  # swapped indices may scatter what could not be followed
     return Match(
         title=_SCATTERED if sites[0].index in found.scattered else _CONFLICTS,
         cure=cure,
@@ -470,13 +475,8 @@ def _cure_of_distance(shape: Shape) -> str:
 
 def _cure_of_shape(context: KernelContext, profile: KernelProfile, function: Function, index: int) -> str:
     """What to do by the addresses alone, where nobody counted an access."""
-    arch, launch = context.program.arch, profile.launch
-    shape = access_shape(function, index, arch, launch)
-    cure = _cure_of_rows(context, profile, function, index, shape) or _cure_of_distance(shape)
-    loads = (at for at, one in enumerate(function.instructions) if is_global(one))
-    if cure == _BY_ROWS and any(access_shape(function, at, arch, launch).lie is Lie.UNKNOWN for at in loads):
-        return _BY_TILES  # swapped indices may scatter what could not be followed
-    return cure
+    shape = access_shape(function, index, context.program.arch, profile.launch)
+    return _cure_of_rows(context, profile, function, index, shape) or _cure_of_distance(shape)
 
 
 def _cure_of_run(
