@@ -29,6 +29,7 @@ from gpadvisor.advice.verdict import beside_the_launch, limiting, limiting_words
 from gpadvisor.estimators.caps import BUSY_PERCENT, active_loads, busiest_after, utilisations
 from gpadvisor.estimators.context import KernelContext, Optimizer
 from gpadvisor.estimators.half_rate import at_half_rate
+from gpadvisor.estimators.matched import matched_rows
 from gpadvisor.evidence.measured import registers_per_thread, shared_bytes
 from gpadvisor.evidence.queries import function_scope, kernel_function, kernel_scope
 from gpadvisor.evidence.traffic import kernel_traffic
@@ -84,6 +85,9 @@ def advise_kernel(
     told: dict[Standing, list[Finding]] = {standing: [] for standing in Standing}
     for one in findings:
         told[standing(context, one, least)].append(as_told(context, one))
+    for one in () if show_all else _replaced(context, told[Standing.SUGGESTION]):
+        told[Standing.SUGGESTION].remove(one)
+        told[Standing.HIDDEN].append(one)
     shown, hidden = told[Standing.SUGGESTION], told[Standing.HIDDEN]
     executed = executed_by_place(context.program, context.profile) if context.blame is None else {}
     suggestions, notes = (
@@ -222,6 +226,24 @@ def _limited_by(
     if samples.first_share is not None and samples.first_share <= LITTLE_OF_RUN and "of the samples" in words:
         words += f", in {part_of_run(samples.first_share)} of the run"
     return beside_the_launch(words, context.evidence, context.profile, full=full)
+
+
+_REPLACED_BY: Final = {"GPA108": "GPA107"}
+"""Loads that a tile replaces need not become wider first."""
+
+
+def _replaced(context: KernelContext, shown: Sequence[Finding]) -> list[Finding]:
+    """Findings most of whose samples another one takes with the accesses themselves, and with more gain."""
+    blame, found = context.blame, []
+    for one in shown:
+        other = next((by for by in shown if by.code == _REPLACED_BY.get(one.code)), None)
+        if blame is None or other is None or one.estimate is None or other.estimate is None:
+            continue
+        common = np.intersect1d(matched_rows(one.match), matched_rows(other.match))
+        taken = 2 * int(blame.rows.samples[common].sum()) >= one.matched_samples
+        if taken and other.estimate.expected >= one.estimate.expected:
+            found.append(one)
+    return found
 
 
 def _hidden_text(context: KernelContext, finding: Finding) -> str:

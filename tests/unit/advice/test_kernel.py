@@ -182,6 +182,19 @@ def test_what_leaves_the_load_of_a_full_unit_alone_is_not_shown(busy: float, lef
     assert (len(found.suggestions), found.hidden) == (shown, 1 - shown)
 
 
+@pytest.mark.parametrize(("tiled", "shown"), [(1.6, ["GPA107"]), (1.2, ["GPA108", "GPA107"])])
+def test_loads_that_a_tile_replaces_are_not_to_be_widened_first(tiled: float, shown: list[str]) -> None:
+    def promising(gain: float) -> Callable[[KernelContext, Match], Estimate]:
+        return lambda *_: Estimate(low=1.1, expected=gain, high=2.0, paper=None, equation="", reason="")
+
+    asked = [
+        optimizer("GPA107", match(0), estimate=promising(tiled)),
+        optimizer("GPA108", match(0), estimate=promising(1.4)),
+    ]
+    assert [one.code for one in advice(*asked).suggestions] == shown
+    assert len(advice(*asked, show_all=True).suggestions) == 2
+
+
 def test_what_limits_next_is_the_unit_that_the_cure_leaves_busiest() -> None:
     busy = made.profile({f"dram__throughput{PCT}": 70.0, f"lts__throughput{PCT}": 50.0})
     context = made.context(thousand(), measured=busy)
