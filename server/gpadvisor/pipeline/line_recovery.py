@@ -130,7 +130,7 @@ class LineRecovery:
                     break
         if best is not None and (best.is_enough or self._request.lines_from):
             self._keep(best.compiled, profile)
-            return self._told(best, program)
+            return self._told(best, program, profile)
         if best is not None:
             failed.append(
                 f"{best.compiled.name} compiles to code of another kernel, or of another state of it"
@@ -229,16 +229,17 @@ class LineRecovery:
         }
         return self._cache.key("lines", parts)
 
-    def _told(self, best: _Found, program: Program) -> Program:
+    def _told(self, best: _Found, program: Program, profile: KernelProfile) -> Program:
         one = best.compiled
         self.known.texts.update(one.texts)
         if not best.same:
             self.known.alike.update(one.texts)
         how = "the same code as the report's"
+        sampled = profile.samples.total.any()
         if not best.same:
             how = (
                 "other code than the report's, of another compiler, options or state of the source; "
-                f"{percent(best.share, 0)} of the samples have a line"
+                f"{percent(best.share, 0)} of the {'samples' if sampled else 'instructions'} have a line"
             )
         said = Problem(ProblemCode.LINES_RECOVERED, f"lines from {one.name}, {one.by}: {how}")
         others = tuple(one for one in program.problems if one.code is not ProblemCode.NO_LINE_INFO)

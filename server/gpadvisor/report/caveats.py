@@ -55,7 +55,7 @@ def _versions(advice: Advice) -> list[str]:
         moved = sum(now not in {None, then} for then, now in match.today)
         if gone or moved:
             became = [f"{plural(moved, 'line')} moved by text"] if moved else []
-            became += [f"{gone} not found"] if gone else []
+            became += [f"{plural(gone, 'line')} not found"] if gone else []
             said.append(f"{name} here is another version than was profiled: {', '.join(became)}.")
         elif match.odd_lines:
             odd = f"{plural(match.odd_lines, 'line')} named here cannot be what was profiled"
@@ -112,7 +112,9 @@ def _few(advice: Advice, kernels: Sequence[KernelAdvice]) -> str:
         return "Few samples: estimates are rough."
     low, high = count(min(totals)), count(max(totals))
     samples = low if low == high else f"{low} to {high}"
-    return f"Few samples{_in(advice, kernels)}: {samples}; estimates are rough."
+    estimated = any(one.speedup is not None for kernel in kernels for one in kernel.suggestions)
+    what = "estimates" if estimated else "shares"
+    return f"Few samples{_in(advice, kernels)}: {samples}; {what} are rough."
 
 
 def _defined(kernels: Sequence[KernelAdvice]) -> str:

@@ -94,7 +94,7 @@ def _headline(page: Page, found: Sequence[Family]) -> list[str]:
     first = heaviest(found)
     name, limited_by = _name(first), first.head.limited_by
     if not limited_by:
-        text = f"{name}: {first.head.verdict.rstrip('.')}"
+        text = f"{name}: {first.head.verdict.partition(';')[0].rstrip('.')}"
     elif first.share is None or first.share > _ALL_OF_IT:
         text = f"{name} is limited by {limited_by}"
     else:
@@ -165,7 +165,10 @@ def _share(share: float | None) -> str:
 
 def _name(family: Family) -> str:
     if len(family.kernels) > 1:
-        return f"{short_name(base_name(family.head.name), _NAME)} ({len(family.kernels)} versions)"
+        names = {kernel.name for kernel in family.kernels}
+        what = "launches" if len(names) == 1 else "instantiations"
+        plain = core_name(family.head.name).partition("<")[0]
+        return f"{short_name(plain, _NAME)} ({len(family.kernels)} {what})"
     return _kernel_name(family.head, _NAME)
 
 

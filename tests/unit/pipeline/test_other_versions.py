@@ -43,7 +43,7 @@ def test_lines_are_followed_by_their_text() -> None:
 def test_a_line_that_is_gone_is_named_as_profiled() -> None:
     gone = values.GATHER_SOURCE.replace("* 0.5", "* 0.25")
     text = render_text(_seen(values.GATHER_SOURCE, gone), sources={FILE: values.GATHER_SOURCE})
-    assert "1 not found." in text
+    assert "1 line not found." in text
     assert "gather.cu:10 as profiled  acc += load(in, j) * 0.5;" in text
 
 

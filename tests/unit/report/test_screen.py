@@ -87,11 +87,19 @@ def test_three_blocks_of_a_kernel_at_most_the_rest_in_short() -> None:
     assert render_text(values.measured(), everything=True).count("    cause") == 4
 
 
+def test_without_samples_no_code_stands_alone_in_the_headline() -> None:
+    verdict = "Without samples nothing is said about time; the machine code shows the patterns of GPA104"
+    shown = replace(values.kernel(), limited_by="", verdict=verdict)
+    headline = " ".join(render_text(values.advice(shown), sources=values.SOURCES).splitlines()[2:4])
+    assert "Without samples nothing is said about time." in headline
+    assert "GPA" not in headline
+
+
 def test_instantiations_of_a_template_are_one_and_what_they_share_is_told_once() -> None:
     one = values.kernel(time_share=0.5, groups=())
     other = values.kernel(name="void gather<2>(float *)", time_share=0.3, groups=())
     text = render_text(values.advice(one, other))
-    assert "gather (2 versions) takes 80 % of the time" in text
+    assert "gather (2 instantiations) takes 80 % of the time" in text
     assert text.count("Write 0.5f instead of 0.5") == 1
     assert "in gather<1> and 1 more" in text
 
