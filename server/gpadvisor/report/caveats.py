@@ -140,7 +140,7 @@ def _absent(advice: Advice, _kernels: Sequence[KernelAdvice]) -> str:
 _SENTENCES: Final[dict[ProblemCode, Sentence]] = {
     ProblemCode.DEBUG_BUILD: lambda advice, kernels: (
         f"Debug build (-G{_of(advice, kernels)}): compile with -lineinfo and without -G, and profile that. A "
-        "release build runs other code, so no gain is estimated."
+        "release build runs other code: figures are of this build."
     ),
     ProblemCode.INCONSISTENT_REPORT: _message(ProblemCode.INCONSISTENT_REPORT),
     ProblemCode.FAILED_LAUNCH: _message(ProblemCode.FAILED_LAUNCH),

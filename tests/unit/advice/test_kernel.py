@@ -365,17 +365,6 @@ def test_the_verdict_names_the_wait_and_the_best_cure() -> None:
     assert "no rule helps (0 rejected)" in nothing_left.verdict
 
 
-def test_a_debug_build_has_no_figures() -> None:
-    asked = [optimizer("GPA106", match(0)), optimizer("GPA105", match(0))]
-    context = made.context(thousand(), measured=made.profile())
-    debug = replace(context, program=replace(context.program, debug_build=True))
-    found = advise_kernel(debug, asked, time_share=0.5)
-    assert {one.code for one in found.suggestions} == {"GPA105", "GPA106"}
-    assert not [one for one in found.suggestions if one.speedup or one.program_speedup or one.next_limit]
-    assert not found.groups
-    assert "no gain is estimated; the machine code shows the patterns of GPA105, GPA106" in found.verdict
-
-
 @pytest.mark.parametrize(("covered", "told"), [(0.004, False), (0.05, False), (0.4, True)])
 def test_samples_of_the_first_part_of_a_run_give_no_figures(covered: float, told: bool) -> None:
     measured = made.profile(truncated=True)
