@@ -93,8 +93,8 @@ def _is_held_by_dram(context: KernelContext, finding: Finding) -> bool:
 def as_told(context: KernelContext, finding: Finding) -> Finding:
     """The finding without a figure where hardly anything of the run was measured.
 
-    Its first samples say nothing of the rest, while counters are of all of it. The figures of a debug build are
-    of that build: those of three measured changes held.
+    Its first samples say nothing of the rest, while counters are of all of it. The figures of a debug build
+    are of that build: those of three measured changes held.
     """
     counted = finding.match.measured_bound is not None
     if _is_little_of_run(context) and not counted:
