@@ -228,15 +228,11 @@ def _limited_by(
     return beside_the_launch(words, context.evidence, context.profile, full=full)
 
 
-_REPLACED_BY: Final = {"GPA108": "GPA107"}
-"""Loads that a tile replaces need not become wider first."""
-
-
 def _replaced(context: KernelContext, shown: Sequence[Finding]) -> list[Finding]:
     """Findings most of whose samples another one takes with the accesses themselves, and with more gain."""
     blame, found = context.blame, []
     for one in shown:
-        other = next((by for by in shown if by.code == _REPLACED_BY.get(one.code)), None)
+        other = next((by for by in shown if by.code == one.optimizer.replaced_by), None)
         if blame is None or other is None or one.estimate is None or other.estimate is None:
             continue
         common = np.intersect1d(matched_rows(one.match), matched_rows(other.match))

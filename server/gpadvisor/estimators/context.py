@@ -58,3 +58,6 @@ class Optimizer:
     naming: Naming | None = None  # the sentence on what the source says there
     twins: tuple[str, ...] = ()  # NVIDIA's rules on the same subject, by their identifiers of 2019 to 2026
     what_if: WhatIf = WhatIf.NOT
+    replaced_by: str | None = (
+        None  # code of the rule whose change makes this one needless at the same accesses
+    )

@@ -256,4 +256,5 @@ OPTIMIZER: Final = Optimizer(
     match=_match,
     estimate=stall_elimination,
     document=__doc__ or "",
+    replaced_by="GPA107",  # loads that a tile replaces need not become wider first
 )

@@ -189,7 +189,7 @@ def test_loads_that_a_tile_replaces_are_not_to_be_widened_first(tiled: float, sh
 
     asked = [
         optimizer("GPA107", match(0), estimate=promising(tiled)),
-        optimizer("GPA108", match(0), estimate=promising(1.4)),
+        replace(optimizer("GPA108", match(0), estimate=promising(1.4)), replaced_by="GPA107"),
     ]
     assert [one.code for one in advice(*asked).suggestions] == shown
     assert len(advice(*asked, show_all=True).suggestions) == 2
