@@ -9,6 +9,8 @@
 #   make docs      writes the rules' pages from their modules
 #   make vsix      packages the VS Code extension: vscode-client/dist/gpadvisor.vsix
 #   make fuzz      mutated reports, cubins, line tables and snapshots for FOR (600) seconds; finds go to tests/fuzz/corpus
+#   make mutate    changes an operator or a number at a time where advice is made, and prints what no unit test
+#                  notices; about 20 minutes of two processors (ARGS="--mutants 20 --seed 2 --package blamer")
 #   make lock      the hashes of all files of the versions in constraints.txt, there and for the extension
 #   make advisories  asks osv.dev about every version that is installed; says so where there is no network
 #   make e2e       drives it in real VS Code; RUNS="host person" names some of the runs
@@ -47,7 +49,7 @@ LOCKED := $(PIP) install --require-hashes --only-binary :all:
 COMPILE := $(BIN)/uv pip compile -q --generate-hashes --universal --python-version 3.11 --no-header --no-annotate \
 	-c constraints.txt pyproject.toml --extra compile
 
-.PHONY: fuzz lock advisories run test check format docs bench validate clean vsix e2e client-check client-test client-modules
+.PHONY: fuzz mutate lock advisories run test check format docs bench validate clean vsix e2e client-check client-test client-modules
 
 # The launch of each of our kernels stands in fixtures/gpadvisor.toml.
 run: $(BASE)
@@ -91,6 +93,9 @@ bench: $(TEST)
 
 fuzz: $(TEST)
 	$(BIN)/python -m tests.fuzz --seconds $(FOR)
+
+mutate: $(TEST)
+	$(BIN)/python -m tests.mutation $(ARGS)
 
 lock: $(TEST)
 	@$(PIP) install uv $(SHOWN)

@@ -238,6 +238,7 @@ def test_doubles_by_accident_lead_where_they_weigh_most() -> None:
     assert "suffix f" in found.advice
     assert sum(len(region.rows) for region in found.regions) == 4
     assert found.adjustments[-1].expected == pytest.approx(0.92)  # a tenth has no known cheaper form
+    assert found.adjustments[-1].low == pytest.approx(0.9)
 
 
 def test_ordinary_arithmetic_and_memory_are_not_slow() -> None:

@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`make mutate`: change one operator or number at a time, and see whether the package's unit tests notice.
+
+A script of ours: mutmut leaves out what stands outside of functions (thresholds) and methods of dataclasses;
+cosmic-ray changes the checkout itself, takes no sample, and would bring 28 packages into the hashed lock.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import os
+import random
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Final
+
+ROOT: Final = Path(__file__).resolve().parents[2]
+SERVER: Final = ROOT / "server"
+TESTS: Final = {
+    "blamer": ("tests/unit/blamer",),
+    "estimators": ("tests/unit/estimators",),
+    "rules": ("tests/unit/rules", "tests/rules"),
+    "sass/decoder.py": ("tests/unit/sass",),
+    "editor/place": tuple(f"tests/unit/editor/test_{name}.py" for name in ("placing", "quieted", "remarks")),
+}
+"""The tests that have to notice a change, by what is changed."""
+MUTANTS: Final = 200
+SEED: Final = 1
+CPU_SECONDS: Final = 40
+"""Of one test run, which takes five; a mutant that needs more does not end, and is caught."""
+_SWAPS: Final[Mapping[type[ast.AST], type[ast.AST]]] = {
+    ast.Lt: ast.LtE,
+    ast.LtE: ast.Lt,
+    ast.Gt: ast.GtE,
+    ast.GtE: ast.Gt,
+    ast.Eq: ast.NotEq,
+    ast.NotEq: ast.Eq,
+    ast.Is: ast.IsNot,
+    ast.IsNot: ast.Is,
+    ast.In: ast.NotIn,  # codespell:ignore
+    ast.NotIn: ast.In,  # codespell:ignore
+    ast.Add: ast.Sub,
+    ast.Sub: ast.Add,
+    ast.Mult: ast.Div,
+    ast.Div: ast.Mult,
+    ast.And: ast.Or,
+    ast.Or: ast.And,
+}
+_NAMES: Final = {"min": "max", "max": "min", "any": "all", "all": "any"}
+_NOT_RUN: Final = frozenset({"annotation", "returns", "decorator_list"})
+"""Parts of a definition that say how it is meant, not what it does."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """One change of one file."""
+
+    package: str
+    file: Path  # below server/
+    line: int
+    at: int  # of the file's changes, from 0
+
+    def text(self) -> tuple[str, str]:
+        """What is changed, and the whole file with it."""
+        tree = _tree(self.file)
+        node, fields = _sites(tree)[self.at]
+        before = ast.unparse(node).partition("\n")[0]
+        node.__dict__.update(fields)
+        return f"{before}  ->  {ast.unparse(node).partition(chr(10))[0]}", ast.unparse(tree)
+
+
+def mutants(package: str) -> Iterator[Mutant]:
+    """Every change of a package that is known here."""
+    start = SERVER / "gpadvisor" / package
+    for file in sorted(start.rglob("*.py")) if start.is_dir() else [start]:
+        name = file.relative_to(SERVER)
+        yield from (
+            Mutant(package, name, node.lineno, at) for at, (node, _) in enumerate(_sites(_tree(name)))
+        )
+
+
+def _tree(file: Path) -> ast.Module:
+    return ast.parse((SERVER / file).read_text("utf-8"))
+
+
+def _sites(tree: ast.Module) -> list[tuple[ast.expr | ast.stmt, dict[str, object]]]:
+    """Nodes with new values of their fields, one change at a time."""
+    return [(node, fields) for node in _nodes(tree) for fields in _changes(node)]
+
+
+def _nodes(node: ast.AST) -> Iterator[ast.expr | ast.stmt]:
+    for name, value in ast.iter_fields(node):
+        if name in _NOT_RUN:
+            continue
+        for child in value if isinstance(value, list) else [value]:
+            if isinstance(child, ast.keyword) and child.arg == "strict":
+                continue  # of zip: an assertion
+            if isinstance(child, ast.AST):
+                if isinstance(child, ast.expr | ast.stmt):
+                    yield child
+                yield from _nodes(child)
+
+
+def _changes(node: ast.expr | ast.stmt) -> Iterator[dict[str, object]]:
+    match node:
+        case ast.Compare(ops=ops):
+            for at, op in enumerate(ops):
+                yield {"ops": [*ops[:at], _SWAPS[type(op)](), *ops[at + 1 :]]}
+        case ast.BinOp(op=op) | ast.AugAssign(op=op) | ast.BoolOp(op=op) if type(op) in _SWAPS:
+            yield {"op": _SWAPS[type(op)]()}
+        case ast.Constant(value=bool(value)):
+            yield {"value": not value}
+        case ast.Constant(value=int(value)):
+            yield {"value": value + 1}
+        case ast.Constant(value=float(value)):
+            yield {"value": 1.5 * value or 0.5}
+        case ast.Name(id=name) if name in _NAMES:
+            yield {"id": _NAMES[name]}
+        case ast.If(test=test) | ast.IfExp(test=test) | ast.While(test=test):
+            yield {"test": ast.UnaryOp(ast.Not(), test)}
+        case ast.UnaryOp(op=ast.Not()):
+            yield {"op": ast.Not(), "operand": ast.UnaryOp(ast.Not(), node.operand)}
+        case ast.Expr(value=ast.Call()):
+            yield {"value": ast.Constant(None)}
+
+
+def _is_noticed(place: Path, tests: Sequence[str]) -> bool:
+    """Whether the tests fail with the package of a place."""
+    environment = os.environ | {
+        "PYTHONPATH": str(place),
+        "PYTHONDONTWRITEBYTECODE": "1",  # two changes of a second and a size would be taken for one
+        "HYPOTHESIS_STORAGE_DIRECTORY": str(place / "hypothesis"),
+    }
+    options = ("-x", "-q", "-p", "no:cacheprovider", "--hypothesis-seed=0")
+    with subprocess.Popen(
+        [sys.executable, "-m", "pytest", *options, *tests],
+        cwd=ROOT,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    ) as process:
+        resource.prlimit(process.pid, resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS))
+    return process.returncode != 0
+
+
+def _try(mutant: Mutant, places: SimpleQueue[Path]) -> str:
+    """What was changed where no test notices, else nothing."""
+    place = places.get()
+    try:
+        said, text = mutant.text()
+        (place / mutant.file).write_text(text, "utf-8")
+        noticed = _is_noticed(place, TESTS[mutant.package])
+        shutil.copy2(SERVER / mutant.file, place / mutant.file)  # with its time: its byte code is known by it
+        return "" if noticed else said
+    finally:
+        places.put(place)
+
+
+def main() -> int:
+    """Print survivors and the score, of those tried where interrupted; 1 where tests fail unchanged."""
+    parser = argparse.ArgumentParser(prog="make mutate", description=__doc__)
+    parser.add_argument("--mutants", type=int, default=MUTANTS)
+    parser.add_argument("--seed", type=int, default=SEED)
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--package", choices=TESTS, action="append", help="these alone")
+    chosen = parser.parse_args()
+    packages = chosen.package or list(TESTS)
+    every = [mutant for package in packages for mutant in mutants(package)]
+    sample = random.Random(chosen.seed).sample(every, min(chosen.mutants, len(every)))
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(chosen.jobs) as pool:
+        places: SimpleQueue[Path] = SimpleQueue()
+        for job in range(chosen.jobs):
+            shutil.copytree(SERVER, Path(folder, str(job)))
+            places.put(Path(folder, str(job)))
+        for package in packages:
+            if _is_noticed(Path(folder, "0"), TESTS[package]):
+                sys.stderr.write(f"{' '.join(TESTS[package])}: these fail without any change\n")
+                return 1
+        survivors: list[Mutant] = []
+        tried: list[Mutant] = []
+        try:
+            for mutant, said in zip(sample, pool.map(lambda one: _try(one, places), sample), strict=True):
+                tried.append(mutant)
+                if said:
+                    survivors.append(mutant)
+                    sys.stdout.write(f"server/{mutant.file}:{mutant.line}: {said}\n")
+                    sys.stdout.flush()
+                if len(tried) % 20 == 0:
+                    sys.stderr.write(f"{len(tried)} of {len(sample)}, {len(survivors)} survived\n")
+        except KeyboardInterrupt:
+            pool.shutdown(cancel_futures=True)
+    for package in packages:
+        left, all_ = (sum(one.package == package for one in some) for some in (survivors, tried))
+        sys.stdout.write(f"{package}: {all_ - left} of {all_}\n")
+    caught = len(tried) - len(survivors)
+    sys.stdout.write(
+        f"{caught} of {len(tried)} caught ({100 * caught / max(1, len(tried)):.0f} %), "
+        f"of {len(every)} mutants, seed {chosen.seed}\n"
+    )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
