@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import json
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -37,6 +38,8 @@ from gpadvisor.toolchain import compile_source
 
 _MAX_TRIED: Final = 6
 """Sources that define one kernel's name and are compiled for it."""
+_SECONDS: Final = 20.0
+"""By the clock, of all compiling for a report; after it no further source is begun."""
 _LEAST: Final = 0.5
 """Share of a kernel's samples that must get a line."""
 _ALIKE: Final = 0.6
@@ -104,6 +107,10 @@ class LineRecovery:
         self._here: KernelSources | None = None
         self._definitions: dict[str, tuple[Definition, ...]] = {}  # by mangled name
         self._compiled: dict[tuple[Path, str, str], _Compiled | str] = {}
+        self._cubins: dict[
+            tuple[Path, str], tuple[bytes, str] | str
+        ] = {}  # with how it came about, or why not
+        self._seconds = 0.0  # spent on compiling
         self.known = SourceLines()
 
     def lines(self, program: Program, profile: KernelProfile) -> Program:
@@ -161,21 +168,43 @@ class LineRecovery:
         """The code of a source or cubin, or why there is none."""
         key = source, arch, name
         if key not in self._compiled:
+            made = self._cubin(source, arch)
             try:
-                self._compiled[key] = self._compile(source, arch, name)
+                self._compiled[key] = made if isinstance(made, str) else self._read(source, made, name)
             except (GpadvisorError, OSError) as error:
                 if self._request.lines_from:
                     raise
                 self._compiled[key] = f"{source.name} does not compile here: {error}"
         return self._compiled[key]
 
-    def _compile(self, source: Path, arch: str, name: str) -> _Compiled:
+    def _cubin(self, source: Path, arch: str) -> tuple[bytes, str] | str:
+        """A source's cubin and how it came about, or why there is none; made once for all its kernels."""
+        key = source, arch
+        if key not in self._cubins:
+            if not self._request.lines_from and self._seconds >= _SECONDS:
+                return (
+                    f"{source.name} was not compiled for its lines, as others took {_SECONDS:g} s; "
+                    f"--lines-from {source.name} does"
+                )
+            begun = time.monotonic()
+            try:
+                self._cubins[key] = self._compile(source, arch)
+            except (GpadvisorError, OSError) as error:
+                if self._request.lines_from:
+                    raise
+                self._cubins[key] = f"{source.name} does not compile here: {error}"
+            self._seconds += time.monotonic() - begun
+        return self._cubins[key]
+
+    def _compile(self, source: Path, arch: str) -> tuple[bytes, str]:
         if input_kind(source) is InputKind.CUBIN:
-            cubin, by = read_file(source, max_bytes=_MAX_CUBIN_BYTES), "its line table"
-        else:
-            self._progress(f"compiling {source.name} for its lines")
-            made = compile_source(source, arch=arch, settings=compile_settings(self._request.settings))
-            cubin, by = made.cubin, f"compiled here by {made.compiler}"
+            return read_file(source, max_bytes=_MAX_CUBIN_BYTES), "its line table"
+        self._progress(f"compiling {source.name} for its lines")
+        made = compile_source(source, arch=arch, settings=compile_settings(self._request.settings))
+        return made.cubin, f"compiled here by {made.compiler}"
+
+    def _read(self, source: Path, made: tuple[bytes, str], name: str) -> _Compiled:
+        cubin, by = made
         program = self._program(cubin, name)
         return _Compiled(
             name=source.name,

@@ -19,6 +19,7 @@ from gpadvisor.errors import GpadvisorError
 from gpadvisor.model.advice import Advice
 from gpadvisor.model.finding import BaselineKind, EditorAnalysis, Freshness
 from gpadvisor.model.problem import ProblemCode
+from gpadvisor.pipeline import line_recovery
 from gpadvisor.pipeline.advise import advise_file
 from gpadvisor.pipeline.cache import Cache
 from gpadvisor.pipeline.render import AnswerOptions, answer
@@ -126,6 +127,31 @@ def test_of_two_sources_the_one_with_the_same_code_counts(project: Path) -> None
     (message,) = said(advice(project), ProblemCode.LINES_RECOVERED)
     assert "stencil.cu" in message
     assert "the same code" in message
+
+
+def test_a_source_of_two_kernels_is_compiled_once(project: Path) -> None:
+    source = project / "src" / "stencil.cu"
+    second = 'extern "C" __global__ void second(float *out) { out[threadIdx.x] *= 2.0f; }'
+    source.write_text(f"{TEXT}\n{second}\n", encoding="utf-8")
+    cubin = without_table(compile_source(source, arch="sm_80").cubin)
+    profiles = [
+        sampled(cubin, name, seed="s", demangled=f"{name}(float *)") for name in (KERNEL.entry, "second")
+    ]
+    (project / "run.ncu-rep").write_bytes(write_report(profiles))
+    steps: list[str] = []
+    found = advise_file(project / "run.ncu-rep", request(project), steps.append, Cache(None)).advice
+    assert sum("compiling stencil.cu" in step for step in steps) == 1
+    assert len(said(found, ProblemCode.LINES_RECOVERED)) == 2
+
+
+def test_when_the_time_for_compiling_is_spent_no_further_source_is_begun(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(line_recovery, "_SECONDS", 0.0)
+    (message,) = said(advice(project), ProblemCode.NO_LINE_INFO)
+    assert message.endswith("--lines-from stencil.cu does")
+    named = (project / "src" / "stencil.cu",)
+    assert said(advice(project, lines_from=named), ProblemCode.LINES_RECOVERED)
 
 
 def test_lines_come_from_a_source_or_cubin_that_is_named(project: Path, built: bytes) -> None:
