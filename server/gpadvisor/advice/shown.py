@@ -11,6 +11,7 @@ from gpadvisor.advice.evaluate import Finding
 from gpadvisor.analyzer.places import is_prebuilt
 from gpadvisor.estimators.caps import (
     DRAM,
+    ISSUE,
     MEMORY_RESOURCES,
     PRACTICAL_PEAK,
     active_loads,
@@ -28,6 +29,8 @@ MIN_SAMPLES: Final = 20
 MIN_SPEEDUP: Final = 1.03
 UNSURE_SPEEDUP: Final = 1.1
 """Expected, from which another launch is told that may as well gain nothing."""
+MOSTLY_BUSY: Final = 0.7
+"""Of its time: what a pattern in the code without samples has to be about."""
 FULL: Final = 0.85
 """Of the peak that DRAM reaches: from there on only fewer bytes help."""
 
@@ -65,7 +68,7 @@ def standing(context: KernelContext, finding: Finding, limits: Thresholds) -> St
     if limits == NO_THRESHOLDS:
         return Standing.SUGGESTION
     if not total and finding.estimate is None:
-        return Standing.HIDDEN if _is_behind_memory(context, finding, limits) else Standing.SUGGESTION
+        return Standing.HIDDEN if _is_beside_the_limit(context, finding) else Standing.SUGGESTION
     worth = finding.estimate is not None and _is_worth(finding, finding.estimate, limits.speedup)
     held = not parallel and _is_held_by_dram(context, finding)
     return Standing.SUGGESTION if worth and not held else Standing.HIDDEN
@@ -117,11 +120,14 @@ def _is_compiled(context: KernelContext) -> bool:
     return profile is not None and not program.has_line_info and is_prebuilt(profile.launch.demangled)
 
 
-def _is_behind_memory(context: KernelContext, finding: Finding, limits: Thresholds) -> bool:
-    """Whether a finding is about no access, of a kernel for which a part of memory was counted to be full."""
-    sites = finding.match.static_sites
-    full = busiest_after(active_loads(context), ())
-    if not sites or full is None or full.unit.name not in MEMORY_RESOURCES or full.load * limits.speedup < 1:
+def _is_beside_the_limit(context: KernelContext, finding: Finding) -> bool:
+    """Whether a pattern without samples is about something else than the unit that was busy.
+
+    That is one of no access where a part of memory is busy, and of accesses alone where another unit is.
+    """
+    sites, busiest = finding.match.static_sites, busiest_after(active_loads(context), ())
+    if not sites or busiest is None or busiest.load < MOSTLY_BUSY or busiest.unit.name == ISSUE:
         return False
     functions = context.program.functions
-    return not any(is_memory(functions[one.function].instructions[one.index]) for one in sites)
+    accesses = [is_memory(functions[one.function].instructions[one.index]) for one in sites]
+    return not any(accesses) if busiest.unit.name in MEMORY_RESOURCES else all(accesses)

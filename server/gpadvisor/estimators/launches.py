@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from gpadvisor.analyzer.occupancy import occupancy
 from gpadvisor.estimators.context import KernelContext
@@ -14,6 +15,19 @@ from gpadvisor.model.profile import KernelProfile
 
 _HELD = "smsp__warps_active.avg.per_cycle_active"
 _HELD_BY_SM = "sm__warps_active.avg.per_cycle_active"
+
+
+LAUNCH_NS: Final = 5_000.0
+"""A launch takes some microseconds of the host and the GPU, whatever the kernel does."""
+ONE_THREAD: Final = (
+    "one thread was launched, or the report does not say how many: nothing tells what others would do"
+)
+
+
+def is_as_short_as_a_launch(profile: KernelProfile) -> bool:
+    """Whether most of a kernel's time may be its launch, which no change of its blocks takes away."""
+    duration = profile.launch.duration_ns
+    return duration is not None and duration < LAUNCH_NS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from gpadvisor.model.advice import Advice, Category, CodeRef, KernelAdvice, Suggestion
 from gpadvisor.model.ids import SourceLocation
+from gpadvisor.report.folding import SMALL_SHARE
 from gpadvisor.report.names import base_name
 
 
@@ -88,7 +89,7 @@ def families(advice: Advice) -> tuple[Family, ...]:
     numbers = itertools.count(1)
     numbered = [
         replace(family, entries=tuple(replace(entry, number=next(numbers)) for entry in family.entries))
-        for family in sorted(result, key=lambda family: -family.saved)
+        for family in sorted(result, key=_order)
     ]
     held: dict[int, list[int]] = {}
     for family in numbered:
@@ -96,6 +97,11 @@ def families(advice: Advice) -> tuple[Family, ...]:
             for kernel in entry.also:
                 held.setdefault(id(kernel), []).append(entry.number)
     return tuple(replace(family, elsewhere=_elsewhere(family, held)) for family in numbered)
+
+
+def _order(family: Family) -> tuple[float, float]:
+    """Most saved first; where next to nothing is, or nobody can tell, what takes most of the time."""
+    return -family.saved if family.saved >= SMALL_SHARE else 0.0, -(family.share or 0.0)
 
 
 def _elsewhere(family: Family, held: Mapping[int, Sequence[int]]) -> tuple[int, ...]:

@@ -108,7 +108,8 @@ def _headline(page: Page, found: Sequence[Family]) -> list[str]:
 def _kernels(page: Page, found: Sequence[Family], room: int | None) -> list[str]:
     """Blocks of the kernels where most can be gained, and a line for each other one while there is room."""
     named = [family for family in found if family.entries]
-    worth = [family for family in named if family.saved >= SMALL_SHARE] or named[:1]
+    worth = [family for family in named if family.saved >= SMALL_SHARE or (family.share or 0) >= _LARGE_SHARE]
+    worth = worth or named[:1]
     led = named if room is None else worth[:_KERNELS]
     heads = {id(family): _head(page, family) for family in led}
     if led and led[0] is heaviest(found):  # the headline has told of it

@@ -53,7 +53,14 @@ from typing import Final
 
 from gpadvisor.analyzer.occupancy import REGISTERS
 from gpadvisor.estimators.context import KernelContext, Optimizer
-from gpadvisor.estimators.launches import Shape, held_warps, idle_share, shape
+from gpadvisor.estimators.launches import (
+    ONE_THREAD,
+    Shape,
+    held_warps,
+    idle_share,
+    is_as_short_as_a_launch,
+    shape,
+)
 from gpadvisor.estimators.parallel import issue_ratio, parallel
 from gpadvisor.evidence.launches import Freedom, freedom
 from gpadvisor.evidence.queries import by_stall, counted, kernel_functions, percent, share
@@ -69,8 +76,6 @@ _NOTABLE: Final = 1.03
 """A fullest SM with less than this over the mean is not worth another launch."""
 _LITTLE: Final = 0.05
 """Where less of the samples waited for other warps, an SM of their own gives them next to nothing."""
-_LAUNCH_NS: Final = 5_000.0
-"""A launch takes some microseconds of the host and the GPU, whatever the kernel does."""
 
 
 def _match(context: KernelContext) -> Match | Rejection:
@@ -85,6 +90,8 @@ def _match(context: KernelContext) -> Match | Rejection:
     now = shape(context, profile, launch.blocks, launch.threads_per_block)
     if now is None or not now.fits:
         return Rejection(code=_CODE, reason="the profile does not say the block size or the registers")
+    if now.blocks * now.threads == 1:
+        return Rejection(code=_CODE, reason=ONE_THREAD)
     ratio = issue_ratio(context)
     if ratio is None and context.blame is None:
         ratio = 0.0  # nothing is estimated
@@ -97,7 +104,7 @@ def _match(context: KernelContext) -> Match | Rejection:
         reason = f"{_here(now, sms)}: every SM has work, the fullest {over} over the mean"
         return Rejection(code=_CODE, reason=reason)
     free = freedom(context.program, context.kernel, profile)
-    if now.blocks < sms and (profile.launch.duration_ns or math.inf) < _LAUNCH_NS:
+    if now.blocks < sms and is_as_short_as_a_launch(profile):
         return _short(context, profile, now, ratio)
     if free.any_total and waves < 1:
         return _more_blocks(context, profile, now, free, ratio)

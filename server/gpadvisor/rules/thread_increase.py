@@ -56,7 +56,16 @@ from typing import Final
 from gpadvisor.analyzer.occupancy import BLOCKS, REGISTERS, WARPS
 from gpadvisor.estimators.caps import DRAM, L1, L1_DATA, L1_TO_L2, L2
 from gpadvisor.estimators.context import KernelContext, Optimizer
-from gpadvisor.estimators.launches import Shape, Step, held_warps, next_block, outside_share, shape
+from gpadvisor.estimators.launches import (
+    ONE_THREAD,
+    Shape,
+    Step,
+    held_warps,
+    is_as_short_as_a_launch,
+    next_block,
+    outside_share,
+    shape,
+)
 from gpadvisor.estimators.parallel import issue_ratio, parallel
 from gpadvisor.estimators.reliefs import fewer_warps
 from gpadvisor.estimators.relieved import as_reliefs
@@ -118,6 +127,10 @@ def _match(context: KernelContext) -> Match | Rejection:
         )
     if not now.fits:
         return Rejection(code=_CODE, reason="the launch does not fit the limits of this architecture's table")
+    if now.blocks * now.threads == 1:
+        return Rejection(code=_CODE, reason=ONE_THREAD)
+    if is_as_short_as_a_launch(profile):
+        return Rejection(code=_CODE, reason="the kernel is done as soon as a launch is, whatever its blocks")
     ratio = issue_ratio(context)
     if ratio is None and context.blame is None:
         ratio = 0.0  # nothing is estimated

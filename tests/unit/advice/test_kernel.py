@@ -28,6 +28,7 @@ from gpadvisor.model.advice import (
 )
 from gpadvisor.model.blame import Blame, DependencyClass, Place, Role
 from gpadvisor.model.ids import FunctionId, SourceLocation
+from gpadvisor.model.instruction import MemorySpace, OpcodeClass, OpcodeInfo, Pipe
 from gpadvisor.model.problem import Problem, ProblemCode
 from gpadvisor.model.profile import Evidence, KernelProfile, RuleResult
 from gpadvisor.model.program import KernelFacts
@@ -688,10 +689,29 @@ def test_of_two_block_sizes_the_better_one_is_proposed() -> None:
     assert [one.code for one in more_blocks.suggestions] == ["GPA302", "GPA301"]
 
 
-@pytest.mark.parametrize(("busy", "shown"), [(99.0, 0), (90.0, 1)])
-def test_arithmetic_is_no_suggestion_where_memory_was_counted_to_be_full(busy: float, shown: int) -> None:
+@pytest.mark.parametrize(("busy", "shown"), [(99.0, 0), (75.0, 0), (60.0, 1)])
+def test_arithmetic_is_no_suggestion_where_memory_was_counted_to_be_busy(busy: float, shown: int) -> None:
     division = optimizer(
         "GPA102", match(static_sites=(StaticSite(function=FunctionId(0), index=5, detail="here"),))
     )
     context = made.context(measured=counters(busy=busy), evidence=Evidence.COUNTED)
     assert len(advise_kernel(context, [division]).suggestions) == shown
+
+
+def test_loads_are_no_suggestion_where_a_pipe_was_counted_to_be_busy() -> None:
+    unrolled = optimizer(
+        "GPA201", match(static_sites=(StaticSite(function=FunctionId(0), index=5, detail="here"),))
+    )
+    for busy, shown in ((75.0, 0), (40.0, 1)):
+        measured = made.profile({f"sm__inst_executed_pipe_xu{PCT}": busy}, sms=6)
+        context = made.context(measured=measured, evidence=Evidence.COUNTED)
+        (function,) = context.program.functions
+        load = replace(
+            function.instructions[5],
+            info=OpcodeInfo(
+                OpcodeClass.LOAD, Pipe.LSU, MemorySpace.GLOBAL, variable_latency=True, queue=None, known=True
+            ),
+        )
+        code = (*function.instructions[:5], load, *function.instructions[6:])
+        program = replace(context.program, functions=(replace(function, instructions=code),))
+        assert len(advise_kernel(replace(context, program=program), [unrolled]).suggestions) == shown

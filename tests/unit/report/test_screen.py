@@ -13,6 +13,7 @@ from gpadvisor.model.advice import Category, KernelAdvice, Rejection
 from gpadvisor.model.ids import Pc
 from gpadvisor.model.problem import Problem, ProblemCode
 from gpadvisor.report import render_markdown, render_text
+from gpadvisor.report.entries import families
 
 LINES = 40
 
@@ -235,3 +236,14 @@ def test_no_row_is_a_code_alone_and_what_takes_a_tenth_has_a_row() -> None:
         row = next(line for line in text.splitlines() if f"kernel_{index}" in line)
         assert "more kernel" not in row
     assert not [line for line in text.splitlines() if re.fullmatch(r".*\b\d+ (\S+x )?GPA\d{3}", line)]
+
+
+def test_what_takes_the_time_leads_where_next_to_nothing_is_saved_elsewhere() -> None:
+    small, large = kernels(2, suggestions=1)
+    slight = replace(small.suggestions[0], speedup=values.estimate(1.0, 1.1, 1.2, None))
+    unknown = replace(large.suggestions[0], speedup=None, program_speedup=None)
+    first = replace(small, suggestions=(slight,), time_share=0.002)
+    second = replace(large, suggestions=(unknown,), time_share=0.6)
+    found = families(values.advice(first, second))
+    assert [one.head.name for one in found] == [second.name, first.name]
+    assert found[0].entries[0].number == 1
