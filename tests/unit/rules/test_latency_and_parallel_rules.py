@@ -716,6 +716,15 @@ def test_blocks_of_one_thread_become_threads_of_full_blocks() -> None:
     assert not isinstance(thread_increase.OPTIMIZER.match(two), Match)
 
 
+def test_one_thread_tells_nothing_of_others() -> None:
+    # As a report that states no grid and no block, or a kernel that sets a few pointers.
+    context = _launch(WAITING, _BY_BLOCK, grid=1, block=1, registers=32)
+    for rule in (thread_increase, block_increase):
+        found = rule.OPTIMIZER.match(context)
+        assert isinstance(found, Rejection)
+        assert found.reason.startswith("one thread was launched")
+
+
 def test_registers_hold_more_warps_of_smaller_blocks() -> None:
     # As 134 registers and 16 x 16 threads: one block of 8 warps; blocks of 128 threads would be 12.
     held = {"smsp__warps_active.avg.per_cycle_active": 1.9}
