@@ -76,7 +76,7 @@ from gpadvisor.evidence.queries import counted, kernel_functions, percent
 from gpadvisor.evidence.traffic import SECTOR_BYTES, SECTORS_PER_LINE, kernel_traffic
 from gpadvisor.model.advice import Category, Match, ParallelTarget, Rejection, Relief
 from gpadvisor.model.instruction import MemorySpace
-from gpadvisor.model.profile import KernelProfile
+from gpadvisor.model.profile import Evidence, KernelProfile
 from gpadvisor.source.edits import SiteKind
 from gpadvisor.source.naming import name_launch
 
@@ -129,7 +129,7 @@ def _match(context: KernelContext) -> Match | Rejection:
         return Rejection(code=_CODE, reason="the launch does not fit the limits of this architecture's table")
     if now.blocks * now.threads == 1:
         return Rejection(code=_CODE, reason=ONE_THREAD)
-    if is_as_short_as_a_launch(profile):
+    if context.evidence is not Evidence.MODELLED and is_as_short_as_a_launch(profile):
         return Rejection(code=_CODE, reason="the kernel is done as soon as a launch is, whatever its blocks")
     ratio = issue_ratio(context)
     if ratio is None and context.blame is None:
