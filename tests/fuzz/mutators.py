@@ -7,9 +7,13 @@ import random
 import struct
 from collections.abc import Callable
 
+from tests import collection_writer
 from tests.cubin_parts import uleb
 from tests.fuzz import dwarf, snapshots
 from tests.fuzz.odd import ODD, bytes_, varint
+
+from gpadvisor.store.collection.layout import UNIT_BYTES, RecordKind
+from gpadvisor.store.collection.records import Damage, records
 
 
 def _fields(data: bytes) -> list[tuple[int, int, bytes]]:
@@ -105,13 +109,45 @@ def elf(data: bytes, rng: random.Random) -> bytes:
     return bytes(out)
 
 
-def cubin(data: bytes, rng: random.Random) -> bytes:
-    """A cubin: its sections, or its line table."""
-    return rng.choice((elf, dwarf.lines))(data, rng)
+def collection(data: bytes, rng: random.Random) -> bytes:
+    """A file of the cupti collector: a number or a text of one record, whose checksum is made right."""
+    if rng.random() < 0.1:
+        return bytes_(data, rng)
+    rows = list(records(memoryview(data), Damage()))
+    if not rows:
+        return bytes_(data, rng)
+    chosen = rng.randrange(len(rows))
+    kind, body = rows[chosen][0], bytearray(rows[chosen][1])
+    match rng.randrange(5):
+        case 0 | 1 if len(body) >= 4:
+            width = rng.choice((2, 4, 8))
+            at = rng.randrange(0, len(body), 4)
+            number = rng.choice((*ODD, rng.randrange(16))) & (1 << 8 * width) - 1
+            body[at : at + width] = number.to_bytes(width, "little")[: len(body) - at]
+        case 2:
+            body = bytearray(bytes_(bytes(body), rng))
+        case 3:
+            kind = rng.choice((*RecordKind, 99))
+        case _:
+            other = rng.randrange(len(rows))
+            rows[chosen:chosen] = [rows[other]] * rng.choice((1, 1, 50))
+    if rng.random() < 0.95:
+        rows[chosen] = kind, memoryview(body)
+    else:
+        del rows[chosen]
+    head = data[:UNIT_BYTES]
+    return head + collection_writer.segment(
+        collection_writer.record(kind, bytes(body)) for kind, body in rows
+    )
 
 
-MUTATORS: dict[str, Callable[[bytes, random.Random], bytes]] = {
-    "report": report,
-    "cubin": cubin,
-    "snapshot": snapshots.archive,
+Mutator = Callable[[bytes, random.Random], bytes]
+FORMATS: dict[str, tuple[str, Mutator]] = {
+    "protobuf": ("report", report),
+    "ELF": ("cubin", elf),
+    "DWARF": ("cubin", dwarf.lines),
+    "zip": ("snapshot", snapshots.archive),
+    "Parquet": ("snapshot", snapshots.tables),
+    "records": ("collection", collection),
 }
+"""By format: the kind of input whose parts are of it, and what changes one."""

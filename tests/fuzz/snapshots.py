@@ -42,15 +42,25 @@ _HEADERS = {
 
 
 def archive(data: bytes, rng: random.Random) -> bytes:
-    """A snapshot with one change somewhere."""
+    """A snapshot with one change in its archive: a header, a member, a value of the manifest."""
+    if rng.random() < 0.3:
+        return rng.choice((bytes_, _headers))(data, rng)
+    return _changed(data, rng.choice((_member, _manifest)), rng)
+
+
+def tables(data: bytes, rng: random.Random) -> bytes:
+    """A snapshot with one change in a table: in its description as Parquet, or in its rows."""
+    return _changed(data, rng.choice((_parquet, _parquet, _rows)), rng)
+
+
+def _changed(data: bytes, change: Callable[[Members, random.Random], None], rng: random.Random) -> bytes:
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as source:
             members = {name: source.read(name) for name in source.namelist() if len(name) < 200}
     except _UNREADABLE:
         return bytes_(data, rng)
-    if not members or rng.random() < 0.15:
-        return rng.choice((bytes_, _headers))(data, rng)
-    _PARTS[rng.randrange(len(_PARTS))](members, rng)
+    if members:
+        change(members, rng)
     return zipped(members, signed=rng.random() < 0.7)
 
 
@@ -251,6 +261,3 @@ def _sign(members: Members) -> None:
         }
         manifest["digest"] = digest_of(Parts(document=document, tables=tables, blobs=_blobs(members)))
         members[MANIFEST] = json.dumps(manifest).encode()
-
-
-_PARTS: tuple[Callable[[Members, random.Random], None], ...] = (_member, _manifest, _parquet, _parquet, _rows)

@@ -8,10 +8,14 @@ import resource
 import signal
 import struct
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
+from typing import Any
 
+import duckdb
+from tests import collection_writer as collected
 from tests.cubin_parts import (
     COPY,
     END,
@@ -34,8 +38,11 @@ from tests.tiny_cubin import tiny_cubin
 
 from gpadvisor.cubin import line_table_damage, read_cubin, section_lines
 from gpadvisor.errors import GpadvisorError
+from gpadvisor.files import scratch_folder
 from gpadvisor.store import load_bytes
-from gpadvisor.store.snapshot import snapshot_bytes
+from gpadvisor.store.collection import layout, read_collection
+from gpadvisor.store.collection.layout import RecordKind
+from gpadvisor.store.snapshot import parquet, snapshot_bytes
 from gpadvisor.store.snapshot.redaction import redacted
 
 CORPUS = Path(__file__).with_name("corpus")
@@ -57,11 +64,10 @@ __global__ void scale(float *data, int n) {
 
 
 @cache
-def seeds() -> dict[str, list[bytes]]:
-    """Sound inputs of each kind, and what was found before."""
-    cubin = tiny_cubin({"k": [("helper", 64)], "other": []})
+def _cubins() -> list[bytes]:
+    """Cubins with a line table of each version."""
     program = address() + COPY + file(2) + inlined(1, 3) + line(4) + COPY + advance(128) + END
-    lines = [
+    return [
         elf(
             [
                 Part(".text.k", code(8)),
@@ -75,6 +81,13 @@ def seeds() -> dict[str, list[bytes]]:
         )
         for version in (2, 4, 5)
     ]
+
+
+@cache
+def seeds() -> dict[str, list[bytes]]:
+    """Sound inputs of each kind, and what was found before."""
+    cubin = tiny_cubin({"k": [("helper", 64)], "other": []})
+    lines = _cubins()
     spec = LaunchSpec(
         kernel="k",
         cubin=lines[0],
@@ -94,6 +107,7 @@ def seeds() -> dict[str, list[bytes]]:
             *(shared_names((b"\x01\x1f",), step, length=6000, count=40) for step in (0, 1)),
             *(many_rows(5000), deep_chains(40)),
         ],
+        "collection": [_collection(lines[0], mode) for mode in (1, 2)],
         "snapshot": [snapshot := snapshot_bytes(load_bytes(report)), overflowing(snapshot)],
     }
     for path in sorted(CORPUS.glob("*-*")):
@@ -101,11 +115,57 @@ def seeds() -> dict[str, list[bytes]]:
     return found
 
 
+def _collection(image: bytes, mode: int) -> bytes:
+    """A file of the cupti collector, with a record of each kind."""
+    stalls = ["smsp__pcsamp_warps_issue_stalled_wait", "smsp__pcsamp_warps_issue_stalled_wait_not_issued"]
+    records = [
+        *(collected.process(mode=mode), collected.device(), collected.context(mode=mode)),
+        collected.reasons([*enumerate(stalls), (7, "smsp__pcsamp_sample_count")]),
+        *(collected.module(image), collected.name("k"), collected.name("/usr/lib/libm.so")),
+        collected.record(RecordKind.FRAME, layout.FRAME.pack(5, *[collected.name_of("k")] * 2, 3, 0)),
+        collected.record(RecordKind.SYMBOL, layout.SYMBOL.pack(9, collected.name_of("k"), 0, 64)),
+        collected.record(RecordKind.PATH, layout.PATH.pack(4, 1, 1) + struct.pack("<2Q", 5, 9)),
+        *(collected.launch("k", 1, path=4), collected.launch("k", 2), collected.kernel("k", 1)),
+        collected.record(RecordKind.FAILED, layout.FAILED.pack(2, 700)),
+        collected.samples(
+            [(77, 16, "k", 1, 0, 9), (77, 16, "k", 1, 1, 4), (77, 32, "k", 1, 7, 9)], dropped=2
+        ),
+        collected.note(5, 3),
+    ]
+    return collected.header() + collected.segment(records)
+
+
 def _compiled() -> list[bytes]:
     """A cubin as compilers write them, where there is one."""
     with contextlib.suppress(ImportError, OSError, RuntimeError):
         return [compile_text(_KERNEL, "/home/me/scale.cu")]
     return []
+
+
+@contextlib.contextmanager
+def quick() -> Iterator[None]:
+    """One database for all tables, which takes as long to begin as a snapshot to read; files in memory."""
+    begin, place = parquet._connect, tempfile.tempdir
+    databases = [begin()]
+
+    def cursor() -> Any:
+        found = databases[-1].cursor()
+        try:
+            found.execute("SELECT 1").fetchall()
+        except duckdb.Error:  # some errors end a whole database
+            databases.append(begin())
+            return databases[-1].cursor()
+        return found
+
+    parquet._connect = cursor
+    if Path("/dev/shm").is_dir():
+        tempfile.tempdir = "/dev/shm"
+    try:
+        yield
+    finally:
+        parquet._connect, tempfile.tempdir = begin, place
+        for database in databases:
+            database.close()
 
 
 def wrong(kind: str, data: bytes) -> str | None:
@@ -151,7 +211,11 @@ def _wrong(kind: str, data: bytes) -> str | None:
         ]
         odd = [pair for pair in counts if pair[0] != pair[1]]
         return f"{odd[0][0]} lines of {odd[0][1]} instructions" if odd else None
-    profile = load_bytes(data)
+    if kind == "collection":
+        with scratch_folder() as folder:
+            profile = read_collection(collected.write(folder / "run", data, images=_cubins()[:1]))
+    else:
+        profile = load_bytes(data)
     samples = [kernel.total_samples for kernel in profile.kernels]
     if any(not 0 <= kernel.latency_samples <= kernel.total_samples < 1 << 53 for kernel in profile.kernels):
         return "samples that cannot be"
