@@ -33,7 +33,19 @@ def advise(
     model: bool = False,
     source_root: str | Path | None = None,
 ) -> Advice:
-    """The advice on a file, as ``gpadvisor.advise`` says."""
+    """The advice on a report, a snapshot, a cubin or a source, as values.
+
+    Args:
+        path: the input, as on the command line.
+        kernel: a regular expression for names of kernels; None for all.
+        launch: one launch of the report, by its number from 0; None for the kernels' own choice.
+        everything: also what the thresholds hide, as ``--all``.
+        model: simulate kernels without a profile whose launch is known, as ``--model``.
+        source_root: the folder of the sources; None for the setting's.
+
+    Raises:
+        GpadvisorError: the input, a tool or a setting is at fault; its text says what to do.
+    """
     from gpadvisor.pipeline.advise import advise_file  # noqa: PLC0415 a profiled block does not need it
 
     request = _request(kernel, source_root)
@@ -79,7 +91,7 @@ def profile(
     call_stacks: bool = True,
     cupti_library: str | Path | None = None,
 ) -> ProfiledBlock:
-    """A block to profile: ``with gpadvisor.profile() as p: ...``, then ``p.advice()`` or ``p.save(path)``.
+    """Profile a block of this process: ``with gpadvisor.profile() as p: ...``, then ``print(p.advice())``.
 
     Args:
         mode: "continuous" or "serialized", which runs one kernel at a time and ties samples to launches.
@@ -110,8 +122,8 @@ class Shell(Protocol):
         """Run code as if it had been typed."""
 
 
-def register_magic(shell: Shell) -> None:
-    """Give a shell ``%gpadvisor STATEMENT`` and ``%%gpadvisor`` for a whole cell."""
+def load_ipython_extension(shell: Shell) -> None:
+    """``%load_ext gpadvisor``: a notebook has ``%gpadvisor STATEMENT``, and ``%%gpadvisor`` for a cell."""
 
     def gpadvisor(line: str, cell: str | None = None) -> None:
         """Profile a statement or a cell, and print the advice."""

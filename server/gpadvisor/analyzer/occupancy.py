@@ -100,9 +100,6 @@ def _by_registers(sm: SmLimits, registers_per_thread: int, warps: int) -> int:
     if per_warp == 0:
         return NO_LIMIT
     partitions = sm.schedulers.value
-    # The launch check takes a block's warps as spread over all partitions alike.
-    if per_warp * _round_up(warps, partitions) > sm.registers.value:
-        return 0
     return sm.registers.value // partitions // per_warp * partitions // warps
 
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +35,29 @@ def by_class(blame: Blame, classes: Collection[DependencyClass]) -> Mask:
 def by_role(blame: Blame, *roles: Role) -> Mask:
     """Rows whose samples went to another instruction, to the sampled one, or to none."""
     return np.isin(blame.rows.role, [role.value for role in roles])
+
+
+def waits_to_hide(blame: Blame, program: Program) -> Mask:
+    """Rows of waits between a def and a use that are both known: other work in between would hide them."""
+    rows = blame.rows
+    found = by_role(blame, Role.BLAMED) & by_stall(blame, _DEPENDENT) & by_class(blame, _ON_VALUES)
+    inside: Mask = found & (rows.def_index != NO_INDEX) & (rows.use_index != NO_INDEX)
+    return inside & (rows.function < len(program.functions))
+
+
+_DEPENDENT: Final = frozenset({StallClass.MEMORY, StallClass.EXECUTION, StallClass.FIXED_LATENCY})
+_ON_VALUES: Final = frozenset(
+    {
+        DependencyClass.GLOBAL_MEMORY,
+        DependencyClass.TEXTURE,
+        DependencyClass.CONSTANT_MEMORY,
+        DependencyClass.SHARED_MEMORY,
+        DependencyClass.ARITHMETIC,
+        DependencyClass.WRITE_AFTER_READ,
+        DependencyClass.ASYNC_COPY,
+        DependencyClass.TENSOR,
+    }
+)
 
 
 def causes(blame: Blame) -> NDArray[np.int32]:

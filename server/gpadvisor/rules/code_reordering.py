@@ -67,19 +67,17 @@ from gpadvisor.evidence.loops import kept_in_memory, loop_facts
 from gpadvisor.evidence.patterns import DEVICE_SPACES
 from gpadvisor.evidence.queries import (
     Rows,
-    by_class,
-    by_role,
-    by_stall,
     kernel_functions,
     latency,
     line_text,
     percent,
     regions,
     static_match,
+    waits_to_hide,
 )
 from gpadvisor.evidence.reordering import Room, room_to_move
 from gpadvisor.model.advice import Adjustment, Category, Match, Rejection, StaticSite
-from gpadvisor.model.blame import CLASSES, NO_INDEX, Blame, DependencyClass, Role
+from gpadvisor.model.blame import CLASSES, NO_INDEX, Blame, DependencyClass
 from gpadvisor.model.instruction import Instruction, OpcodeClass
 from gpadvisor.model.program import Function
 from gpadvisor.model.stalls import StallClass
@@ -91,19 +89,6 @@ _CLEAR: Final = 0.8
 """Share of the matched latency that goes where there is room (Table III without pathfinder)."""
 _CHECKED_ROWS: Final = 256
 """Heaviest pairs looked at one by one; the rest count as their mean."""
-_STALLS: Final = frozenset({StallClass.MEMORY, StallClass.EXECUTION, StallClass.FIXED_LATENCY})
-_CLASSES: Final = frozenset(
-    {
-        DependencyClass.GLOBAL_MEMORY,
-        DependencyClass.TEXTURE,
-        DependencyClass.CONSTANT_MEMORY,
-        DependencyClass.SHARED_MEMORY,
-        DependencyClass.ARITHMETIC,
-        DependencyClass.WRITE_AFTER_READ,
-        DependencyClass.ASYNC_COPY,
-        DependencyClass.TENSOR,
-    }
-)
 _COVERING: Final = {
     # Instructions between def and use that cover most of the latency with a few warps per scheduler.
     StallClass.MEMORY: 40,
@@ -189,7 +174,7 @@ def _match(context: KernelContext) -> Match | Rejection:
             "alias, and no loop writes one element in every pass",
         )
     blame = context.blame
-    candidates = _candidates(context, blame)
+    candidates = np.flatnonzero(waits_to_hide(blame, context.program))
     if not latency(blame, candidates):
         return Rejection(code=_CODE, reason="no latency sample on a memory or execution dependency")
     kept, far = _without_distant(blame, candidates)
@@ -216,13 +201,6 @@ def _match(context: KernelContext) -> Match | Rejection:
         static_sites=(),
         actionable=cure is not None,
     )
-
-
-def _candidates(context: KernelContext, blame: Blame) -> Rows:
-    table = blame.rows
-    mask = by_role(blame, Role.BLAMED) & by_stall(blame, _STALLS) & by_class(blame, _CLASSES)
-    mask &= (table.def_index != NO_INDEX) & (table.use_index != NO_INDEX)
-    return np.flatnonzero(mask & (table.function < len(context.program.functions)))
 
 
 def _wanted(blame: Blame, row: int) -> int:

@@ -81,9 +81,6 @@ from gpadvisor.evidence.measured import (
 from gpadvisor.evidence.patterns import DEVICE_SPACES, is_memory, is_ordered, math_sequences
 from gpadvisor.evidence.queries import (
     Rows,
-    by_class,
-    by_role,
-    by_stall,
     common_loop,
     kernel_functions,
     latency,
@@ -92,14 +89,14 @@ from gpadvisor.evidence.queries import (
     percent,
     regions,
     static_match,
+    waits_to_hide,
 )
 from gpadvisor.evidence.reordering import may_write
 from gpadvisor.model.advice import Adjustment, Category, Match, Region, Rejection, Relief, StaticSite
-from gpadvisor.model.blame import NO_INDEX, Blame, DependencyClass, Role
+from gpadvisor.model.blame import Blame
 from gpadvisor.model.ids import FunctionId, LoopId
 from gpadvisor.model.instruction import OpcodeClass
 from gpadvisor.model.program import Function, FunctionKind, Loop
-from gpadvisor.model.stalls import StallClass
 from gpadvisor.source.edits import SiteKind
 from gpadvisor.source.naming import name_pragma
 
@@ -124,19 +121,6 @@ _DIVERGED_SHARE: Final = 0.75
 _WARP: Final = 32
 _RECURRENCE_LIMIT: Final = 128
 """Heaviest defs of a kernel that are checked for a loop-carried chain; the rest count as their mean."""
-_STALLS: Final = frozenset({StallClass.MEMORY, StallClass.EXECUTION, StallClass.FIXED_LATENCY})
-_CLASSES: Final = frozenset(
-    {
-        DependencyClass.GLOBAL_MEMORY,
-        DependencyClass.TEXTURE,
-        DependencyClass.CONSTANT_MEMORY,
-        DependencyClass.SHARED_MEMORY,
-        DependencyClass.ARITHMETIC,
-        DependencyClass.WRITE_AFTER_READ,
-        DependencyClass.ASYNC_COPY,
-        DependencyClass.TENSOR,
-    }
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,12 +215,9 @@ def _reliefs(context: KernelContext, found: tuple[Region, ...]) -> tuple[Relief,
 def _in_same_loop(context: KernelContext, blame: Blame) -> tuple[Rows, list[LoopId | None]]:
     """Dependency stalls inside a loop, each with the innermost loop around its def and its use."""
     table = blame.rows
-    mask = by_role(blame, Role.BLAMED) & by_stall(blame, _STALLS) & by_class(blame, _CLASSES)
-    mask &= (table.def_index != NO_INDEX) & (table.use_index != NO_INDEX)
-    mask &= table.function < len(context.program.functions)
     rows: list[int] = []
     loops: list[LoopId | None] = []
-    for row in np.flatnonzero(mask).tolist():
+    for row in np.flatnonzero(waits_to_hide(blame, context.program)).tolist():
         function = context.program.functions[int(table.function[row])]
         loop = common_loop(function, int(table.def_index[row]), int(table.use_index[row]))
         if loop is not None:

@@ -11,7 +11,7 @@ serialize kernels (GPA section VII names that as a limit).
 
 from __future__ import annotations
 
-from gpadvisor.profiler.cupti.build import InjectionLibrary, build_library, cache_folder
+from gpadvisor.profiler.cupti.build import InjectionLibrary, build_library
 from gpadvisor.profiler.cupti.collecting import collect
 from gpadvisor.profiler.cupti.discovery import Cupti, find_cupti
 from gpadvisor.profiler.cupti.in_process import ProcessSession
@@ -28,7 +28,6 @@ __all__ = [
     "ProcessSession",
     "SamplingMode",
     "build_library",
-    "cache_folder",
     "collect",
     "find_cupti",
 ]

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from gpadvisor.errors import ToolFailedError, ToolNotFoundError
-from gpadvisor.files import home, is_ours
+from gpadvisor.files import is_ours
 from gpadvisor.profiler.cupti.discovery import Cupti
 from gpadvisor.sandbox.tools import describe_failure, run_tool
 
@@ -45,18 +45,6 @@ class InjectionLibrary:
 
     path: Path
     built_now: bool  # False: it was in the cache
-
-
-def cache_folder() -> Path | None:
-    """Where libraries are kept: ``GPADVISOR_CACHE``, else the user's cache; None where the cache is off."""
-    own = os.environ.get("GPADVISOR_CACHE")
-    if own is not None:
-        return Path(own) if own else None
-    base = os.environ.get("XDG_CACHE_HOME")
-    place = Path(base) if base else home()
-    if place is None:
-        return None
-    return (place if base else place / ".cache") / "gpadvisor"
 
 
 def build_library(cupti: Cupti, folder: Path, *, flags: Sequence[str] = ()) -> InjectionLibrary:

@@ -18,7 +18,8 @@ from typing import Final, Self
 from gpadvisor import store
 from gpadvisor.errors import ProfileError, ToolFailedError, UsageError
 from gpadvisor.model.profile import Device, Profile
-from gpadvisor.profiler.cupti.build import build_library, cache_folder
+from gpadvisor.pipeline.cache import cache_folder
+from gpadvisor.profiler.cupti.build import build_library
 from gpadvisor.profiler.cupti.collecting import collection_variables
 from gpadvisor.profiler.cupti.devices import visible_devices
 from gpadvisor.profiler.cupti.discovery import find_cupti
