@@ -14,6 +14,7 @@ from gpadvisor import machine
 from gpadvisor.analyzer.build import build_function
 from gpadvisor.analyzer.flow import control_transfers
 from gpadvisor.analyzer.partition import Part
+from gpadvisor.machine import code_form
 from gpadvisor.model.ids import FunctionId, Pc
 from gpadvisor.model.instruction import Instruction
 from gpadvisor.model.machine import MachineModel
@@ -105,7 +106,9 @@ def function_of(
 
 def program_of(*functions: Function, arch: str = ARCH) -> Program:
     """A program of these functions."""
-    return Program(arch=arch, functions=functions, facts={}, has_line_info=False, problems=())
+    return Program(
+        arch=arch, functions=functions, facts={}, has_line_info=False, problems=(), form=code_form(arch)
+    )
 
 
 Samples = Mapping[tuple[int, str], int | tuple[int, int]]

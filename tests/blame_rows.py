@@ -9,7 +9,7 @@ from typing import NamedTuple
 from tests.assembly import Samples, function_of, model, profile_of, program_of
 
 from gpadvisor.blamer import DEFAULT_RULES, BlameRules, blame
-from gpadvisor.model.blame import CLASSES, NO_INDEX, Blame, DependencyEdge, Place, Role
+from gpadvisor.model.blame import CLASSES, NO_INDEX, Blame, CodeArea, DependencyEdge, Role
 from gpadvisor.model.profile import KernelProfile
 from gpadvisor.model.program import Function, Program
 
@@ -42,7 +42,7 @@ def rows(result: Blame) -> list[Row]:
             int(table.samples[at]),
             int(table.latency[at]),
             _index(int(table.distance[at])),
-            Place(int(table.place[at])).name.lower(),
+            CodeArea(int(table.place[at])).name.lower(),
             int(table.function[at]),
         )
         for at in range(len(table))

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpadvisor import machine
+from gpadvisor.analyzer.defuse import ReachingDefinitions
 from gpadvisor.estimators.context import KernelContext
 from gpadvisor.model.advice import Occupancy, Region, Scope, ScopeKind
 from gpadvisor.model.blame import (
@@ -17,9 +18,9 @@ from gpadvisor.model.blame import (
     NO_INDEX,
     Blame,
     BlameTable,
+    CodeArea,
     Coverage,
     DependencyClass,
-    Place,
     Role,
 )
 from gpadvisor.model.ids import BlockId, FunctionId, LoopId, Pc, SourceLocation
@@ -107,12 +108,14 @@ def function(
     for index, (line, inlined) in (lines or {}).items():
         chain = () if inlined is None else (InlineFrame(inlined, SourceLocation(FILE, 99)),)
         entries[index] = LineEntry(SourceLocation(FILE, line), chain)
+    code = tuple(instruction(index) for index in range(count))
+    block_of = np.repeat(np.arange(4, dtype=np.int32), np.diff(starts))
+    idom = (None, BlockId(0), BlockId(1), BlockId(2))
     return Function(
         id=FunctionId(number), name=name, demangled=name.removeprefix("_Z6"), kind=kind, section=section,
-        start=Pc(0), instructions=tuple(instruction(index) for index in range(count)), blocks=blocks,
-        block_of=np.repeat(np.arange(4, dtype=np.int32), np.diff(starts)),
-        idom=(None, BlockId(0), BlockId(1), BlockId(2)), loops=loops,
+        start=Pc(0), instructions=code, blocks=blocks, block_of=block_of, idom=idom, loops=loops,
         loop_of=np.array([-1, 0, 1, -1], dtype=np.int32), lines=tuple(entries), calls=(),
+        reaching=ReachingDefinitions(code, blocks, block_of, idom),
     )  # fmt: skip
 
 
@@ -124,6 +127,7 @@ def program(*functions: Function, facts: KernelFacts | None = None) -> Program:
         facts={} if facts is None else {KERNEL: facts},
         has_line_info=True,
         problems=(),
+        form=machine.code_form("sm_86"),
     )
 
 
@@ -140,7 +144,7 @@ class Row:
     definition: int = 0
     use: int = 1
     distance: int = 1
-    place: Place = Place.FUNCTION
+    place: CodeArea = CodeArea.FUNCTION
 
 
 def selected(samples: int, use: int = 1) -> Row:
@@ -155,7 +159,7 @@ def external(samples: int, latency: int = 0) -> Row:
     """Samples in code outside the cubin."""
     return Row(
         samples=samples, latency=latency, role=Role.UNATTRIBUTED, dependency=DependencyClass.NONE,
-        function=NO_FUNCTION, definition=NO_INDEX, use=NO_INDEX, distance=NO_INDEX, place=Place.EXTERNAL,
+        function=NO_FUNCTION, definition=NO_INDEX, use=NO_INDEX, distance=NO_INDEX, place=CodeArea.EXTERNAL,
     )  # fmt: skip
 
 

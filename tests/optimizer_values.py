@@ -20,9 +20,20 @@ import networkx as nx
 import numpy as np
 
 from gpadvisor import machine
+from gpadvisor.analyzer.defuse import ReachingDefinitions
 from gpadvisor.analyzer.occupancy import occupancy
 from gpadvisor.estimators.context import KernelContext
-from gpadvisor.model.blame import CLASSES, NO_INDEX, Blame, BlameTable, Coverage, DependencyClass, Place, Role
+from gpadvisor.machine import code_form
+from gpadvisor.model.blame import (
+    CLASSES,
+    NO_INDEX,
+    Blame,
+    BlameTable,
+    CodeArea,
+    Coverage,
+    DependencyClass,
+    Role,
+)
 from gpadvisor.model.ids import BlockId, FunctionId, LoopId, Pc, SourceLocation
 from gpadvisor.model.instruction import OpcodeClass
 from gpadvisor.model.profile import (
@@ -102,7 +113,8 @@ def listing(text: str, arch: str = "sm_86", facts: KernelFacts | None = None) ->
         if match["tag"]
     }
     kernel_facts = {} if facts is None else {parts[0].name: facts}
-    return Listing(Program(arch, functions, kernel_facts, has_line_info=True, problems=()), tags)
+    form = code_form(arch)
+    return Listing(Program(arch, functions, kernel_facts, has_line_info=True, problems=(), form=form), tags)
 
 
 def _parse(text: str) -> list[_Text]:
@@ -160,6 +172,12 @@ def _function(part: _Text, number: int, arch: str, ids: Mapping[str, FunctionId]
         for index, match in enumerate(part.lines)
         if instructions[index].info.opclass is OpcodeClass.CALL
     )
+    block_of = np.repeat(
+        np.arange(len(blocks), dtype=np.int32), [e - s for s, e in zip(starts, ends, strict=True)]
+    )
+    dominators = tuple(
+        None if idom.get(start, start) in {None, start} else position[idom[start]] for start in starts
+    )
     return Function(
         id=FunctionId(number),
         name=part.name,
@@ -169,16 +187,13 @@ def _function(part: _Text, number: int, arch: str, ids: Mapping[str, FunctionId]
         start=Pc(0),
         instructions=instructions,
         blocks=blocks,
-        block_of=np.repeat(
-            np.arange(len(blocks), dtype=np.int32), [e - s for s, e in zip(starts, ends, strict=True)]
-        ),
-        idom=tuple(
-            None if idom.get(start, start) in {None, start} else position[idom[start]] for start in starts
-        ),
+        block_of=block_of,
+        idom=dominators,
         loops=loops,
         loop_of=loop_of,
         lines=tuple(_entry(match) for match in part.lines),
         calls=calls,
+        reaching=ReachingDefinitions(instructions, blocks, block_of, dominators),
     )
 
 
@@ -287,7 +302,7 @@ def blame_of(code: Listing, rows: Sequence[Row]) -> Blame:
             reason=np.array([names.index(row.reason) for row in rows], dtype=np.uint8),
             role=np.array([_role(row).value for row in rows], dtype=np.uint8),
             dependency_class=np.array([CLASSES.index(_class(row)) for row in rows], dtype=np.uint8),
-            place=np.full(len(rows), Place.FUNCTION.value, dtype=np.uint8),
+            place=np.full(len(rows), CodeArea.FUNCTION.value, dtype=np.uint8),
             def_index=np.array(causes, dtype=np.int32),
             use_index=np.array([index for _, index in at], dtype=np.int32),
             distance=np.array(

@@ -80,14 +80,14 @@ LARGER_FILES: dict[str, int] = {
     "lsp/fixes.py": 402,
     "lsp/settings.py": 416,
     "pipeline/what_if.py": 406,
-    "rules/block_increase.py": 432,
+    "rules/block_increase.py": 439,
     "rules/code_reordering.py": 431,
     "rules/fast_math.py": 535,
     "rules/loop_unrolling.py": 630,
     "rules/memory_transaction_reduction.py": 634,
     "rules/register_reuse.py": 562,
     "rules/strength_reduction.py": 611,
-    "rules/thread_increase.py": 581,
+    "rules/thread_increase.py": 582,
     "rules/warp_balance.py": 511,
     "sandbox/pool.py": 405,
     "simulator/engine.py": 693,
@@ -163,25 +163,13 @@ def test_functions_take_few_parameters() -> None:
     _check(counts, MAX_PARAMETERS, MORE_PARAMETERS)
 
 
-SHARED_NAMES: set[str] = {
-    "Entry",
-    "Finding",
-    "Found",
-    "Place",
-    "SassRow",
-    "Shape",
-}
-
-
 def test_a_public_class_name_means_one_thing() -> None:
     places: dict[str, list[str]] = defaultdict(list)
     for name, tree in _trees().items():
         for node in tree.body:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 places[node.name].append(name)
-    shared = {name for name, where in places.items() if len(where) > 1}
-    assert shared <= SHARED_NAMES, {name: places[name] for name in shared - SHARED_NAMES}
-    assert shared >= SHARED_NAMES, "used once now: take them off the list"
+    assert not {name: where for name, where in places.items() if len(where) > 1}
 
 
 def _imports(name: str, tree: ast.Module, known: set[str]) -> set[str]:

@@ -16,7 +16,7 @@ from gpadvisor.model.advice import Category, Estimate, Match, Rejection, StaticS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Finding:
+class EstimatedMatch:
     """One optimizer's match with what it would give."""
 
     optimizer: Optimizer
@@ -31,7 +31,7 @@ class Finding:
         return self.optimizer.code
 
 
-Evaluated: TypeAlias = tuple[tuple[Finding, ...], tuple[Rejection, ...]]
+Evaluated: TypeAlias = tuple[tuple[EstimatedMatch, ...], tuple[Rejection, ...]]
 """What all optimizers answered about one kernel."""
 
 
@@ -42,7 +42,7 @@ def evaluate(context: KernelContext, optimizers: Sequence[Optimizer]) -> Evaluat
     """
     no_code = context.blame is None and not context.program.functions
     language = language_of(context.program, context.kernel)
-    findings: list[Finding] = []
+    findings: list[EstimatedMatch] = []
     rejections: list[Rejection] = []
     for optimizer in sorted(optimizers, key=_code):
         if no_code and optimizer.category is not Category.PARALLEL:
@@ -85,13 +85,13 @@ def _code(optimizer: Optimizer) -> str:
     return optimizer.code
 
 
-def _finding(context: KernelContext, optimizer: Optimizer, match: Match) -> Finding | None:
+def _finding(context: KernelContext, optimizer: Optimizer, match: Match) -> EstimatedMatch | None:
     blame = context.blame
     if blame is None:
         if not match.static_sites and match.parallel is None:
             return None
         estimable = match.parallel is not None and is_estimable(context, match.parallel)
-        return Finding(
+        return EstimatedMatch(
             optimizer=optimizer,
             match=match,
             estimate=optimizer.estimate(context, match) if estimable else None,
@@ -106,7 +106,7 @@ def _finding(context: KernelContext, optimizer: Optimizer, match: Match) -> Find
     estimated = blame.total_samples and optimizer.category is not Category.NOTE
     if parallel and match.parallel is None:
         estimated = False
-    return Finding(
+    return EstimatedMatch(
         optimizer=optimizer,
         match=match,
         estimate=optimizer.estimate(context, match) if estimated else None,

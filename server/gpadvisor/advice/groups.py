@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from gpadvisor.advice.evaluate import Finding
+from gpadvisor.advice.evaluate import EstimatedMatch
 from gpadvisor.estimators.caps import active_loads, cap_speedup
 from gpadvisor.estimators.context import KernelContext
 from gpadvisor.estimators.matched import matched_rows
@@ -24,7 +24,7 @@ MIN_SHARED: Final = 0.01
 """Suggestions that share less of all samples than this stand for themselves."""
 
 
-def groups(context: KernelContext, findings: Sequence[Finding]) -> tuple[Group, ...]:
+def groups(context: KernelContext, findings: Sequence[EstimatedMatch]) -> tuple[Group, ...]:
     """Groups of findings that are connected by shared samples, heaviest first."""
     blame = context.blame
     if blame is None or not blame.total_samples:
@@ -38,7 +38,7 @@ def groups(context: KernelContext, findings: Sequence[Finding]) -> tuple[Group, 
     return tuple(sorted(found, key=lambda group: (-group.samples, group.suggestions)))
 
 
-Member = tuple[Finding, NDArray[np.intp]]
+Member = tuple[EstimatedMatch, NDArray[np.intp]]
 
 
 def _connected(blame: Blame, members: Sequence[Member]) -> list[list[Member]]:

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from gpadvisor.advice.amdahl import program_estimate
-from gpadvisor.advice.evaluate import Evaluated, Finding, evaluate
+from gpadvisor.advice.evaluate import EstimatedMatch, Evaluated, evaluate
 from gpadvisor.advice.groups import groups
 from gpadvisor.advice.hotspots import hotspots, static_hotspots
 from gpadvisor.advice.nvidia_rules import OurSide, compare_rules, twins
@@ -82,7 +82,7 @@ def advise_kernel(
     findings, rejected = evaluate(context, optimizers) if evaluated is None else evaluated
     if not show_all:
         findings, rejected = _one_block_size(findings, rejected)
-    told: dict[Standing, list[Finding]] = {standing: [] for standing in Standing}
+    told: dict[Standing, list[EstimatedMatch]] = {standing: [] for standing in Standing}
     for one in findings:
         told[standing(context, one, least)].append(as_told(context, one))
     for one in () if show_all else _replaced(context, told[Standing.SUGGESTION]):
@@ -152,7 +152,7 @@ def advise_kernel(
     )
 
 
-def _one_block_size(findings: Sequence[Finding], rejected: Sequence[Rejection]) -> Evaluated:
+def _one_block_size(findings: Sequence[EstimatedMatch], rejected: Sequence[Rejection]) -> Evaluated:
     """Of several block sizes that are proposed the one that gives most: a launch has one.
 
     More blocks of the same size stay beside another size: that is the smaller edit.
@@ -188,7 +188,7 @@ _SYMPTOMS: Final = frozenset(
 """Waits for a queue, or for all that is under way: what fills it is the cause."""
 
 
-def _behind(context: KernelContext, stalls: Sequence[StallSummary], shown: Sequence[Finding]) -> str:
+def _behind(context: KernelContext, stalls: Sequence[StallSummary], shown: Sequence[EstimatedMatch]) -> str:
     """What is suggested for most of the samples of the commonest stall, where that is a symptom."""
     blame = context.blame
     first = next((row for row in stalls if row.reason not in {"selected", "not_selected"}), None)
@@ -212,7 +212,7 @@ def _limited_by(
     samples: SampleSummary,
     stalls: Sequence[StallSummary],
     measured: Sequence[Utilisation],
-    shown: Sequence[Finding],
+    shown: Sequence[EstimatedMatch],
 ) -> str:
     words = limiting_words(
         context.evidence,
@@ -228,7 +228,7 @@ def _limited_by(
     return beside_the_launch(words, context.evidence, context.profile, full=full)
 
 
-def _replaced(context: KernelContext, shown: Sequence[Finding]) -> list[Finding]:
+def _replaced(context: KernelContext, shown: Sequence[EstimatedMatch]) -> list[EstimatedMatch]:
     """Findings most of whose samples another one takes with the accesses themselves, and with more gain."""
     blame, found = context.blame, []
     for one in shown:
@@ -242,7 +242,7 @@ def _replaced(context: KernelContext, shown: Sequence[Finding]) -> list[Finding]
     return found
 
 
-def _hidden_text(context: KernelContext, finding: Finding) -> str:
+def _hidden_text(context: KernelContext, finding: EstimatedMatch) -> str:
     """What a finding below the thresholds stands on."""
     total = 0 if context.blame is None else context.blame.total_samples
     part = f"{100 * finding.matched_samples / total:.1f} % of samples" if total else "no samples"
@@ -278,7 +278,7 @@ def _rank(suggestion: Suggestion) -> tuple[bool, float, float, str]:
 
 def _suggestion(
     context: KernelContext,
-    finding: Finding,
+    finding: EstimatedMatch,
     time_share: float | None,
     executed: Mapping[tuple[int, int], int],
 ) -> Suggestion:
@@ -313,7 +313,7 @@ def _sentence(text: str) -> str:
     return f"{text[:1].upper()}{text[1:].rstrip('.')}." if text else ""
 
 
-def _evidence(context: KernelContext, finding: Finding) -> Evidence:
+def _evidence(context: KernelContext, finding: EstimatedMatch) -> Evidence:
     """Counters of units say nothing of a place in the machine code: it is shown by the code alone."""
     counted = context.evidence is Evidence.COUNTED
     weighed = finding.estimate is not None or (
@@ -322,7 +322,7 @@ def _evidence(context: KernelContext, finding: Finding) -> Evidence:
     return Evidence.STATIC if counted and not weighed else context.evidence
 
 
-def _next_limit(context: KernelContext, finding: Finding) -> str:
+def _next_limit(context: KernelContext, finding: EstimatedMatch) -> str:
     """The unit that gets busy as the kernel gets faster; empty where none does."""
     estimate = finding.estimate
     after = busiest_after(active_loads(context), finding.match.relieves, best=False)
@@ -331,7 +331,7 @@ def _next_limit(context: KernelContext, finding: Finding) -> str:
     return unit_words(after.unit)
 
 
-def _scope(context: KernelContext, finding: Finding) -> Scope:
+def _scope(context: KernelContext, finding: EstimatedMatch) -> Scope:
     """The region with the most matched samples, else the function of the first place, else the kernel."""
     match, blame = finding.match, context.blame
     if match.regions and blame is not None:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from gpadvisor.model.advice import SampleSummary, StallSummary
-from gpadvisor.model.blame import Blame, Place, Role
+from gpadvisor.model.blame import Blame, CodeArea, Role
 from gpadvisor.model.profile import EXTERNAL, KernelProfile
 from gpadvisor.model.stalls import StallReason
 
@@ -31,8 +31,8 @@ def sample_summary(
     total, latency = sum(row.samples for row in stalls), sum(row.latency for row in stalls)
     external = after_exit = 0
     if blame is not None:
-        external = int(blame.rows.samples[blame.rows.place == Place.EXTERNAL.value].sum())
-        after_exit = int(blame.rows.samples[blame.rows.place == Place.AFTER_EXIT.value].sum())
+        external = int(blame.rows.samples[blame.rows.place == CodeArea.EXTERNAL.value].sum())
+        after_exit = int(blame.rows.samples[blame.rows.place == CodeArea.AFTER_EXIT.value].sum())
     elif profile is not None:
         external = int(profile.samples.total[profile.samples.section == EXTERNAL].sum())
     return SampleSummary(

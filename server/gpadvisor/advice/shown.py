@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Final
 
-from gpadvisor.advice.evaluate import Finding
+from gpadvisor.advice.evaluate import EstimatedMatch
 from gpadvisor.analyzer.places import is_prebuilt
 from gpadvisor.estimators.caps import (
     DRAM,
@@ -55,7 +55,7 @@ class Thresholds:
 NO_THRESHOLDS: Final = Thresholds(importance=0.0, samples=0, speedup=0.0)
 
 
-def standing(context: KernelContext, finding: Finding, limits: Thresholds) -> Standing:
+def standing(context: KernelContext, finding: EstimatedMatch, limits: Thresholds) -> Standing:
     """Where a finding is told; without samples and an estimate there is nothing to measure it by."""
     total = 0 if context.blame is None else context.blame.total_samples
     parallel = finding.optimizer.category is Category.PARALLEL
@@ -74,7 +74,7 @@ def standing(context: KernelContext, finding: Finding, limits: Thresholds) -> St
     return Standing.SUGGESTION if worth and not held else Standing.HIDDEN
 
 
-def _is_worth(finding: Finding, estimate: Estimate, least: float) -> bool:
+def _is_worth(finding: EstimatedMatch, estimate: Estimate, least: float) -> bool:
     """Whether enough is expected; of another launch, which is the host's code, more if it may gain nothing.
 
     Of other changes those with a range from below 1 gained 1.1x to 1.6x on measured pairs.
@@ -84,7 +84,7 @@ def _is_worth(finding: Finding, estimate: Estimate, least: float) -> bool:
     return estimate.expected >= least and not unsure
 
 
-def _is_held_by_dram(context: KernelContext, finding: Finding) -> bool:
+def _is_held_by_dram(context: KernelContext, finding: EstimatedMatch) -> bool:
     """Whether DRAM was counted to be about as full as it gets, and the change leaves its load alone."""
     measured = measured_loads(context)
     now, after = busiest_after(measured, ()), busiest_after(measured, finding.match.relieves, best=True)
@@ -93,7 +93,7 @@ def _is_held_by_dram(context: KernelContext, finding: Finding) -> bool:
     return after.load >= now.load
 
 
-def as_told(context: KernelContext, finding: Finding) -> Finding:
+def as_told(context: KernelContext, finding: EstimatedMatch) -> EstimatedMatch:
     """The finding without a figure where hardly anything of the run was measured.
 
     Its first samples say nothing of the rest, while counters are of all of it. The figures of a debug build
@@ -120,7 +120,7 @@ def _is_compiled(context: KernelContext) -> bool:
     return profile is not None and not program.has_line_info and is_prebuilt(profile.launch.demangled)
 
 
-def _is_beside_the_limit(context: KernelContext, finding: Finding) -> bool:
+def _is_beside_the_limit(context: KernelContext, finding: EstimatedMatch) -> bool:
     """Whether a pattern without samples is about something else than the unit that was busy.
 
     That is one of no access where a part of memory is busy, and of accesses alone where another unit is.

@@ -8,12 +8,14 @@ from dataclasses import replace
 
 import numpy as np
 
+from gpadvisor.analyzer.defuse import ReachingDefinitions
 from gpadvisor.analyzer.dominators import DominatorTree, immediate_dominators, reverse_postorder
 from gpadvisor.analyzer.flow import Flow, Graph, JumpTables, build_graph, control_transfers
 from gpadvisor.analyzer.loops import LoopNest, find_loops
 from gpadvisor.analyzer.partition import Part, split_section
 from gpadvisor.analyzer.places import loop_location, user_lines
 from gpadvisor.cubin import CodeSection, Cubin, Lines, decode_lines, demangle
+from gpadvisor.machine import code_form
 from gpadvisor.model.ids import INSTRUCTION_BYTES, BlockId, FunctionId, LoopId, Pc
 from gpadvisor.model.instruction import Instruction
 from gpadvisor.model.problem import Problem, ProblemCode
@@ -112,6 +114,7 @@ class _ProgramBuilder:
             facts=self._cubin.facts,
             has_line_info=self._cubin.has_line_info,
             problems=tuple(self._problems),
+            form=code_form(self._cubin.arch),
             debug_build=any(one.code is ProblemCode.DEBUG_BUILD for one in self._cubin.problems),
         )
 
@@ -143,6 +146,7 @@ def build_function(
     predecessors = [[int(source) for source in block.predecessors] for block in graph.blocks]
     order = reverse_postorder(successors)
     idom = immediate_dominators(order, predecessors)
+    dominators = tuple(None if block is None else BlockId(block) for block in idom)
     nest = find_loops(successors, predecessors, order, DominatorTree(idom))
     problems.extend(_uncertainties(part.name, graph, nest))
     return Function(
@@ -155,11 +159,12 @@ def build_function(
         instructions=instructions,
         blocks=graph.blocks,
         block_of=graph.block_of,
-        idom=tuple(None if block is None else BlockId(block) for block in idom),
+        idom=dominators,
         loops=_loops(nest, graph, lines),
         loop_of=np.array(nest.innermost, dtype=np.int32),
         lines=lines,
         calls=(),
+        reaching=ReachingDefinitions(instructions, graph.blocks, graph.block_of, dominators),
     )
 
 

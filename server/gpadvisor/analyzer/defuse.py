@@ -3,12 +3,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
-from typing import Final
+from functools import cached_property
+from typing import Final, Self
+
+import numpy as np
+from numpy.typing import NDArray
 
 from gpadvisor.analyzer.frontiers import Frontiers, Writers
-from gpadvisor.model.instruction import Register, RegisterFile, register
-from gpadvisor.model.program import Function
+from gpadvisor.model.ids import BlockId
+from gpadvisor.model.instruction import Instruction, Register, RegisterFile, register
+from gpadvisor.model.program import Block, Function
 
 _BUDGET: Final = 4_000_000
 
@@ -41,35 +47,56 @@ class ReachingDefinitions:
     blocks where such paths join; between them nothing can change.
     """
 
-    def __init__(self, function: Function) -> None:
-        """Index the definitions of a function by register and block."""
-        self._guards: list[Condition | None] = [
-            None if one.guard is None else 2 * one.guard.register + one.guard.negated
-            for one in function.instructions
-        ]
-        self._owner: list[int] = function.block_of.tolist()
-        self._frontiers = Frontiers(function)
-        self._written: dict[int, _Written] = {}
-        for index, (block, instruction) in enumerate(zip(self._owner, function.instructions, strict=True)):
-            for written in instruction.defs:
-                self._write(written, block, index)
-            # Setting a scoreboard is a write of its virtual barrier register.
-            control = instruction.control
-            for scoreboard in dict.fromkeys((control.write_barrier, control.read_barrier)):
-                if scoreboard is not None:
-                    self._write(register(RegisterFile.BARRIER, scoreboard), block, index)
+    def __init__(
+        self,
+        instructions: Sequence[Instruction],
+        blocks: Sequence[Block],
+        block_of: NDArray[np.int32],
+        idom: Sequence[BlockId | None],
+    ) -> None:
+        """Take the parts of a function; they are indexed when first asked about."""
+        self._instructions, self._blocks, self._block_of, self._idom = instructions, blocks, block_of, idom
         self._known: dict[tuple[int, Condition | None, tuple[int, ...]], frozenset[int]] = {}
         self._left = _BUDGET
         self.complete = True
 
-    def _write(self, written: Register, block: int, index: int) -> None:
-        entry = self._written.get(written)
-        if entry is None:
-            entry = self._written[written] = _Written()
-        entry.by_block.setdefault(block, []).append(index)
-        guard = self._guards[index]
-        if guard is not None:
-            entry.guards.add(guard)
+    @classmethod
+    def of(cls, function: Function) -> Self:
+        """Those of a function, with a budget of their own."""
+        return cls(function.instructions, function.blocks, function.block_of, function.idom)
+
+    @cached_property
+    def _guards(self) -> list[Condition | None]:
+        return [
+            None if one.guard is None else 2 * one.guard.register + one.guard.negated
+            for one in self._instructions
+        ]
+
+    @cached_property
+    def _owner(self) -> list[int]:
+        owner: list[int] = self._block_of.tolist()
+        return owner
+
+    @cached_property
+    def _frontiers(self) -> Frontiers:
+        return Frontiers(self._blocks, self._idom)
+
+    @cached_property
+    def _written(self) -> dict[Register, _Written]:
+        """Where each register is written."""
+        found: dict[Register, _Written] = {}
+        for index, instruction in enumerate(self._instructions):
+            # Setting a scoreboard is a write of its virtual barrier register.
+            control = instruction.control
+            boards = dict.fromkeys((control.write_barrier, control.read_barrier))
+            barriers = [register(RegisterFile.BARRIER, one) for one in boards if one is not None]
+            for written in (*instruction.defs, *barriers):
+                entry = found.setdefault(written, _Written())
+                entry.by_block.setdefault(self._owner[index], []).append(index)
+                guard = self._guards[index]
+                if guard is not None:
+                    entry.guards.add(guard)
+        return found
 
     def definitions(self, use: int, read: Register) -> AbstractSet[int]:
         """Instructions whose write of ``read`` may reach ``use``."""

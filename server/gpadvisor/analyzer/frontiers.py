@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Final
 
 from gpadvisor.analyzer.dominators import immediate_dominators, whole_order
-from gpadvisor.model.program import Function
+from gpadvisor.model.ids import BlockId
+from gpadvisor.model.program import Block
 
 _MAX_FRONTIER: Final = 64
 """Frontier entries per block, on average, beyond which every join counts as one of every register."""
@@ -17,18 +18,16 @@ _MAX_FRONTIER: Final = 64
 class Frontiers:
     """Dominators of all blocks, those that the entry does not reach included, and their frontiers."""
 
-    def __init__(self, function: Function) -> None:
+    def __init__(self, blocks: Sequence[Block], idom: Sequence[BlockId | None]) -> None:
         """Build the tree under a root above the entry and above code that nothing is seen to lead to."""
-        count = len(function.blocks)
+        count = len(blocks)
         self.root: Final = count
-        self.predecessors: Final = [
-            [int(source) for source in block.predecessors] for block in function.blocks
-        ]
-        unreached = [at for at, above in enumerate(function.idom) if above is None]
-        self.idom: Final = [count if above is None else int(above) for above in function.idom]
+        self.predecessors: Final = [[int(source) for source in block.predecessors] for block in blocks]
+        unreached = [at for at, above in enumerate(idom) if above is None]
+        self.idom: Final = [count if above is None else int(above) for above in idom]
         self.idom.append(count)
         if len(unreached) > 1:
-            successors = [[int(target) for target, _ in block.successors] for block in function.blocks]
+            successors = [[int(target) for target, _ in block.successors] for block in blocks]
             above = [*([*sources] for sources in self.predecessors), list[int]()]
             for block in unreached:
                 above[block].append(count)

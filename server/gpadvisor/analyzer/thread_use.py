@@ -9,17 +9,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import Flag, auto
 from functools import lru_cache
 from typing import Final
 
 import networkx as nx
 
-from gpadvisor.analyzer.defuse import ReachingDefinitions
 from gpadvisor.analyzer.positions import Positions, address_registers, is_lane
 from gpadvisor.machine import code_form
-from gpadvisor.model.ids import FunctionId
 from gpadvisor.model.instruction import (
     COMPUTING,
     Instruction,
@@ -30,11 +27,10 @@ from gpadvisor.model.instruction import (
     register_file,
 )
 from gpadvisor.model.program import Function, FunctionKind, Program
+from gpadvisor.model.thread_use import CodePlace, ThreadUse
 
 _LARGEST: Final = 30_000
 """Instructions of a function that is looked at; larger ones keep their launch."""
-
-Place = tuple[FunctionId, int]
 
 
 class Origin(Flag):
@@ -46,24 +42,6 @@ class Origin(Flag):
     BLOCK_SIZE = auto()  # blockDim
     GRID_SIZE = auto()  # gridDim
     OTHER = auto()  # arguments, memory, a caller's registers
-
-
-@dataclass(frozen=True, slots=True)
-class ThreadUse:
-    """How a kernel divides its work among threads; a place is the first instruction that shows it."""
-
-    axes: str  # of threadIdx that are read: "", "x", "xy", ...
-    flat: bool  # blockIdx counts only as the product with blockDim: blocks and threads may be traded
-    sized: bool  # blockDim is read
-    sizes: frozenset[tuple[str, int]]  # constants that stand for it, by axis: blockIdx.x * 256 + threadIdx.x
-    guarded: bool  # a global index is compared with something, as where the last block is not full
-    grid_stride: Place | None  # a loop whose step holds gridDim
-    tile: Place | None  # shared memory addressed by threadIdx
-    roles: Place | None  # what a thread does depends on threadIdx without blockIdx
-    waits_for_blocks: Place | None  # spins on memory that another block writes: a grid barrier, a lookback
-    teamwork: Place | None  # tensor instructions, named barriers, mbarriers: warps have set parts
-    cluster: Place | None
-    known: bool  # whether all of the code was looked at
 
 
 @lru_cache(maxsize=16)
@@ -95,7 +73,7 @@ def _reached(program: Program, entry: Function) -> tuple[list[Function], bool]:
 
 
 def _merged(uses: list[ThreadUse], *, known: bool) -> ThreadUse:
-    def first(name: str) -> Place | None:
+    def first(name: str) -> CodePlace | None:
         return next((place for use in uses if (place := getattr(use, name)) is not None), None)
 
     return ThreadUse(
@@ -146,7 +124,7 @@ class _Values:
         # A caller's value may be anything.
         called = function.kind is not FunctionKind.KERNEL
         self.callers = Origin.THREAD | Origin.OTHER if called else Origin.NOTHING
-        self.reaching = ReachingDefinitions(function)
+        self.reaching = function.reaching
         instructions = function.instructions
         self.inputs = [self._inputs(index) for index in range(len(instructions))]
         self.own = [self._own(index) for index in range(len(instructions))]
@@ -268,7 +246,7 @@ class _Values:
             known=self.reaching.complete,
         )
 
-    def _place(self, indices: Iterator[int]) -> Place | None:
+    def _place(self, indices: Iterator[int]) -> CodePlace | None:
         index = next(indices, None)
         return None if index is None else (self.function.id, index)
 

@@ -22,7 +22,7 @@ from gpadvisor.blamer.queues import THROTTLES, Queues
 from gpadvisor.blamer.rules import DEFAULT_RULES, BlameRules
 from gpadvisor.blamer.scoreboard_stalls import by_hardware
 from gpadvisor.blamer.slicing import SLICED, sliced
-from gpadvisor.blamer.sources import Found, Source, UseResult
+from gpadvisor.blamer.sources import Source, StallSources, UseResult
 from gpadvisor.blamer.synchronization import BARRIERS, by_address, by_barrier, synchronization_stall
 from gpadvisor.model.blame import (
     CLASSES,
@@ -264,7 +264,7 @@ class _FunctionWork:
     def _as_published(self, use: int, reason: int, stall_class: StallClass) -> UseResult:
         """Synchronization as the paper or its code has it; drain was a reason of the instruction itself."""
         if stall_class is StallClass.DRAIN:
-            return UseResult((), {reason: Found((), Role.SELF, DependencyClass.SELF)})
+            return UseResult((), {reason: StallSources((), Role.SELF, DependencyClass.SELF)})
         fence = stall_class is StallClass.MEMORY_BARRIER
         dependency = DependencyClass.MEMORY_BARRIER if fence else DependencyClass.SYNCHRONIZATION
         if self._rules.synchronization_by_address:
@@ -310,7 +310,7 @@ def shared_rows(
     reason: int,
     use: int,
     place: int,
-    found: Found,
+    found: StallSources,
     stalls: tuple[int, int],
 ) -> list[Row]:
     """The rows of one reason at one use (GPA Eq. 1); they add up to its samples."""
@@ -326,7 +326,7 @@ def _rows(
     reason: int,
     use: int,
     place: int,
-    found: Found,
+    found: StallSources,
     parts: Sequence[tuple[int, int]],
 ) -> list[Row]:
     """The rows of samples that are shared out; without sources the one part has the role that was found."""

@@ -13,7 +13,7 @@ from typing import Final
 
 from gpadvisor.blamer.classify import dependency_class, is_memory
 from gpadvisor.blamer.graph import Candidates, Edge, FunctionGraph
-from gpadvisor.blamer.sources import UNATTRIBUTED, Found, Source
+from gpadvisor.blamer.sources import UNATTRIBUTED, Source, StallSources
 from gpadvisor.model.blame import DependencyClass, DependencyKind
 from gpadvisor.model.instruction import Instruction, OpcodeClass
 
@@ -27,7 +27,7 @@ _MAX_WAYS: Final = 8
 """Instructions right before a use that are looked at, the most frequent ones."""
 
 
-def fixed_latency_stall(graph: FunctionGraph, use: int, edges: Candidates) -> Found:
+def fixed_latency_stall(graph: FunctionGraph, use: int, edges: Candidates) -> StallSources:
     """Sources of a wait stall."""
     issues, ways = graph.issue_counts, graph.before(use)
     if len(ways) > 1:
@@ -46,7 +46,7 @@ def fixed_latency_stall(graph: FunctionGraph, use: int, edges: Candidates) -> Fo
     for edge, _ in running:
         edge.alive = True
     graph.measure([edge for edge, _ in running])
-    return Found(tuple(Source(edge, _class_of(graph, edge), 1, weight) for edge, weight in running))
+    return StallSources(tuple(Source(edge, _class_of(graph, edge), 1, weight) for edge, weight in running))
 
 
 def _last_results(graph: FunctionGraph, use: int, edges: Candidates, before: int) -> list[Edge]:

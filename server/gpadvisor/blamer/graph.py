@@ -83,7 +83,7 @@ class FunctionGraph:
     @cached_property
     def definitions(self) -> ReachingDefinitions:
         """Reaching definitions, virtual barrier registers included."""
-        return ReachingDefinitions(self.function)
+        return ReachingDefinitions.of(self.function)
 
     @cached_property
     def waits(self) -> Waits:

@@ -13,7 +13,7 @@ from typing import Final
 
 from gpadvisor.blamer.classify import copies_into_shared
 from gpadvisor.blamer.graph import Edge, FunctionGraph, backwards
-from gpadvisor.blamer.sources import UNATTRIBUTED, Found, Source, UseResult
+from gpadvisor.blamer.sources import UNATTRIBUTED, Source, StallSources, UseResult
 from gpadvisor.model.blame import DependencyClass, DependencyKind, PruneRule
 from gpadvisor.model.instruction import Instruction, MemorySpace, OpcodeClass
 
@@ -129,10 +129,10 @@ def _outstanding(
     return edges, left or edges[:1]
 
 
-def _found(graph: FunctionGraph, edges: list[Edge], dependency: DependencyClass) -> Found:
+def _found(graph: FunctionGraph, edges: list[Edge], dependency: DependencyClass) -> StallSources:
     for edge in edges:
         edge.alive = True
     if not edges:
         return UNATTRIBUTED
     graph.measure(edges)
-    return Found(tuple(Source(edge, dependency, edge.distance) for edge in edges))
+    return StallSources(tuple(Source(edge, dependency, edge.distance) for edge in edges))

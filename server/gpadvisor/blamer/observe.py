@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from gpadvisor.model.blame import NO_FUNCTION, NO_INDEX, Place
+from gpadvisor.model.blame import NO_FUNCTION, NO_INDEX, CodeArea
 from gpadvisor.model.ids import INSTRUCTION_BYTES, FunctionId
 from gpadvisor.model.instruction import OpcodeClass
 from gpadvisor.model.profile import EXTERNAL, KernelProfile, PcSamples
@@ -60,7 +60,7 @@ def _drain_of_function_before(
         before = ends.get((own.section, int(own.start)))
         if before is not None and before.instructions[-1].info.opclass is OpcodeClass.EXIT:
             function[row], index[row] = NO_FUNCTION, NO_INDEX
-            place[row], last[row] = Place.AFTER_EXIT.value, before.id
+            place[row], last[row] = CodeArea.AFTER_EXIT.value, before.id
 
 
 def _summed(
@@ -81,8 +81,8 @@ def locate(
     function = np.full(count, NO_FUNCTION, dtype=np.int64)
     index = np.full(count, NO_INDEX, dtype=np.int64)
     last = np.full(count, -1, dtype=np.int64)
-    place = np.full(count, Place.UNMAPPED.value, dtype=np.int64)
-    place[sections == EXTERNAL] = Place.EXTERNAL.value
+    place = np.full(count, CodeArea.UNMAPPED.value, dtype=np.int64)
+    place[sections == EXTERNAL] = CodeArea.EXTERNAL.value
     offsets = pcs.astype(np.int64)
     for number, name in enumerate(profile.sections):
         rows = np.flatnonzero(sections == number)
@@ -97,12 +97,12 @@ def locate(
             function[rows[inside]] = candidate.id
             index[rows[inside]] = at[inside]
             place[rows[inside]] = np.where(
-                behind_exit(candidate)[at[inside]], Place.AFTER_EXIT.value, Place.FUNCTION.value
+                behind_exit(candidate)[at[inside]], CodeArea.AFTER_EXIT.value, CodeArea.FUNCTION.value
             )
             behind = at >= size
             last[rows[behind]] = np.maximum(last[rows[behind]], candidate.id)
         outside = rows[function[rows] == NO_FUNCTION]
-        place[outside[last[outside] >= 0]] = Place.AFTER_EXIT.value
+        place[outside[last[outside] >= 0]] = CodeArea.AFTER_EXIT.value
         last[rows[function[rows] != NO_FUNCTION]] = -1
     return function, index, place, last
 

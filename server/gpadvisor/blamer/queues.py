@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from gpadvisor.blamer.graph import Edge, FunctionGraph
 from gpadvisor.blamer.occupied import is_device_access
-from gpadvisor.blamer.sources import Found, Source
+from gpadvisor.blamer.sources import Source, StallSources
 from gpadvisor.model.blame import DependencyClass, DependencyKind, Role
 from gpadvisor.model.ids import LoopId
 from gpadvisor.model.instruction import Instruction, MemorySpace, OpcodeClass, Pipe
@@ -85,15 +85,15 @@ class Queues:
         self._graph, self._waits = graph, waits
         self._known: dict[tuple[StallClass, Pipe | None, LoopId | None], _Fillers] = {}
 
-    def found(self, use: int, stall_class: StallClass) -> Found:
+    def found(self, use: int, stall_class: StallClass) -> StallSources:
         """What fills the queue that an instruction waits for; nothing known leaves the wait to itself."""
         fillers = self._fillers(use, stall_class).near(use)
         if not fillers:
-            return Found((), Role.SELF, DependencyClass.SELF)
+            return StallSources((), Role.SELF, DependencyClass.SELF)
         edges = [Edge(one, use, DependencyKind.FILLS, (), alive=True) for one, _ in fillers]
         self._graph.measure(edges)
         weights = (weight for _, weight in fillers)
-        return Found(
+        return StallSources(
             tuple(
                 Source(edge, DependencyClass.QUEUE, 1, weight)
                 for edge, weight in zip(edges, weights, strict=True)

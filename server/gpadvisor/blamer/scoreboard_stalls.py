@@ -18,7 +18,7 @@ from gpadvisor.blamer.fixed_latency import MAX_STALL_CYCLES, fixed_latency_stall
 from gpadvisor.blamer.graph import Candidates, Edge, FunctionGraph
 from gpadvisor.blamer.pruning import barrier_rule, dominator_rule, latency_rule, path_rules, reason_rule
 from gpadvisor.blamer.rules import Budget
-from gpadvisor.blamer.sources import UNATTRIBUTED, Found, Source, UseResult
+from gpadvisor.blamer.sources import UNATTRIBUTED, Source, StallSources, UseResult
 from gpadvisor.blamer.survivors import PathRules
 from gpadvisor.model.blame import PruneRule
 from gpadvisor.model.stalls import StallClass, StallReason
@@ -36,7 +36,7 @@ def by_hardware(
         unsampled_issues: issues of a def that has none.
     """
     edges = Candidates(graph, use)
-    found: dict[int, Found] = {}
+    found: dict[int, StallSources] = {}
     for index, reason in reasons.items():
         if reason.stall_class is StallClass.FIXED_LATENCY:
             found[index] = fixed_latency_stall(graph, use, edges)
@@ -48,7 +48,7 @@ def by_hardware(
 
 def _scoreboard(
     graph: FunctionGraph, use: int, edges: Candidates, reason: StallReason, unsampled_issues: int
-) -> Found:
+) -> StallSources:
     wanted = scoreboard_of(reason)
     if any(waits_for(graph.instructions[place]) for place in graph.waited_at(use)):
         waited = _copies(graph, _fitting(graph, edges.linked, wanted))
@@ -62,7 +62,7 @@ def _scoreboard(
     for edge, _ in weighted:
         edge.alive = True
     # The distance is shown; what Eq. 1 divides by is in the weight.
-    return Found(
+    return StallSources(
         tuple(
             Source(edge, dependency_class(graph.instructions[edge.definition], edge.kind), 1, weight)
             for edge, weight in weighted

@@ -17,7 +17,7 @@ from gpadvisor.blamer.pruning import (
     path_rules,
 )
 from gpadvisor.blamer.rules import BlameRules, Budget, PathMean
-from gpadvisor.blamer.sources import UNATTRIBUTED, Found, Source, UseResult
+from gpadvisor.blamer.sources import UNATTRIBUTED, Source, StallSources, UseResult
 from gpadvisor.blamer.survivors import PathRules, SurvivingPaths
 from gpadvisor.model.blame import DependencyClass, DependencyKind, PruneRule, Role
 from gpadvisor.model.instruction import Instruction, Register, RegisterFile, register, register_file
@@ -144,12 +144,12 @@ def _budget(graph: FunctionGraph, definition: int, rules: BlameRules) -> int | N
 
 def _found(
     graph: FunctionGraph, edges: list[tuple[Edge, SurvivingPaths]], rules: BlameRules, *, memory: bool
-) -> Found:
+) -> StallSources:
     if not edges:
         if rules.leftovers_on_use and not memory:
-            return Found((), Role.SELF, DependencyClass.SCHEDULE)
+            return StallSources((), Role.SELF, DependencyClass.SCHEDULE)
         return UNATTRIBUTED
-    return Found(
+    return StallSources(
         tuple(
             Source(
                 edge,

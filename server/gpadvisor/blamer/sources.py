@@ -21,7 +21,7 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class StallSources:
     """The answer for one stall reason; without sources the samples have the role given."""
 
     sources: tuple[Source, ...]
@@ -29,7 +29,7 @@ class Found:
     dependency_class: DependencyClass = DependencyClass.NONE
 
 
-UNATTRIBUTED = Found(())
+UNATTRIBUTED = StallSources(())
 
 
 def _nothing(_: Sequence[Edge]) -> None:
@@ -41,7 +41,7 @@ class UseResult:
     """The edges into one use, and the answer for each of its dependency stall reasons."""
 
     edges: tuple[Edge, ...]
-    found: Mapping[int, Found]  # by index of the reason
+    found: Mapping[int, StallSources]  # by index of the reason
     candidates: Candidates | None = None  # in place of edges, which are made when they are asked for
     explain: Callable[[Sequence[Edge]], None] = _nothing  # notes on cut edges why they were cut
 

@@ -16,7 +16,7 @@ from typing import Final
 
 from gpadvisor.blamer.graph import Edge, FunctionGraph, backwards
 from gpadvisor.blamer.in_flight import nearest
-from gpadvisor.blamer.sources import UNATTRIBUTED, Found, Source, UseResult
+from gpadvisor.blamer.sources import UNATTRIBUTED, Source, StallSources, UseResult
 from gpadvisor.model.blame import DependencyClass, DependencyKind, Role
 from gpadvisor.model.instruction import OpcodeClass
 from gpadvisor.model.program import Function
@@ -73,7 +73,7 @@ def synchronization_stall(
         edge.alive = True
     # Time is shared out as it was spent: the weight of each cause stands for Eq. 1's.
     sources = tuple(Source(edge, DependencyClass.SYNCHRONIZATION, 1, slow[edge.definition]) for edge in edges)
-    return UseResult(tuple(edges), {reason: Found(sources)})
+    return UseResult(tuple(edges), {reason: StallSources(sources)})
 
 
 def _own_share(graph: FunctionGraph, barrier: int, waited_cycles: float) -> float:
@@ -150,9 +150,9 @@ def by_address(
 ) -> UseResult:
     """The released code's way: a barrier keeps its stalls, others pass them to the instruction before."""
     if graph.instructions[use].info.opclass in classes or use == 0:
-        return UseResult((), {reason: Found((), Role.SELF, dependency)})
+        return UseResult((), {reason: StallSources((), Role.SELF, dependency)})
     edge = Edge(use - 1, use, DependencyKind.SYNCHRONIZATION, (), alive=True, distance=1)
-    return UseResult((edge,), {reason: Found((Source(edge, dependency, 1),))})
+    return UseResult((edge,), {reason: StallSources((Source(edge, dependency, 1),))})
 
 
 def by_barrier(graph: FunctionGraph, use: int, reason: int, dependency: DependencyClass) -> UseResult:
@@ -161,7 +161,7 @@ def by_barrier(graph: FunctionGraph, use: int, reason: int, dependency: Dependen
     if found is None:
         return UseResult((), {reason: UNATTRIBUTED})
     if found == use:
-        return UseResult((), {reason: Found((), Role.SELF, dependency)})
+        return UseResult((), {reason: StallSources((), Role.SELF, dependency)})
     edge = Edge(found, use, DependencyKind.SYNCHRONIZATION, (), alive=True)
     graph.measure([edge])
-    return UseResult((edge,), {reason: Found((Source(edge, dependency, edge.distance),))})
+    return UseResult((edge,), {reason: StallSources((Source(edge, dependency, edge.distance),))})

@@ -31,7 +31,7 @@ def is_as_short_as_a_launch(profile: KernelProfile) -> bool:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shape:
+class LaunchShape:
     """A number of blocks of a size, and what an SM holds of them."""
 
     blocks: int
@@ -47,7 +47,7 @@ class Shape:
         return self.blocks / (self.fits * sms) if self.fits else 0.0
 
 
-def shape(context: KernelContext, profile: KernelProfile, blocks: int, threads: int) -> Shape | None:
+def shape(context: KernelContext, profile: KernelProfile, blocks: int, threads: int) -> LaunchShape | None:
     """What an SM would hold of a launch; None where registers, the block or the SMs are not known.
 
     Dynamic shared memory is taken to grow with the block, static shared memory to stay.
@@ -65,7 +65,7 @@ def shape(context: KernelContext, profile: KernelProfile, blocks: int, threads: 
     )
     fits = found.blocks_per_sm or 0
     resident = min(fits, -(-blocks // sms))
-    return Shape(
+    return LaunchShape(
         blocks=blocks,
         threads=threads,
         fits=fits,

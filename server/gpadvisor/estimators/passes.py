@@ -13,11 +13,12 @@ from typing import Final
 
 from gpadvisor.estimators.caps import L1, L1_DATA, L1_REQUESTS, L1_TO_L2, TEXTURE, utilisations
 from gpadvisor.estimators.context import KernelContext
-from gpadvisor.evidence.access_shapes import Conflict, Lie, Shape, access_shape, conflict
+from gpadvisor.evidence.access_shapes import AccessShape, Conflict, Lie, access_shape, conflict
 from gpadvisor.evidence.lane_values import WARP
 from gpadvisor.evidence.patterns import is_global, is_memory, is_shared
 from gpadvisor.evidence.queries import kernel_function
 from gpadvisor.model.instruction import OpcodeClass
+from gpadvisor.model.machine import CodeForm
 from gpadvisor.model.profile import KernelProfile
 from gpadvisor.model.program import Function
 
@@ -65,14 +66,14 @@ def passes(context: KernelContext) -> CrowdedL1 | None:
         or any(one.info.opclass in _ATOMIC for one in accesses)
     ):
         return None
-    arch, depth = context.program.arch, _depths(function)
+    form, depth = context.program.form, _depths(function)
     order = sorted(range(len(function.instructions)), key=lambda index: (-depth[index], index))
-    scattered = tuple(index for index in order if _is_scattered(function, index, arch, profile))
+    scattered = tuple(index for index in order if _is_scattered(function, index, form, profile))
     conflicting = tuple(
         index
         for index in order
         if is_shared(function.instructions[index])
-        and isinstance(conflict(function, index, arch, profile.launch), Conflict)
+        and isinstance(conflict(function, index, form, profile.launch), Conflict)
     )
     return CrowdedL1(full, requests, scattered, conflicting) if scattered or conflicting else None
 
@@ -84,18 +85,18 @@ def _depths(function: Function) -> list[int]:
     ]
 
 
-def _is_scattered(function: Function, index: int, arch: str, profile: KernelProfile) -> bool:
+def _is_scattered(function: Function, index: int, form: CodeForm, profile: KernelProfile) -> bool:
     instruction = function.instructions[index]
     if not is_global(instruction):
         return False
     width, shape = (
         instruction.width_bytes or _WORD_BYTES,
-        access_shape(function, index, arch, profile.launch),
+        access_shape(function, index, form, profile.launch),
     )
     return shape.lie in _KNOWN and _lines(shape, width) >= _TIMES * max(1, WARP * width // _LINE_BYTES)
 
 
-def _lines(shape: Shape, width: int) -> int:
+def _lines(shape: AccessShape, width: int) -> int:
     """128-byte lines that the threads of a warp go to; runs of threads are in rows of their own."""
     span = (shape.run - 1) * shape.distance + width
     return WARP // shape.run * min(shape.run, -(-span // _LINE_BYTES))

@@ -12,11 +12,11 @@ from typing import Final
 
 import numpy as np
 
-from gpadvisor.evidence.arrays import reaching
 from gpadvisor.evidence.lane_values import WARP, Lanes, LaneValues
 from gpadvisor.evidence.patterns import is_global, is_shared
 from gpadvisor.evidence.queries import loop_indices
 from gpadvisor.model.instruction import OpcodeClass
+from gpadvisor.model.machine import CodeForm
 from gpadvisor.model.profile import Launch
 from gpadvisor.model.program import Function
 
@@ -43,7 +43,7 @@ class Lie(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class AccessShape:
     """The shape of one access."""
 
     lie: Lie
@@ -52,42 +52,42 @@ class Shape:
 
 
 def access_shape(
-    function: Function, index: int, arch: str, launch: Launch, *, swapped: bool = False
-) -> Shape:
+    function: Function, index: int, form: CodeForm, launch: Launch, *, swapped: bool = False
+) -> AccessShape:
     """How the threads of a block's first warp access memory; also as with threadIdx.x and .y swapped."""
     width = _width(function, index)
     first, second = (
-        _addresses(function, index, arch, launch, argument, swapped=swapped) for argument in _ARGUMENTS
+        _addresses(function, index, form, launch, argument, swapped=swapped) for argument in _ARGUMENTS
     )
     if first is None or second is None:
-        return Shape(Lie.UNKNOWN)
+        return AccessShape(Lie.UNKNOWN)
     if isinstance(first, Lie) or isinstance(second, Lie):
-        return Shape(first if isinstance(first, Lie) else Lie.UNKNOWN)
+        return AccessShape(first if isinstance(first, Lie) else Lie.UNKNOWN)
     steps, others = _steps(first), _steps(second)
     run = _run(steps)
     if run == 1:
-        return Shape(Lie.UNKNOWN)
+        return AccessShape(Lie.UNKNOWN)
     distance = abs(int(steps[0]))
     if distance == 0:
-        return Shape(Lie.SAME, run=run)
+        return AccessShape(Lie.SAME, run=run)
     if distance == width:
-        return Shape(Lie.NEIGHBOURS, distance, run)
-    return Shape(Lie.APART if steps[0] == others[0] else Lie.ROWS, distance, run)
+        return AccessShape(Lie.NEIGHBOURS, distance, run)
+    return AccessShape(Lie.APART if steps[0] == others[0] else Lie.ROWS, distance, run)
 
 
-def scattered_by_swap(function: Function, index: int, arch: str, launch: Launch) -> int | None:
+def scattered_by_swap(function: Function, index: int, form: CodeForm, launch: Launch) -> int | None:
     """An access of the same loop whose threads would part if threadIdx.x and threadIdx.y were swapped."""
     loop = function.innermost_loop(index)
     inside = range(len(function.instructions)) if loop is None else loop_indices(function, loop)
     for other in inside:
         if is_global(function.instructions[other]):
-            shapes = [access_shape(function, other, arch, launch, swapped=one) for one in (False, True)]
+            shapes = [access_shape(function, other, form, launch, swapped=one) for one in (False, True)]
             if [_is_spread(one) for one in shapes] == [False, True]:
                 return other
     return None
 
 
-def _is_spread(shape: Shape) -> bool:
+def _is_spread(shape: AccessShape) -> bool:
     """Whether each thread needs a sector of its own."""
     return shape.lie in {Lie.ROWS, Lie.APART} and shape.distance >= _SECTOR_BYTES
 
@@ -106,14 +106,14 @@ def _steps(addresses: Lanes) -> Lanes:
 def _addresses(
     function: Function,
     index: int,
-    arch: str,
+    form: CodeForm,
     launch: Launch,
     argument: int,
     *,
     shared: bool = False,
     swapped: bool = False,
 ) -> Lanes | Lie | None:
-    values = _values(function, arch, launch, argument, swapped=swapped)
+    values = _values(function, form, launch, argument, swapped=swapped)
     value = values.address(index, first=shared)
     if value is None:
         return None
@@ -124,9 +124,9 @@ def _addresses(
 
 @lru_cache(maxsize=16)
 def _values(
-    function: Function, arch: str, launch: Launch, argument: int, *, swapped: bool = False
+    function: Function, form: CodeForm, launch: Launch, argument: int, *, swapped: bool = False
 ) -> LaneValues:
-    return LaneValues(function, arch, launch, argument, swapped=swapped)
+    return LaneValues(function, form, launch, argument, swapped=swapped)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,12 +140,12 @@ class Conflict:
     distance: int | None = None  # in bytes between neighbouring threads where they share banks within a row
 
 
-def conflict(function: Function, index: int, arch: str, launch: Launch) -> Conflict | Lie | None:
+def conflict(function: Function, index: int, form: CodeForm, launch: Launch) -> Conflict | Lie | None:
     """What shares banks in an access to shared memory; None where that is not known.
 
     A padding is a multiple of the widest access to shared memory in the function, so that all stay aligned.
     """
-    addresses = _addresses(function, index, arch, launch, _ARGUMENTS[0], shared=True)
+    addresses = _addresses(function, index, form, launch, _ARGUMENTS[0], shared=True)
     if addresses is None or isinstance(addresses, Lie):
         return addresses
     width = _width(function, index)
@@ -203,7 +203,7 @@ def widest_shared(function: Function) -> int:
 
 def feeds_tensor_cores(function: Function, index: int) -> bool:
     """Whether a load brings operands of a matrix instruction, as they are or transposed."""
-    definitions = reaching(function).definitions
+    definitions = function.reaching.definitions
     pending, seen = [index], {index}
     while pending:
         made = pending.pop()

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from gpadvisor.analyzer.defuse import ReachingDefinitions
-from gpadvisor.analyzer.dominators import immediate_dominators, reverse_postorder
+import networkx as nx
+
 from gpadvisor.model.instruction import COMPUTING, Instruction, MemorySpace, OpcodeClass
 from gpadvisor.model.program import Function
 
@@ -23,7 +23,7 @@ class Alignment:
     def __init__(self, function: Function) -> None:
         """Find out which branches decide whether a block is run."""
         self._function = function
-        self._reaching = ReachingDefinitions(function)
+        self._reaching = function.reaching
         self._ways = [self._successors(block) for block in range(len(function.blocks))]
         self._deciding = self._dependences()
         self._varies: dict[int, bool] = {}
@@ -38,20 +38,17 @@ class Alignment:
 
     def _dependences(self) -> list[set[tuple[int, int]]]:
         """By block the branches that decide on it: their block, and the way that leads to it."""
-        # Post-dominators: dominators of the reversed graph, with the exit as block 0.
-        backwards: list[list[int]] = [[] for _ in range(len(self._ways) + 1)]
-        for block, ways in enumerate(self._ways):
-            for way in ways:
-                backwards[way + 1].append(block + 1)
-        forwards = [[], *([way + 1 for way in ways] for ways in self._ways)]
-        above = immediate_dominators(reverse_postorder(backwards), forwards)
+        # Post-dominators are dominators of the reversed graph.
+        backwards = nx.DiGraph([(way, block) for block, ways in enumerate(self._ways) for way in ways])
+        backwards.add_node(_EXIT)
+        above = nx.immediate_dominators(backwards, _EXIT)
         found: list[set[tuple[int, int]]] = [set() for _ in self._ways]
         for block, ways in enumerate(self._ways):
             for way in ways if len(ways) > 1 else ():
-                at: int | None = way + 1
-                while at and at != above[block + 1]:
-                    found[at - 1].add((block, way))
-                    at = above[at]
+                at: int | None = way
+                while at is not None and at not in {_EXIT, above.get(block)}:
+                    found[at].add((block, way))
+                    at = above.get(at)
         return found
 
     def is_aligned(self, index: int, barriers: set[int]) -> bool:

@@ -7,7 +7,6 @@ import re
 from functools import lru_cache
 from typing import Final
 
-from gpadvisor.analyzer.defuse import ReachingDefinitions
 from gpadvisor.evidence.patterns import is_memory
 from gpadvisor.model.instruction import MemorySpace
 from gpadvisor.model.program import Function
@@ -30,12 +29,6 @@ def same_array(function: Function, first: int, second: int) -> bool:
 def has_parameters(function: Function, *accesses: int) -> bool:
     """Whether it is known which parameters the addresses of accesses are made of."""
     return all(_parameters(function, access) for access in accesses)
-
-
-@lru_cache(maxsize=4)
-def reaching(function: Function) -> ReachingDefinitions:
-    """What may have written what an instruction of a function reads."""
-    return ReachingDefinitions(function)
 
 
 @lru_cache(maxsize=512)
@@ -67,7 +60,7 @@ def _makers(function: Function, access: int) -> frozenset[int]:
     seen: set[int] = set()
     while pending and len(seen) < _SLICE_LIMIT:
         index, register = pending.pop()
-        for definition in reaching(function).definitions(index, register) - seen:
+        for definition in function.reaching.definitions(index, register) - seen:
             seen.add(definition)
             maker = function.instructions[definition]
             if not is_memory(maker) or maker.info.space is MemorySpace.CONSTANT:

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Final
 
 from gpadvisor.evidence.alignment import Alignment
-from gpadvisor.evidence.arrays import has_parameters, reaching, same_array
+from gpadvisor.evidence.arrays import has_parameters, same_array
 from gpadvisor.evidence.patterns import is_memory, is_ordered, is_shared
 from gpadvisor.evidence.queries import loop_indices
 from gpadvisor.model.ids import FunctionId, LoopId, SourceLocation
@@ -221,7 +221,7 @@ def _shared_place(function: Function, index: int) -> tuple[tuple[object, ...], r
     own = register(RegisterFile.GPR, int(found[1][1:]))
     if not _is_place_of_thread(function, index, own):
         return None
-    made_by = reaching(function).definitions(index, own)
+    made_by = function.reaching.definitions(index, own)
     start = int(found[3] or "0", 16)
     return (found[1], found[2], frozenset(made_by)), range(start, start + (one.width_bytes or 4))
 
@@ -236,7 +236,7 @@ def _is_place_of_thread(function: Function, index: int, address: Register) -> bo
     axes: set[str] = set()
     pending, seen = [(index, address)], set[int]()
     while pending:
-        for at in reaching(function).definitions(*pending.pop()):
+        for at in function.reaching.definitions(*pending.pop()):
             maker = function.instructions[at]
             axes.update(_THREAD.findall(maker.operands))
             left = maker.opcode in _SHIFTS and "L" in maker.modifiers

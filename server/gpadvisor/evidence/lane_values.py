@@ -15,8 +15,6 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from gpadvisor.evidence.arrays import reaching
-from gpadvisor.machine import code_form
 from gpadvisor.model.instruction import (
     Instruction,
     MemorySpace,
@@ -25,6 +23,7 @@ from gpadvisor.model.instruction import (
     RegisterFile,
     register,
 )
+from gpadvisor.model.machine import CodeForm
 from gpadvisor.model.profile import Launch
 from gpadvisor.model.program import Function
 
@@ -67,20 +66,20 @@ class LaneValues:
     """The values of one function's registers in the first warp of a block."""
 
     def __init__(
-        self, function: Function, arch: str, launch: Launch, argument: int, *, swapped: bool = False
+        self, function: Function, form: CodeForm, launch: Launch, argument: int, *, swapped: bool = False
     ) -> None:
         """Look nothing up yet.
 
         Args:
             function: the code.
-            arch: of the code.
+            form: of the code.
             launch: its blocks.
             argument: stands for whatever all threads share and nobody knows.
             swapped: whether threadIdx.x and threadIdx.y have changed places in the source.
         """
         self._function = function
         self._argument = argument
-        self._reaching = reaching(function)
+        self._reaching = function.reaching
         self._known: dict[tuple[int, Register], LaneValue | None] = {}
         self._depth = 0
         lane = np.arange(WARP, dtype=np.int64)
@@ -92,7 +91,7 @@ class LaneValues:
             "SR_TID.Z": lane // (x * y) % z,
             "SR_LANEID": lane,
         }
-        block, grid = code_form(arch).block_size_at, code_form(arch).grid_size_at
+        block, grid = form.block_size_at, form.grid_size_at
         sizes = [*zip((block + 4 * axis for axis in range(3)), launch.block, strict=True)]
         sizes += zip((grid + 4 * axis for axis in range(3)), launch.grid, strict=True)
         self._constants = dict(sizes)

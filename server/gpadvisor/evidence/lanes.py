@@ -9,11 +9,11 @@ from typing import Final
 
 import numpy as np
 
-from gpadvisor.evidence.arrays import reaching
 from gpadvisor.evidence.lane_values import LaneValues, signed
 from gpadvisor.evidence.measured import Values, executed_threads, executed_warps, metric
 from gpadvisor.evidence.queries import loop_indices
 from gpadvisor.model.instruction import OpcodeClass, Register, RegisterFile, register_file
+from gpadvisor.model.machine import CodeForm
 from gpadvisor.model.profile import KernelProfile, Launch
 from gpadvisor.model.program import Function
 
@@ -108,14 +108,14 @@ class Choice(Enum):
     UNKNOWN = "unknown"
 
 
-def choice_of(function: Function, at: int | None, arch: str, launch: Launch) -> Choice:
+def choice_of(function: Function, at: int | None, form: CodeForm, launch: Launch) -> Choice:
     """What the comparison at an instruction depends on."""
     at = _comparison(function, at)
     if at is not None and function.instructions[at].opcode in _OF_NUMBERS:
         return Choice.DATA
     if at is None or function.instructions[at].info.opclass is not OpcodeClass.PREDICATE:
         return Choice.UNKNOWN
-    values = LaneValues(function, arch, launch, _ARGUMENT)
+    values = LaneValues(function, form, launch, _ARGUMENT)
     operands = [text for text in function.instructions[at].operands.split(",") if "P" not in text]
     compared = [values.operand(at, text) for text in operands]
     if any(value.lanes is None and value.loaded for value in compared):
@@ -175,7 +175,7 @@ def _follows_load(function: Function, index: int, inside: set[int]) -> bool:
         if function.instructions[at].info.opclass is OpcodeClass.LOAD:
             return True
         for used in function.instructions[at].uses:
-            more = (reaching(function).definitions(at, used) & inside) - seen
+            more = (function.reaching.definitions(at, used) & inside) - seen
             seen |= more
             pending += more
     return False

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from gpadvisor.analyzer.thread_use import Place, ThreadUse, thread_use
 from gpadvisor.evidence.loops import measured_trips
 from gpadvisor.evidence.measured import executed_warps, shared_bytes
 from gpadvisor.evidence.queries import line_text
 from gpadvisor.model.profile import KernelProfile
 from gpadvisor.model.program import Program
+from gpadvisor.model.thread_use import CodePlace, ThreadUse
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +33,11 @@ class Freedom:
     )
 
 
-def freedom(program: Program, kernel: str, profile: KernelProfile) -> Freedom:
+def freedom(program: Program, kernel: str, profile: KernelProfile, use: ThreadUse) -> Freedom:
     """What may change of a launch; without machine code nothing is known to forbid it."""
     if not any(function.name == kernel for function in program.functions):
         axes = "".join(axis for axis, size in zip("xyz", profile.launch.block, strict=True) if size > 1)
         return Freedom(block=None, grid=None, any_total=False, guarded=False, axes=axes or "x", code=False)
-    use = thread_use(program, kernel)
     apart = next(_together(program, use, profile), None)
     grid = apart
     if grid is None and use.grid_stride is None:
@@ -70,7 +69,7 @@ _ONCE: Final = 1.5
 """Passes per entry below which most threads have one element."""
 
 
-def runs_once(program: Program, place: Place, profile: KernelProfile | None) -> bool:
+def runs_once(program: Program, place: CodePlace, profile: KernelProfile | None) -> bool:
     """Whether the innermost loop around an instruction has one pass for each entry, as counted."""
     function = program.functions[place[0]]
     loop, executed = function.innermost_loop(place[1]), executed_warps(profile, function)
@@ -120,7 +119,7 @@ def _tile(program: Program, kernel: str, use: ThreadUse, profile: KernelProfile)
     return f"its shared memory is indexed by threadIdx ({at}): tile and block are one size"
 
 
-def _at(program: Program, place: Place) -> str:
+def _at(program: Program, place: CodePlace) -> str:
     function = program.functions[place[0]]
     text = line_text(function, place[1])
     return f"{function.instructions[place[1]].opcode} {text}" if text.startswith("0x") else text

@@ -14,7 +14,6 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import Final
 
-from gpadvisor.analyzer.defuse import ReachingDefinitions
 from gpadvisor.model.instruction import (
     Instruction,
     MemorySpace,
@@ -26,7 +25,7 @@ from gpadvisor.model.instruction import (
     register_file,
 )
 from gpadvisor.model.machine import MachineModel
-from gpadvisor.model.program import Function
+from gpadvisor.model.program import Definitions, Function
 
 _WINDOW: Final = 64
 """Instructions after its start within which a sequence is followed; the longest known has about 40."""
@@ -195,7 +194,7 @@ def _float_sums(function: Function) -> Iterator[CodeSequence]:
     ends = [at for at in opcodes.get("F2F", ()) if function.instructions[at].modifiers[:2] == _TO_FLOAT]
     if not ends or "DADD" not in opcodes:
         return
-    reaching = ReachingDefinitions(function)
+    reaching = function.reaching
     known: frozenset[int] = frozenset()
     for end in ends:
         web = _sum_of_floats(function, reaching, end)
@@ -205,7 +204,7 @@ def _float_sums(function: Function) -> Iterator[CodeSequence]:
             yield CodeSequence(DOUBLE_SUM, min(starts), web)
 
 
-def _sum_of_floats(function: Function, reaching: ReachingDefinitions, end: int) -> frozenset[int]:
+def _sum_of_floats(function: Function, reaching: Definitions, end: int) -> frozenset[int]:
     """The additions that a double comes from, with the conversions at both ends; empty if others go in."""
     taken, copies, pending = {end}, set[int](), [end]
     while pending:

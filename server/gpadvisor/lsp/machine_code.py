@@ -17,8 +17,7 @@ from gpadvisor.lsp.progress import with_progress
 from gpadvisor.lsp.protocol import SassFunction, SassParams, SassResult, SassRow
 from gpadvisor.lsp.publishing import local_paths
 from gpadvisor.lsp.workspace import View, file_path
-from gpadvisor.model.finding import KernelView, SassView
-from gpadvisor.model.finding import SassRow as Row
+from gpadvisor.model.finding import KernelView, SassInstruction, SassView
 from gpadvisor.sandbox.codec import from_json
 
 if TYPE_CHECKING:
@@ -114,7 +113,7 @@ def _result(session: Session, layer: PlacedLayer, view: SassView, origin: str) -
     )
 
 
-def _row(row: Row, uris: dict[str, str], files: dict[str, PlacedFile]) -> SassRow:
+def _row(row: SassInstruction, uris: dict[str, str], files: dict[str, PlacedFile]) -> SassRow:
     place = row.place
     # A line inside a header of the toolkit is not what the reader looks for: its call site is.
     if place is None or place.file not in uris:

@@ -94,7 +94,7 @@ NO_FUNCTION = 0xFFFF
 """In the function column: samples outside every function of the program."""
 
 
-class Place(Kind):
+class CodeArea(Kind):
     """Where sampled code lies."""
 
     FUNCTION = 0

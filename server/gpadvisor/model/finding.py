@@ -210,7 +210,7 @@ class EditorAnalysis:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SassRow:
+class SassInstruction:
     """One instruction of the machine code beside its source."""
 
     pc: int
@@ -240,7 +240,7 @@ class SassView:
     evidence: Evidence
     samples: int
     functions: tuple[tuple[str, int], ...]  # name and first row
-    rows: tuple[SassRow, ...]
+    rows: tuple[SassInstruction, ...]
     truncated: int  # rows left out, of very large kernels
 
 

@@ -4,14 +4,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gpadvisor.model.ids import INSTRUCTION_BYTES, BlockId, FunctionId, LoopId, Pc, SourceLocation
-from gpadvisor.model.instruction import Instruction
+from gpadvisor.model.instruction import Instruction, Register
 from gpadvisor.model.kind import Kind
+from gpadvisor.model.machine import CodeForm
 from gpadvisor.model.problem import Problem
 
 
@@ -82,6 +85,17 @@ class CallSite:
     symbol: str | None
 
 
+class Definitions(Protocol):
+    """Which instructions may have written what an instruction of a function reads, found when asked for."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether every search so far came to its end."""
+
+    def definitions(self, use: int, read: Register) -> AbstractSet[int]:
+        """Instructions whose write of ``read`` may reach ``use``."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Function:
     """One function of a ``.text`` section with its control-flow graph."""
@@ -100,6 +114,7 @@ class Function:
     loop_of: NDArray[np.int32]  # BlockId -> innermost LoopId, -1 outside any loop
     lines: tuple[LineEntry | None, ...]  # per instruction
     calls: tuple[CallSite, ...]
+    reaching: Definitions
 
     def index_of(self, pc: Pc) -> int | None:
         """The instruction index of a section offset, or None outside this function."""
@@ -143,6 +158,7 @@ class Program:
     facts: Mapping[str, KernelFacts]  # by mangled kernel name
     has_line_info: bool
     problems: tuple[Problem, ...]
+    form: CodeForm
     debug_build: bool = False  # compiled with -G: what the optimizer would do is not done
 
     def at(self, section: str, pc: Pc) -> tuple[Function, int] | None:

@@ -19,6 +19,7 @@ from gpadvisor.errors import CubinError, ProfileMismatchError, SassError, ToolEr
 from gpadvisor.estimators.caps import utilisations
 from gpadvisor.estimators.context import KernelContext
 from gpadvisor.evidence.barriers import asks_others
+from gpadvisor.machine import code_form
 from gpadvisor.model.advice import LaunchSummary
 from gpadvisor.model.machine import MachineModel
 from gpadvisor.model.problem import Problem, ProblemCode
@@ -184,7 +185,10 @@ class _ProfileAnalysis:
 
     def _program(self, profile: KernelProfile) -> tuple[Program, list[Problem]]:
         """The program of a launch; an empty one, with the reason, where its code cannot be had."""
-        empty = Program(arch=profile.device.arch, functions=(), facts={}, has_line_info=False, problems=())
+        arch = profile.device.arch
+        empty = Program(
+            arch=arch, functions=(), facts={}, has_line_info=False, problems=(), form=code_form(arch)
+        )
         if profile.binary is None or profile.binary not in self._profile.binaries:
             if any(problem.code is ProblemCode.NO_BINARY for problem in profile.problems):
                 return empty, []

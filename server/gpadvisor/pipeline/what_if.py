@@ -15,15 +15,14 @@ from pathlib import Path
 from typing import Final
 
 from gpadvisor.advice import Evaluated
-from gpadvisor.advice.evaluate import Finding
+from gpadvisor.advice.evaluate import EstimatedMatch
 from gpadvisor.cubin import demangle
 from gpadvisor.errors import GpadvisorError
 from gpadvisor.estimators.context import WhatIf
 from gpadvisor.estimators.ranges import factors
 from gpadvisor.machine import code_form
 from gpadvisor.model.advice import Estimate, KernelAdvice, ParallelTarget, Suggestion
-from gpadvisor.model.finding import Finding as PlacedFinding
-from gpadvisor.model.finding import Place
+from gpadvisor.model.finding import Finding, Place
 from gpadvisor.model.fix import Fix, apply_edits, moved_line
 from gpadvisor.model.ids import SourceLocation
 from gpadvisor.model.instruction import MemorySpace, OpcodeClass
@@ -159,7 +158,7 @@ def with_what_ifs(
     return tuple(_finding(case, finding) for finding in findings), rejections
 
 
-def _finding(case: _Case, finding: Finding) -> Finding:
+def _finding(case: _Case, finding: EstimatedMatch) -> EstimatedMatch:
     estimate = finding.estimate
     if estimate is None:
         return finding
@@ -255,7 +254,7 @@ def launch_as(config: SimulationConfig, target: ParallelTarget) -> SimulationCon
 # ---- barriers ----
 
 
-def _barriers(case: _Case, finding: Finding, estimate: Estimate) -> Estimate | None:
+def _barriers(case: _Case, finding: EstimatedMatch, estimate: Estimate) -> Estimate | None:
     """What waiting at the block's barriers costs in all, of which a change saves a part.
 
     Differs from GPA: a warp that does not wait at a barrier waits elsewhere, which Eq. 2 leaves out.
@@ -378,11 +377,11 @@ def _lines(case: _Case, suggestion: Suggestion) -> list[int]:
     return list(dict.fromkeys(one.line for one in spots if one is not None and one.file in names))
 
 
-def _placed(case: _Case, suggestion: Suggestion, line: int) -> PlacedFinding:
+def _placed(case: _Case, suggestion: Suggestion, line: int) -> Finding:
     """A suggestion on one of its lines, as fixes are looked up by."""
     kernel, location = case.kernel.context.kernel, suggestion.scope.location
     scope = None if location is None else Place(file=location.file, line=location.line)
-    return PlacedFinding(
+    return Finding(
         id=suggestion.code,
         code=suggestion.code,
         slug=suggestion.slug,

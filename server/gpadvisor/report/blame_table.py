@@ -9,7 +9,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 
-from gpadvisor.model.blame import CLASSES, NO_INDEX, Blame, Place, Role
+from gpadvisor.model.blame import CLASSES, NO_INDEX, Blame, CodeArea, Role
 from gpadvisor.model.instruction import register_name
 from gpadvisor.model.program import Program
 from gpadvisor.report.names import short_name
@@ -129,7 +129,7 @@ def _blamed(program: Program, blame: Blame, row: int) -> BlameRow:
     distance = int(table.distance[row])
     use_text, use_line = _place(program, function, use)
     def_text, def_line = _place(program, function, definition)
-    place = Place(int(table.place[row]))
+    place = CodeArea(int(table.place[row]))
     return BlameRow(
         role=Role(int(table.role[row])).name.lower(),
         use_pc=_pc(program, function, use),
@@ -145,7 +145,7 @@ def _blamed(program: Program, blame: Blame, row: int) -> BlameRow:
         distance_instructions=None if distance == NO_INDEX else distance,
         registers=None,
         pruned_by=None,
-        detail=None if place is Place.FUNCTION else place.name.lower(),
+        detail=None if place is CodeArea.FUNCTION else place.name.lower(),
         function=program.functions[function].demangled if function < len(program.functions) else None,
     )
 

@@ -15,7 +15,7 @@ from gpadvisor.report.names import base_name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class NumberedSuggestion:
     """One suggestion; what several kernels share on one line is told of the heaviest."""
 
     number: int  # from 1, over the whole report
@@ -29,7 +29,7 @@ class Family:
     """Kernels of one name: instantiations of a template, and what was launched in several ways."""
 
     kernels: tuple[KernelAdvice, ...]  # heaviest first
-    entries: tuple[Entry, ...]
+    entries: tuple[NumberedSuggestion, ...]
     elsewhere: tuple[int, ...] = ()  # numbers of other families' entries that hold for its kernels, too
 
     @property
@@ -49,7 +49,7 @@ class Family:
         return max((saved(entry) for entry in self.entries), default=0.0)
 
 
-def saved(entry: Entry) -> float:
+def saved(entry: NumberedSuggestion) -> float:
     """The share of the report's GPU time that goes; of the kernel's where its part is not known."""
     estimate, share = entry.suggestion.speedup, entry.kernel.time_share
     if estimate is None or not estimate.expected > 0:
@@ -65,7 +65,7 @@ def families(advice: Advice) -> tuple[Family, ...]:
     groups: dict[str, list[KernelAdvice]] = {}
     for kernel in advice.kernels:
         groups.setdefault(base_name(kernel.name), []).append(kernel)
-    found: dict[tuple[str, object], Entry] = {}
+    found: dict[tuple[str, object], NumberedSuggestion] = {}
     owners: dict[tuple[str, object], str] = {}
     for name, kernels in groups.items():
         for kernel in kernels:
@@ -76,10 +76,10 @@ def families(advice: Advice) -> tuple[Family, ...]:
                 known = found.get(key)
                 if known is None:
                     owners[key] = name
-                    found[key] = Entry(number=0, kernel=kernel, suggestion=suggestion, also=())
+                    found[key] = NumberedSuggestion(number=0, kernel=kernel, suggestion=suggestion, also=())
                 else:
                     found[key] = replace(known, also=(*known.also, kernel))
-    own: dict[str, list[Entry]] = {name: [] for name in groups}
+    own: dict[str, list[NumberedSuggestion]] = {name: [] for name in groups}
     for at, entry in found.items():
         own[owners[at]].append(entry)
     result = [
@@ -133,7 +133,7 @@ def primary(suggestion: Suggestion) -> SourceLocation | None:
     return suggestion.scope.location if code is None or code.location is None else code.location
 
 
-def by_number(found: Sequence[Family], wanted: str) -> Entry | None:
+def by_number(found: Sequence[Family], wanted: str) -> NumberedSuggestion | None:
     """The entry with that number, or the first with that rule code."""
     entries = [entry for family in found for entry in family.entries]
     return next((entry for entry in entries if wanted in {str(entry.number), entry.suggestion.code}), None)

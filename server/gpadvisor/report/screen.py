@@ -14,7 +14,7 @@ from gpadvisor.model.figures import expected, gain
 from gpadvisor.model.ids import SourceLocation
 from gpadvisor.model.profile import Evidence
 from gpadvisor.report.caveats import caveats
-from gpadvisor.report.entries import Entry, Family, cause, families, heaviest, primary
+from gpadvisor.report.entries import Family, NumberedSuggestion, cause, families, heaviest, primary
 from gpadvisor.report.folding import SMALL_SHARE
 from gpadvisor.report.names import base_name, core_name, short_name
 from gpadvisor.report.page import Page
@@ -178,7 +178,7 @@ def _kernel_name(kernel: KernelAdvice, width: int) -> str:
     return short_name(_CAST.sub("", core_name(kernel.name)), width)
 
 
-def _block(page: Page, family: Family, entry: Entry) -> list[str]:
+def _block(page: Page, family: Family, entry: NumberedSuggestion) -> list[str]:
     """Gain and cure, cause, place, and what limits next."""
     suggestion, style = entry.suggestion, page.style
     estimate = suggestion.speedup
@@ -200,7 +200,7 @@ def _labelled(page: Page, label: str, text: str) -> list[str]:
     return [page.style.quiet(first[: len(margin)]) + first[len(margin) :], *more]
 
 
-def _place(page: Page, family: Family, entry: Entry) -> list[str]:
+def _place(page: Page, family: Family, entry: NumberedSuggestion) -> list[str]:
     """``file:line`` with the words on it; without lines the instruction."""
     suggestion, style = entry.suggestion, page.style
     at, code = primary(suggestion), cause(suggestion)
@@ -241,7 +241,7 @@ def _file_line(page: Page, at: SourceLocation, room: int) -> str:
     return place(SourceLocation(base_file(at.file), at.line), room)
 
 
-def _after(entry: Entry) -> str:
+def _after(entry: NumberedSuggestion) -> str:
     """What it means for the run, and what limits the kernel next."""
     suggestion, share = entry.suggestion, entry.kernel.time_share
     part = suggestion.program_speedup if share is not None and share < _ALL_OF_IT else None
@@ -252,7 +252,7 @@ def _after(entry: Entry) -> str:
     return "; ".join(word for word in words if word)
 
 
-def _rest(page: Page, entries: Sequence[Entry], room: int | None) -> list[str]:
+def _rest(page: Page, entries: Sequence[NumberedSuggestion], room: int | None) -> list[str]:
     """The suggestions without a block: the change and its place while there is room, the others counted."""
     lines: list[str] = []
     for at, entry in enumerate(entries):
@@ -268,13 +268,13 @@ def _rest(page: Page, entries: Sequence[Entry], room: int | None) -> list[str]:
     return lines
 
 
-def _sure(page: Page, entry: Entry) -> SourceLocation | None:
+def _sure(page: Page, entry: NumberedSuggestion) -> SourceLocation | None:
     """Its line, where the file here can have it."""
     at = primary(entry.suggestion)
     return None if page.is_doubtful(at, cause(entry.suggestion)) else at
 
 
-def _counted(entries: Sequence[Entry]) -> str:
+def _counted(entries: Sequence[NumberedSuggestion]) -> str:
     """``2 more changes, of 1.3x and 1.1x``."""
     gains = [expected(one.suggestion.speedup) for one in entries if one.suggestion.speedup is not None]
     of = f", of {' and '.join(gains[:_BLOCKS])}" if 0 < len(gains) == len(entries) <= _BLOCKS else ""
@@ -379,7 +379,7 @@ def _closing(page: Page, advice: Advice, found: Sequence[Family]) -> list[str]:
     return [page.style.quiet(line) for line in wrap(text, page.width)]
 
 
-def _told(entry: Entry) -> str:
+def _told(entry: NumberedSuggestion) -> str:
     if entry.suggestion.speedup is None:
         return "where the first finding is"
     return "how the first estimate came about"

@@ -63,7 +63,6 @@ from typing import Final
 
 import numpy as np
 
-from gpadvisor.analyzer.defuse import ReachingDefinitions
 from gpadvisor.estimators.caps import busiest_after, measured_loads
 from gpadvisor.estimators.context import KernelContext, Optimizer
 from gpadvisor.estimators.latency_hiding import latency_hiding
@@ -179,7 +178,7 @@ def _passed_on(function: Function) -> set[int]:
     }
     if not candidates:
         return set()
-    reaching = ReachingDefinitions(function)
+    reaching = function.reaching
     found = set()
     for index in candidates:
         written = function.instructions[index].defs

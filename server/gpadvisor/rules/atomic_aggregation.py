@@ -52,7 +52,6 @@ from typing import Final
 
 import numpy as np
 
-from gpadvisor.analyzer.defuse import ReachingDefinitions
 from gpadvisor.estimators.caps import busiest_after, measured_loads
 from gpadvisor.estimators.context import KernelContext, Optimizer
 from gpadvisor.estimators.reliefs import freed
@@ -283,7 +282,7 @@ def _in_warp(worst: _Atomic) -> str:
 def _is_place(atomic: _Atomic) -> bool:
     """Whether an operation's result is used in the function, so that no copies can be added up at the end."""
     made = set(atomic.function.instructions[atomic.index].defs)
-    reaching = ReachingDefinitions(atomic.function) if made else None
+    reaching = atomic.function.reaching if made else None
     return reaching is not None and any(
         atomic.index in reaching.definitions(use, register)
         for use, instruction in enumerate(atomic.function.instructions)

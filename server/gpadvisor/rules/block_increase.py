@@ -52,10 +52,11 @@ import math
 from typing import Final
 
 from gpadvisor.analyzer.occupancy import REGISTERS
+from gpadvisor.analyzer.thread_use import thread_use
 from gpadvisor.estimators.context import KernelContext, Optimizer
 from gpadvisor.estimators.launches import (
     ONE_THREAD,
-    Shape,
+    LaunchShape,
     held_warps,
     idle_share,
     is_as_short_as_a_launch,
@@ -103,7 +104,7 @@ def _match(context: KernelContext) -> Match | Rejection:
         over = percent(_overfull(now.blocks, sms) - 1)
         reason = f"{_here(now, sms)}: every SM has work, the fullest {over} over the mean"
         return Rejection(code=_CODE, reason=reason)
-    free = freedom(context.program, context.kernel, profile)
+    free = freedom(context.program, context.kernel, profile, thread_use(context.program, context.kernel))
     if now.blocks < sms and is_as_short_as_a_launch(profile):
         return _short(context, profile, now, ratio)
     if free.any_total and waves < 1:
@@ -121,7 +122,7 @@ def _match(context: KernelContext) -> Match | Rejection:
     return _fullest_sm(context, profile, now, free, ratio)
 
 
-def _tail(context: KernelContext, profile: KernelProfile, now: Shape) -> float:
+def _tail(context: KernelContext, profile: KernelProfile, now: LaunchShape) -> float:
     """How much longer a partial last wave of blocks makes the kernel; no more than warps were missing.
 
     It takes as long as a full one where blocks do not get in each other's way. 1.0 without counted warps.
@@ -132,25 +133,27 @@ def _tail(context: KernelContext, profile: KernelProfile, now: Shape) -> float:
     return max(1.0, min(math.ceil(waves) / waves, now.warps / held))
 
 
-def _last_wave(now: Shape, sms: int) -> str:
+def _last_wave(now: LaunchShape, sms: int) -> str:
     """What runs at once, and what comes after it."""
     at_once = now.fits * sms
     last = f"the last {now.blocks % at_once} leave warps missing at the end"
     return f"{_here(now, sms)}: {at_once} run at once, and {last}"
 
 
-def _here(now: Shape, sms: int) -> str:
+def _here(now: LaunchShape, sms: int) -> str:
     """The grid beside the GPU."""
     return f"{counted(now.blocks, 'block')} on {counted(sms, 'SM')} ({now.waves(sms):.2f} waves)"
 
 
-def _is_even(profile: KernelProfile, now: Shape, sms: int) -> bool:
+def _is_even(profile: KernelProfile, now: LaunchShape, sms: int) -> bool:
     """Whether no SM waits notably for the fullest, by the number of blocks or as counted."""
     idle = idle_share(profile)
     return _overfull(now.blocks, sms) < _NOTABLE or (idle is not None and 1 - idle > 1 / _NOTABLE)
 
 
-def _short(context: KernelContext, profile: KernelProfile, now: Shape, ratio: float) -> Match | Rejection:
+def _short(
+    context: KernelContext, profile: KernelProfile, now: LaunchShape, ratio: float
+) -> Match | Rejection:
     """Few blocks that are done as soon as a launch is: other blocks give nothing, fewer launches do."""
     sms, time = profile.device.sms or 1, (profile.launch.duration_ns or 0.0) / 1000
     threads, sm = now.blocks * now.threads, context.machine.sm
@@ -172,7 +175,7 @@ def _short(context: KernelContext, profile: KernelProfile, now: Shape, ratio: fl
 
 
 def _more_blocks(
-    context: KernelContext, profile: KernelProfile, now: Shape, free: Freedom, ratio: float
+    context: KernelContext, profile: KernelProfile, now: LaunchShape, free: Freedom, ratio: float
 ) -> Match | Rejection:
     """More threads in all, where they share the elements by a loop."""
     sms = profile.device.sms or 1
@@ -210,7 +213,7 @@ def _more_blocks(
 
 
 def _fewer_than_sms(
-    context: KernelContext, profile: KernelProfile, now: Shape, free: Freedom, ratio: float
+    context: KernelContext, profile: KernelProfile, now: LaunchShape, free: Freedom, ratio: float
 ) -> Match | Rejection:
     """Fewer blocks than SMs, with threads that each have their own elements."""
     sms = profile.device.sms or 1
@@ -232,7 +235,7 @@ def _fewer_than_sms(
 
 
 def _spread_target(
-    context: KernelContext, now: Shape, new: Shape | None, sms: int, ratio: float
+    context: KernelContext, now: LaunchShape, new: LaunchShape | None, sms: int, ratio: float
 ) -> ParallelTarget:
     """The target of a split; without one, that of a division of the blocks' own work over all SMs."""
     warps_new = now.warps * now.blocks / sms if new is None else new.warps
@@ -253,7 +256,9 @@ def _spread_target(
     )
 
 
-def _split_words(context: KernelContext, now: Shape, new: Shape, sms: int, free: Freedom) -> tuple[str, str]:
+def _split_words(
+    context: KernelContext, now: LaunchShape, new: LaunchShape, sms: int, free: Freedom
+) -> tuple[str, str]:
     """The change with its conditions, and what is known of the launch."""
     if new is not now:
         unknown = " Without machine code nothing tells whether its threads work together."
@@ -278,7 +283,7 @@ def _split_words(context: KernelContext, now: Shape, new: Shape, sms: int, free:
     return cure, f"{sms - now.blocks} of {sms} SMs have no work. {why}."
 
 
-def _missing_threads(context: KernelContext, now: Shape) -> tuple[str, str]:
+def _missing_threads(context: KernelContext, now: LaunchShape) -> tuple[str, str]:
     """What else to do where warps do not stand in each other's way, and how it shows."""
     if context.blame is None:
         return "", ""
@@ -324,7 +329,7 @@ def _factor(context: KernelContext, warps_new: float) -> tuple[float, str]:
     return 1 / max(1e-3, 1 - crowded), reason
 
 
-def _gain_note(now: Shape, new: Shape, sms: int) -> str:
+def _gain_note(now: LaunchShape, new: LaunchShape, sms: int) -> str:
     if -(-new.blocks // sms) * new.threads < now.threads:
         return ""
     return (
@@ -334,7 +339,7 @@ def _gain_note(now: Shape, new: Shape, sms: int) -> str:
 
 
 def _fullest_sm(
-    context: KernelContext, profile: KernelProfile, now: Shape, free: Freedom, ratio: float
+    context: KernelContext, profile: KernelProfile, now: LaunchShape, free: Freedom, ratio: float
 ) -> Match | Rejection:
     """Blocks of one SM more than of the mean: the others wait for it at the end.
 
@@ -406,7 +411,9 @@ def _overfull(blocks: int, sms: int) -> float:
     return -(-blocks // sms) * sms / blocks
 
 
-def _evener(context: KernelContext, profile: KernelProfile, now: Shape, free: Freedom) -> Shape | None:
+def _evener(
+    context: KernelContext, profile: KernelProfile, now: LaunchShape, free: Freedom
+) -> LaunchShape | None:
     """A launch whose fullest SM is less over the mean: as many blocks on each SM, or smaller ones."""
     sms = profile.device.sms or 1
     if free.any_total:

@@ -80,8 +80,8 @@ from gpadvisor.estimators.passes import passes
 from gpadvisor.estimators.relieved import as_reliefs, relieved_bound
 from gpadvisor.estimators.stall_elimination import stall_elimination
 from gpadvisor.evidence.access_shapes import (
+    AccessShape,
     Lie,
-    Shape,
     access_shape,
     conflict,
     feeds_tensor_cores,
@@ -233,10 +233,10 @@ def _by_counters(context: KernelContext, profile: KernelProfile) -> Match | None
     ]
     if not sites:
         return None
-    cure, arch = cures[sites[0].index], context.program.arch
+    cure, form = cures[sites[0].index], context.program.form
     loads = (at for at, one in enumerate(function.instructions) if is_global(one))
     if cure == _BY_ROWS and any(
-        access_shape(function, at, arch, profile.launch).lie is Lie.UNKNOWN for at in loads
+        access_shape(function, at, form, profile.launch).lie is Lie.UNKNOWN for at in loads
     ):
         cure = _BY_TILES  # swapped indices may scatter what could not be followed
     return Match(
@@ -409,7 +409,7 @@ def _cure_of_scattered(context: KernelContext, profile: KernelProfile, traffic: 
     function, index = context.program.functions[place[0]], place[1]
     executed = executed_warps(profile, function)
     each = None if executed is None or not executed[index] else traffic.scattered[place] / executed[index]
-    shape = access_shape(function, index, context.program.arch, profile.launch)
+    shape = access_shape(function, index, context.program.form, profile.launch)
     found = _cure_of_rows(context, profile, function, index, shape)
     if found:
         return found
@@ -433,7 +433,7 @@ def _cure_of_scattered(context: KernelContext, profile: KernelProfile, traffic: 
 
 
 def _cure_of_rows(
-    context: KernelContext, profile: KernelProfile, function: Function, index: int, shape: Shape
+    context: KernelContext, profile: KernelProfile, function: Function, index: int, shape: AccessShape
 ) -> str:
     """What to do where a warp's threads are in different rows; empty where they are not."""
     if feeds_tensor_cores(function, index):
@@ -447,7 +447,7 @@ def _cure_of_rows(
             "fragments of a matrix come straight from device memory"
         )
     if shape.lie is Lie.ROWS:
-        other = scattered_by_swap(function, index, context.program.arch, profile.launch)
+        other = scattered_by_swap(function, index, context.program.form, profile.launch)
         if other is None:
             return _BY_ROWS
         return (
@@ -458,7 +458,7 @@ def _cure_of_rows(
     return ""
 
 
-def _cure_of_distance(shape: Shape) -> str:
+def _cure_of_distance(shape: AccessShape) -> str:
     """What to do where a constant distance, or a narrow block, keeps threads apart; empty where none does."""
     if shape.lie is Lie.NEIGHBOURS and shape.run * shape.distance < _SECTOR_BYTES:
         return (
@@ -475,7 +475,7 @@ def _cure_of_distance(shape: Shape) -> str:
 
 def _cure_of_shape(context: KernelContext, profile: KernelProfile, function: Function, index: int) -> str:
     """What to do by the addresses alone, where nobody counted an access."""
-    shape = access_shape(function, index, context.program.arch, profile.launch)
+    shape = access_shape(function, index, context.program.form, profile.launch)
     return _cure_of_rows(context, profile, function, index, shape) or _cure_of_distance(shape)
 
 
@@ -509,7 +509,7 @@ def _cure_of_conflict(context: KernelContext, profile: KernelProfile, place: Pla
     function, index = context.program.functions[place[0]], place[1]
     if _is_atomic(function.instructions[index]):
         return ""  # the data decide
-    found = conflict(function, index, context.program.arch, profile.launch)
+    found = conflict(function, index, context.program.form, profile.launch)
     if found is Lie.BY_DATA:
         return ""
     where = line_text(function, index)

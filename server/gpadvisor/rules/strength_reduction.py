@@ -68,7 +68,6 @@ from gpadvisor.estimators.caps import PIPES, measured_loads
 from gpadvisor.estimators.context import KernelContext, Optimizer, WhatIf
 from gpadvisor.estimators.reliefs import executions, freed
 from gpadvisor.estimators.stall_elimination import stall_elimination
-from gpadvisor.evidence.arrays import reaching
 from gpadvisor.evidence.divisions import division_calls, written_divisions
 from gpadvisor.evidence.patterns import (
     DOUBLE_SUM,
@@ -423,7 +422,7 @@ def _has_literal(instruction: Instruction) -> bool:
 def _converted(function: Function, index: int) -> int:
     """Where a float becomes the double that an instruction computes with, else the instruction."""
     made = sorted(
-        at for used in function.instructions[index].uses for at in reaching(function).definitions(index, used)
+        at for used in function.instructions[index].uses for at in function.reaching.definitions(index, used)
     )
     lined = (at for at in made if function.lines[at] is not None or function.lines[index] is None)
     return next((at for at in lined if function.instructions[at].opcode == "F2F"), index)
@@ -545,7 +544,7 @@ def _divisor(function: Function, sequence: CodeSequence) -> _Divisor:
     first = min(sequence.indices)
     loop = function.innermost_loop(first)
     made = {
-        at for used in function.instructions[first].uses for at in reaching(function).definitions(first, used)
+        at for used in function.instructions[first].uses for at in function.reaching.definitions(first, used)
     }
     if made and all(_is_parameter(function.instructions[at]) for at in made):
         return _Divisor.UNIFORM

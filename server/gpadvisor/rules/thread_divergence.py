@@ -232,7 +232,7 @@ def _choice(context: KernelContext, profile: KernelProfile, found: _Idle) -> Cho
     function, index = found.function, found.worst
     if passes_differ(function, index, found.shares_of_function):
         return Choice.PASSES if exit_by_data(function, index) is None else Choice.EXIT
-    choice = choice_of(function, found.condition, context.program.arch, profile.launch)
+    choice = choice_of(function, found.condition, context.program.form, profile.launch)
     if choice is not Choice.UNKNOWN or found.condition is None:
         return choice
     return Choice.FIRST if are_neighbours(profile, function, found.condition, index) else choice

@@ -54,11 +54,12 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from gpadvisor.analyzer.occupancy import BLOCKS, REGISTERS, WARPS
+from gpadvisor.analyzer.thread_use import thread_use
 from gpadvisor.estimators.caps import DRAM, L1, L1_DATA, L1_TO_L2, L2
 from gpadvisor.estimators.context import KernelContext, Optimizer
 from gpadvisor.estimators.launches import (
     ONE_THREAD,
-    Shape,
+    LaunchShape,
     Step,
     held_warps,
     is_as_short_as_a_launch,
@@ -104,7 +105,7 @@ class _Launch:
 
     block: Size
     grid: Size | None  # None: any number of blocks covers them
-    held: Shape
+    held: LaunchShape
 
     @property
     def warps(self) -> float:
@@ -139,7 +140,7 @@ def _match(context: KernelContext) -> Match | Rejection:
     crowded = _held_by_registers(profile, now)
     if not crowded and _why(context, profile, now, sms, any_total=True) is None:  # whatever the code allows
         return Rejection(code=_CODE, reason=_not_limited(context, profile, now, sms))
-    free = freedom(context.program, context.kernel, profile)
+    free = freedom(context.program, context.kernel, profile, thread_use(context.program, context.kernel))
     why = _why(context, profile, now, sms, any_total=free.any_total)
     if why is None:
         fewer = _with_registers(context, profile, now, free, ratio) if crowded else None
@@ -148,7 +149,7 @@ def _match(context: KernelContext) -> Match | Rejection:
 
 
 def _with_other_blocks(
-    context: KernelContext, profile: KernelProfile, now: Shape, free: Freedom, ratio: float, why: str
+    context: KernelContext, profile: KernelProfile, now: LaunchShape, free: Freedom, ratio: float, why: str
 ) -> Match | Rejection:
     """Larger blocks, or smaller ones, as far as the code allows them."""
     if free.tile:
@@ -165,7 +166,7 @@ def _with_other_blocks(
 
 
 def _why(
-    context: KernelContext, profile: KernelProfile, now: Shape, sms: int, *, any_total: bool
+    context: KernelContext, profile: KernelProfile, now: LaunchShape, sms: int, *, any_total: bool
 ) -> str | None:
     """What is wrong with the block; None where nothing is."""
     threads = now.threads
@@ -194,13 +195,13 @@ def _why(
     return None
 
 
-def _held_by_registers(profile: KernelProfile, now: Shape) -> bool:
+def _held_by_registers(profile: KernelProfile, now: LaunchShape) -> bool:
     """Whether registers keep blocks of the grid from an SM."""
     return now.limiter is not None and REGISTERS in now.limiter and now.waves(profile.device.sms or 1) > 1
 
 
 def _with_registers(
-    context: KernelContext, profile: KernelProfile, now: Shape, free: Freedom, ratio: float
+    context: KernelContext, profile: KernelProfile, now: LaunchShape, free: Freedom, ratio: float
 ) -> Match | Rejection | None:
     """Smaller blocks leave fewer registers over; a few registers less make room for one block more."""
     if context.program.debug_build:
@@ -227,7 +228,7 @@ def _with_registers(
     return Rejection(code=_CODE, reason=reason) if smaller else None
 
 
-def _few(context: KernelContext, profile: KernelProfile, now: Shape) -> str:
+def _few(context: KernelContext, profile: KernelProfile, now: LaunchShape) -> str:
     """How many blocks the registers of an SM hold."""
     sm, registers = context.machine.sm, registers_per_thread(context.program, context.kernel, profile)
     return (
@@ -236,7 +237,7 @@ def _few(context: KernelContext, profile: KernelProfile, now: Shape) -> str:
     )
 
 
-def _near_step(context: KernelContext, profile: KernelProfile, now: Shape) -> Step | None:
+def _near_step(context: KernelContext, profile: KernelProfile, now: LaunchShape) -> Step | None:
     """One more block on an SM for a few registers; None where it takes more, or the grid has none."""
     step = next_block(context, profile)
     registers = registers_per_thread(context.program, context.kernel, profile)
@@ -255,7 +256,7 @@ def _spared(context: KernelContext, profile: KernelProfile, threads: int, step: 
 
 
 def _bounded(
-    context: KernelContext, profile: KernelProfile, now: Shape, step: Step, ratio: float, smaller: str
+    context: KernelContext, profile: KernelProfile, now: LaunchShape, step: Step, ratio: float, smaller: str
 ) -> Match:
     """The same launch of a kernel with fewer registers; at the low end what is spilled costs what is won."""
     change, held = step.blocks / now.resident, held_warps(context, profile)
@@ -292,7 +293,7 @@ def _lanes(threads: int) -> float:
 
 
 def _best(
-    context: KernelContext, profile: KernelProfile, now: Shape, free: Freedom, sizes: Sequence[int]
+    context: KernelContext, profile: KernelProfile, now: LaunchShape, free: Freedom, sizes: Sequence[int]
 ) -> _Launch | None:
     """The shape with the most warps; of equals a power of two, then the one nearest to the usual size."""
     found = []
@@ -318,7 +319,7 @@ def _best(
     return best if gains or now.fits == 1 else None
 
 
-def _larger_tile(context: KernelContext, profile: KernelProfile, now: Shape) -> _Launch | None:
+def _larger_tile(context: KernelContext, profile: KernelProfile, now: LaunchShape) -> _Launch | None:
     """A block and its tile grown together in the source, each axis alike, up to the usual size."""
     launch, sms = profile.launch, profile.device.sms or 1
     most = context.program.facts.get(context.kernel)
@@ -392,12 +393,12 @@ def _step_words(context: KernelContext, profile: KernelProfile) -> str:
     return f"; {step.blocks} blocks need at most {' and '.join(needs)}"
 
 
-def _holds(context: KernelContext, now: Shape) -> str:
+def _holds(context: KernelContext, now: LaunchShape) -> str:
     sm = context.machine.sm
     return f"an SM holds {int(now.warps * sm.schedulers.value)} of {sm.max_warps.value} warps"
 
 
-def _not_limited(context: KernelContext, profile: KernelProfile, now: Shape, sms: int) -> str:
+def _not_limited(context: KernelContext, profile: KernelProfile, now: LaunchShape, sms: int) -> str:
     holds = _holds(context, now)
     if now.warps * context.machine.sm.schedulers.value >= context.machine.sm.max_warps.value:
         return f"{holds} with blocks of {now.threads} threads: all of them"
@@ -412,7 +413,7 @@ def _not_limited(context: KernelContext, profile: KernelProfile, now: Shape, sms
 def _found(
     context: KernelContext,
     profile: KernelProfile,
-    now: Shape,
+    now: LaunchShape,
     new: _Launch,
     why: str,
     free: Freedom,
@@ -466,7 +467,7 @@ def _found(
     )
 
 
-def _reached(now: Shape, new: _Launch, held: float | None) -> tuple[float, float | None]:
+def _reached(now: LaunchShape, new: _Launch, held: float | None) -> tuple[float, float | None]:
     """Warps that a scheduler is expected to hold, and those at the low end, from those counted now.
 
     Blocks are launched at some rate and live for some time; larger ones bring as many more warps each.

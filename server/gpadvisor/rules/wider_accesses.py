@@ -55,7 +55,6 @@ from typing import Final
 
 import numpy as np
 
-from gpadvisor.analyzer.defuse import ReachingDefinitions
 from gpadvisor.estimators.caps import BUSY_PERCENT, ISSUE, L1, PIPES, busiest_after, measured_loads
 from gpadvisor.estimators.context import KernelContext, Optimizer
 from gpadvisor.estimators.reliefs import freed
@@ -187,7 +186,7 @@ def _gone(runs: Iterable[_Run]) -> dict[tuple[FunctionId, int], float]:
 
 def _only_for(function: Function, removed: set[int]) -> set[int]:
     """Integer instructions whose results nothing reads but what is removed."""
-    reaching = ReachingDefinitions(function)
+    reaching = function.reaching
     readers: dict[Register, list[int]] = defaultdict(list)
     for index, instruction in enumerate(function.instructions):
         for register in set(instruction.uses):

@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.assembly import function_of
 
-from gpadvisor.analyzer.defuse import ReachingDefinitions
 from gpadvisor.analyzer.scoreboards import Link, outstanding_at
 from gpadvisor.model.instruction import Guard, RegisterFile, register
 from gpadvisor.model.program import Function
@@ -69,7 +68,7 @@ WRITES = st.builds(
 @given(programs(WRITES), st.data())
 def test_reaching_definitions(function: Function, data: st.DataObject) -> None:
     use = data.draw(st.integers(0, len(function.instructions) - 1))
-    assert set(ReachingDefinitions(function).definitions(use, R0)) == walked(function, use)
+    assert set(function.reaching.definitions(use, R0)) == walked(function, use)
 
 
 SCOREBOARDS = st.sampled_from(

@@ -26,7 +26,7 @@ from gpadvisor.model.advice import (
     StaticSite,
     Suppression,
 )
-from gpadvisor.model.blame import Blame, DependencyClass, Place, Role
+from gpadvisor.model.blame import Blame, CodeArea, DependencyClass, Role
 from gpadvisor.model.ids import FunctionId, SourceLocation
 from gpadvisor.model.instruction import MemorySpace, OpcodeClass, OpcodeInfo, Pipe
 from gpadvisor.model.problem import Problem, ProblemCode
@@ -69,7 +69,7 @@ def thousand() -> Blame:
         made.external(40, 30),
         made.Row(
             samples=15, latency=15, reason="drain", dependency=DependencyClass.STORE_IN_FLIGHT, use=-1,
-            definition=12, place=Place.AFTER_EXIT, function=0,
+            definition=12, place=CodeArea.AFTER_EXIT, function=0,
         ),
         made.Row(
             samples=5, latency=5, role=Role.UNATTRIBUTED, dependency=DependencyClass.NONE, definition=-1,

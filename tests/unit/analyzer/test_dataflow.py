@@ -6,7 +6,6 @@ from __future__ import annotations
 import pytest
 from tests.assembly import assemble, function_of
 
-from gpadvisor.analyzer.defuse import ReachingDefinitions
 from gpadvisor.analyzer.paths import Paths
 from gpadvisor.analyzer.scoreboards import Link, outstanding_at, waits_for
 from gpadvisor.model.instruction import RegisterFile, register
@@ -16,7 +15,7 @@ R0 = register(RegisterFile.GPR, 0)
 
 def reaching(text: str, use: int) -> tuple[int, ...]:
     """Definitions of R0 that reach an instruction."""
-    return tuple(sorted(ReachingDefinitions(function_of(text)).definitions(use, R0)))
+    return tuple(sorted(function_of(text).reaching.definitions(use, R0)))
 
 
 def test_figure_4a_both_senses_of_a_predicate_end_the_search() -> None:

@@ -8,10 +8,10 @@ from dataclasses import replace
 from tests.editor_values import FILE, HEADER
 
 from gpadvisor.editor.show.control_code import control_words
-from gpadvisor.model.finding import Place, SassRow, SassView
+from gpadvisor.model.finding import Place, SassInstruction, SassView
 from gpadvisor.model.profile import Evidence
 
-LOAD = SassRow(
+LOAD = SassInstruction(
     pc=0x90,
     text="LDG.E R2, [R2.64]",
     stall_cycles=4,

@@ -9,13 +9,14 @@ import pytest
 from tests.optimizer_values import Row, context_of, listing
 
 from gpadvisor.evidence.access_shapes import (
+    AccessShape,
     Conflict,
     Lie,
-    Shape,
     access_shape,
     conflict,
     feeds_tensor_cores,
 )
+from gpadvisor.machine import code_form
 from gpadvisor.model.profile import Launch
 from gpadvisor.model.program import Function
 
@@ -31,14 +32,14 @@ def _access(text: str, block: tuple[int, int, int], arch: str) -> tuple[Function
     return code.program.functions[0], code.tags["at"][1], replace(context.profile.launch, block=block)
 
 
-def _shape(text: str, block: tuple[int, int, int] = FLAT, arch: str = "sm_86") -> Shape:
+def _shape(text: str, block: tuple[int, int, int] = FLAT, arch: str = "sm_86") -> AccessShape:
     function, index, launch = _access(text, block, arch)
-    return access_shape(function, index, arch, launch)
+    return access_shape(function, index, code_form(arch), launch)
 
 
 def _conflict(text: str, block: tuple[int, int, int] = FLAT) -> Conflict | Lie | None:
     function, index, launch = _access(text, block, "sm_86")
-    return conflict(function, index, "sm_86", launch)
+    return conflict(function, index, code_form("sm_86"), launch)
 
 
 RECIPROCAL = "I2F.U32.RP R3, c[0x0][0x170]\nMUFU.RCP R3, R3\nF2I.FTZ.U32.TRUNC.NTZ R3, R3\n"
@@ -49,28 +50,28 @@ ROW_AND_COLUMN = "S2R R0, SR_TID.X\nS2R R1, SR_TID.Y\n"
 @pytest.mark.parametrize(
     ("text", "shape"),
     [
-        ("IMAD.WIDE R2, R0, 0x4, R8\nat| LDG.E R4, [R2.64]", Shape(Lie.NEIGHBOURS, 4)),
-        ("IMAD.WIDE R2, R0, 0x4, R8\nat| LDG.E R4, [R2.64+-0x4]", Shape(Lie.NEIGHBOURS, 4)),
-        ("IMAD.WIDE R2, R0, 0xc, R8\nat| LDG.E R4, [R2.64]", Shape(Lie.APART, 12)),
-        ("SHF.L.U32 R2, R0, 0x4, RZ\nat| LDG.E.128 R4, [R2.64]", Shape(Lie.NEIGHBOURS, 16)),
+        ("IMAD.WIDE R2, R0, 0x4, R8\nat| LDG.E R4, [R2.64]", AccessShape(Lie.NEIGHBOURS, 4)),
+        ("IMAD.WIDE R2, R0, 0x4, R8\nat| LDG.E R4, [R2.64+-0x4]", AccessShape(Lie.NEIGHBOURS, 4)),
+        ("IMAD.WIDE R2, R0, 0xc, R8\nat| LDG.E R4, [R2.64]", AccessShape(Lie.APART, 12)),
+        ("SHF.L.U32 R2, R0, 0x4, RZ\nat| LDG.E.128 R4, [R2.64]", AccessShape(Lie.NEIGHBOURS, 16)),
         ("IMAD R2, R0, c[0x0][0x170], RZ\nLEA R2, R2, R8, 0x2\nat| STG.E [R2.64], R4",
-         Shape(Lie.ROWS, 16384)),
-        ("at| LDG.E R4, [R8.64]", Shape(Lie.SAME)),
-        ("S2R R1, SR_CTAID.X\nIMAD.WIDE R2, R1, 0x4, R8\nat| LDG.E R4, [R2.64]", Shape(Lie.SAME)),
+         AccessShape(Lie.ROWS, 16384)),
+        ("at| LDG.E R4, [R8.64]", AccessShape(Lie.SAME)),
+        ("S2R R1, SR_CTAID.X\nIMAD.WIDE R2, R1, 0x4, R8\nat| LDG.E R4, [R2.64]", AccessShape(Lie.SAME)),
         ("LOP3.LUT R1, R0, 0x1f, RZ, 0xc0, !PT\nLEA R2, R1, R8, 0x2\nat| LDG.E R4, [R2.64]",
-         Shape(Lie.NEIGHBOURS, 4)),
-        ("SHF.R.U32.HI R1, RZ, 0x5, R0\nLEA R2, R1, R8, 0x2\nat| LDG.E R4, [R2.64]", Shape(Lie.SAME)),
+         AccessShape(Lie.NEIGHBOURS, 4)),
+        ("SHF.R.U32.HI R1, RZ, 0x5, R0\nLEA R2, R1, R8, 0x2\nat| LDG.E R4, [R2.64]", AccessShape(Lie.SAME)),
         ("IMAD.WIDE R2, R0, 0x4, R8\nLDG.E R3, [R2.64]\nIMAD.WIDE R2, R3, 0x4, R10\nat| LDG.E R4, [R2.64]",
-         Shape(Lie.BY_DATA)),
+         AccessShape(Lie.BY_DATA)),
         # An offset that all threads load alike shifts them together.
         ("LDG.E R3, [R8.64]\nIMAD.IADD R3, R3, 0x1, R0\nIMAD.WIDE R2, R3, 0x4, R10\nat| LDG.E R4, [R2.64]",
-         Shape(Lie.NEIGHBOURS, 4)),
+         AccessShape(Lie.NEIGHBOURS, 4)),
         # Division by an argument: the quotient comes from a reciprocal that is not followed.
         (f"{RECIPROCAL}IMAD.HI.U32 R4, R3, R0, RZ\nLEA R2, R4, R8, 0x2\nat| LDG.E R4, [R2.64]",
-         Shape(Lie.UNKNOWN)),
+         AccessShape(Lie.UNKNOWN)),
     ],
 )  # fmt: skip
-def test_threads_in_a_row(text: str, shape: Shape) -> None:
+def test_threads_in_a_row(text: str, shape: AccessShape) -> None:
     assert _shape(THREAD + text) == shape
 
 
@@ -78,21 +79,21 @@ def test_threads_in_a_row(text: str, shape: Shape) -> None:
     ("text", "shape"),
     [
         ("IMAD R3, R1, c[0x0][0x170], R0\nIMAD.WIDE R2, R3, 0x4, R8\nat| LDG.E R4, [R2.64]",
-         Shape(Lie.NEIGHBOURS, 4, 16)),
+         AccessShape(Lie.NEIGHBOURS, 4, 16)),
         ("IMAD R3, R0, c[0x0][0x170], R1\nIMAD.WIDE R2, R3, 0x4, R8\nat| LDG.E R4, [R2.64]",
-         Shape(Lie.ROWS, 16384, 16)),
+         AccessShape(Lie.ROWS, 16384, 16)),
         ("IMAD R3, R1, c[0x0][0x170], RZ\nIMAD.WIDE R2, R3, 0x4, R8\nat| LDG.E R4, [R2.64]",
-         Shape(Lie.SAME, 0, 16)),
+         AccessShape(Lie.SAME, 0, 16)),
     ],
 )  # fmt: skip
-def test_narrow_blocks_start_anew_with_each_row(text: str, shape: Shape) -> None:
+def test_narrow_blocks_start_anew_with_each_row(text: str, shape: AccessShape) -> None:
     assert _shape(ROW_AND_COLUMN + text, SQUARE) == shape
 
 
 @pytest.mark.parametrize(("arch", "size"), [("sm_86", "c[0x0][0x0]"), ("sm_120", "c[0x0][0x360]")])
 def test_the_size_of_the_block_is_known(arch: str, size: str) -> None:
     text = f"{THREAD}IMAD R3, R0, {size}, RZ\nLEA R2, R3, R8, 0x2\nat| LDG.E R4, [R2.64]"
-    assert _shape(text, FLAT, arch) == Shape(Lie.APART, 1024)
+    assert _shape(text, FLAT, arch) == AccessShape(Lie.APART, 1024)
 
 
 def test_a_loop_is_looked_at_in_its_first_pass() -> None:
@@ -105,7 +106,7 @@ def test_a_loop_is_looked_at_in_its_first_pass() -> None:
         SHF.L.U32 R5, R5, 0x1, RZ
         @P0 BRA again
     """
-    assert _shape(text) == Shape(Lie.APART, 8)
+    assert _shape(text) == AccessShape(Lie.APART, 8)
 
 
 def test_a_value_that_the_data_decide_later_is_by_data() -> None:
@@ -119,12 +120,12 @@ def test_a_value_that_the_data_decide_later_is_by_data() -> None:
         LDG.E R5, [R6.64]
         @P0 BRA again
     """
-    assert _shape(text) == Shape(Lie.BY_DATA)
+    assert _shape(text) == AccessShape(Lie.BY_DATA)
 
 
 def test_a_write_under_a_condition_does_not_hide_the_other() -> None:
     text = f"{THREAD}I2F R3, R0\n@P0 MOV R3, 0x1\nLEA R2, R3, R8, 0x2\nat| LDG.E R4, [R2.64]"
-    assert _shape(text) == Shape(Lie.UNKNOWN)
+    assert _shape(text) == AccessShape(Lie.UNKNOWN)
 
 
 def test_columns_of_a_tile_want_one_element_of_padding() -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from tests.optimizer_values import Row, context_of, listing
 
+from gpadvisor.analyzer.thread_use import thread_use
 from gpadvisor.estimators.context import KernelContext
 from gpadvisor.estimators.launches import next_block, shape
 from gpadvisor.estimators.ranges import RUN_TO_RUN
@@ -529,7 +530,8 @@ def test_a_size_counts_along_its_own_axis() -> None:
     assert context.profile is not None
     for block, reason in (((32, 8, 1), "32 elements along y"), ((32, 32, 1), None)):
         launch = replace(context.profile.launch, block=block)
-        free = freedom(context.program, context.kernel, replace(context.profile, launch=launch))
+        use = thread_use(context.program, context.kernel)
+        free = freedom(context.program, context.kernel, replace(context.profile, launch=launch), use)
         assert (free.block is None) == (reason is None), free.block
         assert reason is None or reason in str(free.block)
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from gpadvisor.editor.contents.findings import FindingSources, Found, KernelInput, findings
+from gpadvisor.editor.contents.findings import FileFindings, FindingSources, KernelInput, findings
 from gpadvisor.editor.contents.kernels import (
     UNUSED_SUPPRESSION,
     display_name,
@@ -227,7 +227,7 @@ def _deepest(kernels: Sequence[AnalysedKernel], places: Places) -> dict[str, int
 
 
 def _files(
-    found: Found,
+    found: FileFindings,
     lines: Sequence[KernelLines],
     kernels: Sequence[KernelInput],
     texts: Mapping[str, ProfiledText],

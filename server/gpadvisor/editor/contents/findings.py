@@ -82,7 +82,7 @@ class _Part:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class FileFindings:
     """All findings of an analysis."""
 
     by_file: Mapping[str, Sequence[Finding]]
@@ -99,7 +99,7 @@ class FindingSources:
     comments: Mapping[str, Sequence[SuppressionComment]]
 
 
-def findings(kernels: Sequence[KernelInput], sources: FindingSources) -> Found:
+def findings(kernels: Sequence[KernelInput], sources: FindingSources) -> FileFindings:
     """The findings of all kernels, those on one line by one rule folded into one."""
     parts: dict[tuple[str, Place], list[_Part]] = {}
     for kernel in kernels:
@@ -127,7 +127,7 @@ def findings(kernels: Sequence[KernelInput], sources: FindingSources) -> Found:
         for part in shared:
             if part.rank == 0:
                 leading[part.kernel.kernel, code] = finding.id
-    return Found(by_file=by_file, leading=leading)
+    return FileFindings(by_file=by_file, leading=leading)
 
 
 def _weight(part: _Part) -> tuple[float, int, int, str]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from gpadvisor.editor.contents.findings import Found, KernelInput
+from gpadvisor.editor.contents.findings import FileFindings, KernelInput
 from gpadvisor.editor.contents.lines import KernelLines
 from gpadvisor.editor.contents.places import ProfiledText
 from gpadvisor.editor.show.words import clean, count, file_name, plural
@@ -41,7 +41,7 @@ def display_name(demangled: str) -> str:
 
 
 def kernel_view(
-    kernel: KernelInput, lines: KernelLines, found: Found, summaries: Sequence[LaunchSummary]
+    kernel: KernelInput, lines: KernelLines, found: FileFindings, summaries: Sequence[LaunchSummary]
 ) -> KernelView:
     """One kernel."""
     advice = kernel.advised.advice

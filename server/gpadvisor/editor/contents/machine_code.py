@@ -13,7 +13,7 @@ from gpadvisor.editor.contents.places import Places
 from gpadvisor.editor.show.words import clean
 from gpadvisor.evidence.queries import kernel_function
 from gpadvisor.model.blame import Role
-from gpadvisor.model.finding import SassRow, SassView
+from gpadvisor.model.finding import SassInstruction, SassView
 from gpadvisor.model.program import Function, Program
 from gpadvisor.pipeline.analyse import AnalysedKernel
 
@@ -39,7 +39,7 @@ def sass_view(kernel: AnalysedKernel, name: str, places: Places) -> SassView:
     names = () if blame is None else tuple(reason.name for reason in blame.reasons)
     total = 0 if blame is None else blame.total_samples
     functions: list[tuple[str, int]] = []
-    shown: list[SassRow] = []
+    shown: list[SassInstruction] = []
     for function in _ordered(program, context.kernel):
         if len(shown) >= MAX_ROWS:
             break
@@ -85,7 +85,7 @@ def _rows(
     total: int,
     first: int,
     places: Places,
-) -> list[SassRow]:
+) -> list[SassInstruction]:
     nothing = _Sums()
     found = []
     for index, instruction in enumerate(function.instructions[: MAX_ROWS - first]):
@@ -94,7 +94,7 @@ def _rows(
         reason = max(own.reasons, key=lambda at: (own.reasons[at], -at), default=None)
         control = instruction.control
         found.append(
-            SassRow(
+            SassInstruction(
                 pc=instruction.pc,
                 text=clean(instruction.text),
                 stall_cycles=control.stall_cycles,

@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
-from gpadvisor.model.finding import SassRow
+from gpadvisor.model.finding import SassInstruction
 
 
-def control_words(row: SassRow) -> str:
+def control_words(row: SassInstruction) -> str:
     """The control code in the order of its bits, waits first: ``--2---:0:1:Y:04``."""
     waits = "".join(str(bit) if bit in row.waits else "-" for bit in range(6))
     read = "-" if row.read_barrier is None else str(row.read_barrier)
