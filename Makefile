@@ -6,7 +6,9 @@
 #   make check     format, lint, types, layers, spelling, declared dependencies, dead code
 #   make bench     times against nvdisasm
 #   make validate  figures on estimates, blame, architectures and large corpora
-#   make docs      writes the rules' pages from their modules
+#   make docs      writes the rules' pages from their modules, and builds the site: build/site/docs/index.html
+#   make release   VERSION=X.Y.Z: version, changelog, commit and tag
+#   make figures   how large and how tangled the sources are (ARGS="407341e" for those of a commit)
 #   make vsix      packages the VS Code extension: vscode-client/dist/gpadvisor.vsix
 #   make fuzz      mutated reports, cubins, line tables and snapshots for FOR (600) seconds; finds go to tests/fuzz/corpus
 #   make mutate    changes an operator or a number at a time where advice is made, and prints what no unit test
@@ -38,6 +40,7 @@ KEY := $(shell cat pyproject.toml constraints.txt | cksum | cut -d' ' -f1)
 BASE := $(VENV)/.base-$(KEY)
 TEST := $(VENV)/.test-$(KEY)
 CHECK := $(VENV)/.check-$(KEY)
+DOCS := $(VENV)/.docs-$(KEY)
 MODULES := vscode-client/node_modules/.installed-$(shell cat vscode-client/package.json vscode-client/package-lock.json | cksum | cut -d' ' -f1)
 HAVE_NPM := command -v npm >/dev/null
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
@@ -49,7 +52,7 @@ LOCKED := $(PIP) install --require-hashes --only-binary :all:
 COMPILE := $(BIN)/uv pip compile -q --generate-hashes --universal --python-version 3.11 --no-header --no-annotate \
 	-c constraints.txt pyproject.toml --extra compile
 
-.PHONY: fuzz mutate lock advisories run test check format docs bench validate clean vsix e2e client-check client-test client-modules
+.PHONY: release figures site fuzz mutate lock advisories run test check format docs bench validate clean vsix e2e client-check client-test client-modules
 
 # The launch of each of our kernels stands in fixtures/gpadvisor.toml.
 run: $(BASE)
@@ -60,7 +63,7 @@ test: $(TEST)
 	$(BIN)/python -m pytest -n $(JOBS) -q $(ARGS)
 	$(MAKE) --no-print-directory client-test e2e
 
-check: $(CHECK) client-check
+check: $(CHECK) client-check site
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
@@ -101,7 +104,7 @@ lock: $(TEST)
 	@$(PIP) install uv $(SHOWN)
 	@mkdir -p build
 	printf '%s\n' pip hatchling editables | \
-		$(COMPILE) - --extra profile --group test --group check -o build/constraints.txt
+		$(COMPILE) - --extra profile --group test --group check --group docs -o build/constraints.txt
 	$(COMPILE) -o build/requirements.txt
 	$(BIN)/python vscode-client/supply.py lock build/constraints.txt build/requirements.txt
 
@@ -111,6 +114,26 @@ advisories: $(BASE)
 docs: $(BASE)
 	$(BIN)/python -m docs.generate
 	$(BIN)/python -m docs.generate_editor
+	$(MAKE) --no-print-directory site
+
+# The version of a release is that of its tag.
+release: $(DOCS)
+	@[[ "$(VERSION)" =~ ^[0-9]+\.[0-9]+\.[0-9]+$$ ]] || { echo "make release VERSION=X.Y.Z" >&2; exit 1; }
+	@test -z "$$(git status --porcelain)" || { echo "commit first" >&2; exit 1; }
+	@! git rev-parse -q --verify "refs/tags/v$(VERSION)" >/dev/null || { echo "v$(VERSION) is there" >&2; exit 1; }
+	sed -i 's/^__version__ = .*/__version__ = "$(VERSION)"/' server/gpadvisor/__init__.py
+	cd vscode-client && npm version --no-git-tag-version $(VERSION)
+	$(BIN)/towncrier build --yes --version $(VERSION)
+	git commit -qam "Release $(VERSION)"
+	git tag -m "gpadvisor $(VERSION)" "v$(VERSION)"
+
+# Fails at a link to a page or a heading that is not there, and at a changelog fragment with a wrong name.
+site: $(DOCS)
+	$(BIN)/python -m sphinx -q -W --keep-going -d build/doctrees -c docs . build/site
+	$(BIN)/towncrier build --draft --version next >/dev/null
+
+figures: $(TEST)
+	$(BIN)/python -m docs.figures $(ARGS)
 
 # Each part tells on standard error how far it is; estimates and architectures go on where they were stopped.
 validate: $(TEST)
@@ -157,6 +180,10 @@ $(CHECK): $(TEST)
 	@echo "installing what the checks need"
 	@$(LOCKED) -c constraints.txt --group check $(SHOWN)
 	@rm -f $(VENV)/.check-* && touch $@
+
+$(DOCS): $(BASE)
+	@$(LOCKED) -c constraints.txt --group docs $(SHOWN)
+	@rm -f $(VENV)/.docs-* && touch $@
 
 $(MODULES): vscode-client/package.json vscode-client/package-lock.json
 	cd vscode-client && npm ci --no-audit --no-fund --loglevel=error

@@ -11,7 +11,12 @@ from tests.kernels import ROOT
 
 from gpadvisor.cli import COMMANDS, build_parser
 
-DOCUMENTS = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
+DOCUMENTS = [
+    ROOT / "README.md",
+    ROOT / "CHANGELOG.md",
+    ROOT / "CONTRIBUTING.md",
+    *sorted((ROOT / "docs").glob("*.md")),
+]
 PACKAGE = ROOT / "server" / "gpadvisor"
 
 
@@ -23,7 +28,8 @@ def _name(path: Path) -> str:
 def test_files_that_are_named_exist(document: Path) -> None:
     text = document.read_text(encoding="utf-8")
     named = set(re.findall(r"`((?:[\w.-]+/)+[\w.-]+\.(?:py|md|toml|cu|json))`", text))
-    missing = [name for name in named if not (ROOT / name).exists() and not (PACKAGE / name).exists()]
+    made = {name for name in named if re.search(r"your|YOURS|NAME|nnn|NN", name)}  # by whom it tells how
+    missing = [name for name in named - made if not (ROOT / name).exists() and not (PACKAGE / name).exists()]
     assert not missing
 
 

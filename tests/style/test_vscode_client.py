@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 from typing import Any
 
 from tests.kernels import ROOT
@@ -23,6 +24,13 @@ def _manifest() -> dict[str, Any]:
 def test_the_extension_has_the_version_of_the_wheel_that_it_carries() -> None:
     lock = json.loads((CLIENT / "package-lock.json").read_text(encoding="utf-8"))
     assert {_manifest()["version"], lock["version"]} == {__version__}
+
+
+def test_a_tagged_commit_has_the_version_of_its_tag() -> None:
+    told = subprocess.run(
+        ["git", "tag", "--points-at", "HEAD", "v*"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert set(told.stdout.split()) <= {f"v{__version__}"}
 
 
 def test_the_commands_that_lenses_and_actions_name_exist() -> None:
