@@ -180,6 +180,15 @@ def test_a_stage_that_takes_long_is_counted(tmp_path: Path) -> None:
     assert screen.endswith("\rdone\n")
 
 
+def test_where_nobody_looks_a_long_stage_has_one_line(tmp_path: Path) -> None:
+    early = "import gpadvisor.cli.progress\ngpadvisor.cli.progress.PLAIN_SECONDS = 2.0\n"
+    done = subprocess.run(
+        [sys.executable, "-c", early + _SLOW], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert re.fullmatch(r"gpadvisor: slow, \d s so far\n", done.stderr)
+    assert done.stdout == "done\n"
+
+
 class TestPager:
     """As git has it: on a terminal only, for what is longer than it, PAGER or less."""
 

@@ -4,12 +4,15 @@
 ``python -m tests.validation.sources FOLDER...`` takes folders (``--flags``, ``--count``, ``--arch``).
 Without one it takes the two sets that ``docs/validation.md`` tells about from GPADVISOR_MIRRORS, a folder of
 bare repositories named OWNER+NAME, and says that it is skipped where that is not set.
-``--without-host-compiler`` compiles by NVRTC alone.
+``--without-host-compiler`` compiles by NVRTC alone. ``--keep FOLDER`` keeps sources and outcomes, so that a
+run that was stopped goes on.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import json
 import os
 import subprocess
 import sys
@@ -18,7 +21,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from gpadvisor.cubin import read_cubin
@@ -93,6 +96,9 @@ def main(words: Sequence[str]) -> int:
     parser.add_argument("--set", choices=("36", "118", "both"), default="both")
     parser.add_argument("--without-host-compiler", action="store_true")
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument(
+        "--keep", type=Path, help="a folder for sources and outcomes, which are not taken again"
+    )
     asked = parser.parse_args(words)
     if asked.without_host_compiler:
         setattr(compiling, "find_tools", lambda *_, **__: ())  # noqa: B010  # as if there were none
@@ -104,7 +110,8 @@ def main(words: Sequence[str]) -> int:
     if not mirrors:
         sys.stdout.write("skipped: GPADVISOR_MIRRORS is not set, a folder of bare repositories OWNER+NAME\n")
         return 0
-    with tempfile.TemporaryDirectory(prefix="sources-") as folder:
+    kept = contextlib.nullcontext(str(asked.keep.resolve())) if asked.keep else None
+    with kept or tempfile.TemporaryDirectory(prefix="sources-") as folder:
         for name, projects in (("36", THIRTY_SIX), ("118", UNITS)):
             if asked.set in {name, "both"}:
                 compare(name, list(chosen(projects, Path(mirrors), Path(folder))), asked)
@@ -174,10 +181,30 @@ def compare(name: str, sources: Sequence[tuple[Path, tuple[str, ...]]], asked: a
 
 
 def attempts(sources: Sequence[tuple[Path, tuple[str, ...]]], asked: argparse.Namespace) -> list[Outcome]:
-    """Compile sources with flags, several at a time."""
+    """Compile sources with flags, several at a time; what is kept of an earlier run is not compiled again."""
+    record = asked.keep / f"outcomes-{asked.arch}.jsonl" if asked.keep else None
+    known = {}
+    if record is not None and record.exists():
+        for line in record.read_text(encoding="utf-8").splitlines():
+            row = json.loads(line)
+            outcome = Outcome(
+                Path(row["source"]), row["kernels"], row["reason"], row["detail"], row["seconds"]
+            )
+            known[row["source"], tuple(row["flags"])] = outcome
+
+    def taken(source: Path, flags: tuple[str, ...]) -> Outcome:
+        outcome = known.get((str(source), flags))
+        if outcome is None:
+            outcome = attempt(source, flags, asked.arch)
+            if record is not None:
+                with record.open("a", encoding="utf-8") as kept:
+                    row = {**asdict(outcome), "source": str(source), "flags": flags}
+                    kept.write(f"{json.dumps(row)}\n")
+        return outcome
+
     with ThreadPoolExecutor(asked.jobs) as pool:
         places, flags = zip(*sources, strict=True)
-        return list(pool.map(attempt, places, flags, [asked.arch] * len(sources)))
+        return list(pool.map(taken, places, flags))
 
 
 def attempt(source: Path, flags: tuple[str, ...], arch: str) -> Outcome:

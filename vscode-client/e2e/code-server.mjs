@@ -14,8 +14,8 @@ const HERE = path.dirname(fileURLToPath(import.meta.url));
 export const SHOTS = path.join(HERE, "../shots");
 const START_MILLISECONDS = 60_000;
 
-/** For what the page will show: generous, as the machine may be busy with other things. */
-export const WAIT = { timeout: 90_000 };
+/** For what the page will show: generous, as the machine may be busy with other things; E2E_SECONDS gives it more. */
+export const WAIT = { timeout: 1000 * Number(process.env["E2E_SECONDS"] ?? 90) };
 
 /** An environment variable that has to be set. */
 export function need(name) {

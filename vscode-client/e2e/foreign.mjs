@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Other people's reports with their own sources open: what somebody sees who opens one for the first time. The three
 // that everybody may have; asked for by name also those of all measured pairs, with a line for each in foreign.md
-// beside the pictures. FOREIGN_ONLY is a pattern of their names. Each is met in the next look: light, dark and both
-// high contrasts, in a large and a small window.
+// beside the pictures. FOREIGN_ONLY is a pattern of their names. Each is met in the next look, light, dark and both
+// high contrasts, in a large and a small window; FOREIGN_LOOKS=all then shows it in all of them.
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -72,9 +72,9 @@ function layOut(folder, all) {
 }
 
 /** Opens source and report as somebody would who has cloned the repository: look, what is seen early, and late. */
-async function firstContact({ page, open, remote, set, shot }, { name, folder, report, source }, { theme, size }, all, wrong) {
-  set({ "workbench.colorTheme": THEMES[theme] });
-  await page.setViewportSize(size);
+async function firstContact(driven, { name, folder, report, source }, look, all, wrong) {
+  const { page, open, remote } = driven;
+  await dress(driven, look);
   await open([["openFile", remote(path.join(folder, source ?? report))]], { folder });
   await page.locator(".tab").first().waitFor(WAIT);
   const opened = performance.now();
@@ -85,21 +85,43 @@ async function firstContact({ page, open, remote, set, shot }, { name, folder, r
   await settled(page);
   const took = seconds();
   const late = await said(page);
-  await shot(`foreign-${name}-${theme}-${size.width}`);
   if (!/GPA: .*(finding|input|not in a profile|no kernel|does not compile)/.test(late) || /Reading/.test(late)) {
     wrong(`says only "${late}"`);
   }
-  const box = await page.locator("[id$='gpadvisor.bar']").boundingBox();
+  for (const one of process.env.FOREIGN_LOOKS === "all" ? [look, ...LOOKS.filter((other) => other !== look)] : [look]) {
+    await seen(driven, name, one, wrong);
+  }
+  const dressed = `${look.theme}, ${look.size.width}`;
+  return [dressed, early === late ? late : early, early === late ? "" : `after ${took} s: ${late}`];
+}
+
+/** Sets theme and size. */
+async function dress({ page, set }, { theme, size }) {
+  set({ "workbench.colorTheme": THEMES[theme] });
+  await page.setViewportSize(size);
+}
+
+/** What must be in sight in each look: a status that is not red, with a next step. */
+async function seen(driven, name, look, wrong) {
+  const { page, shot } = driven;
+  const { theme, size } = look;
+  await dress(driven, look);
+  const base = { light: "vs", dark: "vs-dark", "hc-dark": "hc-black", "hc-light": "hc-light" }[theme];
+  await page.locator(`.monaco-workbench.${base}`).waitFor(WAIT);
+  await page.waitForTimeout(500); // the window lays itself out anew
+  await shot(`foreign-${name}-${theme}-${size.width}`);
+  const inThis = (what) => wrong(`${what} (${theme}, ${size.width})`);
+  const bar = page.locator("[id$='gpadvisor.bar']");
+  const box = (await bar.count()) > 0 ? await bar.boundingBox() : null;
   if (box === null || box.y + box.height > size.height) {
-    wrong("has a status out of sight"); // what does not fit is wrapped to below the window
+    inThis("has a status out of sight"); // what does not fit is wrapped to below the window
   }
   if ((await page.locator("[id$='gpadvisor.bar'].error-kind").count()) > 0) {
-    wrong("is red");
+    inThis("is red");
   }
   if ((await page.locator("[id$='gpadvisor.bar'] a:not(.disabled)").count()) === 0) {
-    wrong("has no next step");
+    inThis("has no next step");
   }
-  return [`${theme}, ${size.width}`, early === late ? late : early, early === late ? "" : `after ${took} s: ${late}`];
 }
 
 /** Waits until what is said lasts: one analysis may follow another. */

@@ -7,13 +7,16 @@ import argparse
 import sys
 from pathlib import Path
 
+from gpadvisor.cli import options
+from gpadvisor.cli.advise import make_request
 from gpadvisor.cli.messages import say
 from gpadvisor.cli.progress import TerminalProgress
 
 _DESCRIPTION = """\
 Convert an Nsight Compute report, or the directory that the cupti collector left, into a snapshot:
 one zip file with the samples, launches and metrics as Parquet, the cubins and their disassembly, so
-that it can be analysed where neither Nsight Compute nor nvdisasm is.
+that it can be analysed where neither Nsight Compute nor nvdisasm is. A report without line information
+gets the lines of its kernels' source, where that is here, and keeps them.
 
   gpadvisor import run.ncu-rep
   gpadvisor import run.ncu-rep --redact -o shared.gpadvisor
@@ -34,12 +37,18 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser.add_argument(
         "--redact", action="store_true", help="remove paths, host names, command lines and sources"
     )
-    parser.set_defaults(run=run)
+    parser.add_argument(
+        "--source-root",
+        metavar="DIR",
+        type=Path,
+        help="folder searched for the sources (default: the current one)",
+    )
+    options.add_lines_from(parser)
+    parser.set_defaults(run=run, kernel=None)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Write the snapshot and say how large it is."""
-    from gpadvisor.pipeline.settings import find_settings
     from gpadvisor.pipeline.snapshots import import_profile
 
     target = arguments.output or Path(arguments.input.name).with_suffix(".gpadvisor")
@@ -48,7 +57,7 @@ def run(arguments: argparse.Namespace) -> int:
         report = import_profile(
             arguments.input,
             target,
-            find_settings(Path.cwd()).settings,
+            make_request(arguments),
             redact=arguments.redact,
             progress=progress,
         )

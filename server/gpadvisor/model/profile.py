@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 import re
 from collections.abc import Mapping
@@ -229,6 +230,22 @@ class SourceText:
     text: str | None
 
 
+def source_text(path: str, text: str) -> SourceText:
+    """A source whose text is known."""
+    return SourceText(path=path, sha256=hashlib.sha256(text.encode()).hexdigest(), text=text)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecoveredLines:
+    """Where the lines of a kernel are whose own code has none: in a cubin compiled from its source."""
+
+    binary: str  # sha256 of the kernel's cubin
+    kernel: str  # mangled
+    source: str  # name of what was compiled
+    compiler: str  # how, in words
+    compiled: str  # sha256 of the cubin with lines, a key of Profile.binaries
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Profile:
     """Everything one file or one run holds."""
@@ -244,6 +261,7 @@ class Profile:
     disassemblies: Mapping[str, bytes] = field(default_factory=dict)  # sha256 -> listing, JSON
     sources: Mapping[str, SourceText] = field(default_factory=dict)  # by path
     problems: tuple[Problem, ...] = ()
+    lines: tuple[RecoveredLines, ...] = ()  # that an import found
 
 
 def first_share(total: int, expected: float | None, *, truncated: bool) -> float | None:

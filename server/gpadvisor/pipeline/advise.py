@@ -157,7 +157,7 @@ def advise_file(
             )
             for advice, kernel, known in zip(kernels, analysis.kernels, evaluated, strict=True)
         ),
-        lasting=not unread
+        lasting=not (unread or known.unfinished)
         and not any(
             problem.code is ProblemCode.LINES_NOT_READ
             for kernel in analysis.kernels

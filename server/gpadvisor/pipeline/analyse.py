@@ -94,7 +94,7 @@ def analyse_file(
             raise UsageError(f"{path} is a profile; --model is for a cubin or a .cu file, which have none")
         progress(f"reading {path.name}")
         with opened_ahead(path, request, cache) if opened is None else nullcontext(opened) as reading:
-            recovery = LineRecovery(path, request, progress, cache)
+            recovery = LineRecovery(path, reading.profile(), request, progress, cache)
             return _ProfileAnalysis(path, reading, request, progress, rules, recovery, cache).run()
     return _analyse_code(path, request, progress, cache, rules)
 

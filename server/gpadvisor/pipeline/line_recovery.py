@@ -2,51 +2,44 @@
 """Lines of a profile that has none: from the source that is here, compiled for the profile's GPU.
 
 Nothing is compiled where the request does not allow it. What was found for a profile is kept with the texts
-that it was found in, so that an edit of the source does not take it away.
+that it was found in, so that an edit of the source does not take it away; a snapshot has it with it.
 """
 
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
 from gpadvisor.analyzer.line_recovery import Recovery, recover_lines
-from gpadvisor.analyzer.places import is_library
 from gpadvisor.cubin import demangle, read_cubin
 from gpadvisor.errors import GpadvisorError
 from gpadvisor.evidence.queries import kernel_function
-from gpadvisor.files import read_file
 from gpadvisor.model.ids import SourceLocation
 from gpadvisor.model.problem import Problem, ProblemCode
-from gpadvisor.model.profile import EXTERNAL, KernelProfile
+from gpadvisor.model.profile import EXTERNAL, KernelProfile, Profile, RecoveredLines, source_text
 from gpadvisor.model.program import Program
 from gpadvisor.pipeline.cache import Cache, installation_digest
-from gpadvisor.pipeline.inputs import InputKind, input_kind
-from gpadvisor.pipeline.opening import compile_settings
+from gpadvisor.pipeline.line_compiles import LineCompiler
 from gpadvisor.pipeline.programs import kernel_program, kernel_sections, open_cubin
 from gpadvisor.pipeline.request import Progress, Request
 from gpadvisor.pipeline.sources import local as local_sources
 from gpadvisor.pipeline.sources.kernels import Definition, KernelSources
+from gpadvisor.pipeline.sources.named import named_sources, texts_now
 from gpadvisor.report.names import base_name, parameters
 from gpadvisor.report.words import percent
-from gpadvisor.toolchain import compile_source
 
 _MAX_TRIED: Final = 6
 """Sources that define one kernel's name and are compiled for it."""
-_SECONDS: Final = 20.0
-"""By the clock, of all compiling for a report; after it no further source is begun."""
 _LEAST: Final = 0.5
 """Share of a kernel's samples that must get a line."""
 _ALIKE: Final = 0.6
 """Of what two codes do; with less, the source is another version. Of one source, compilers two versions apart
 keep 0.73 and more (docs/validation.md)."""
-_MAX_TEXTS: Final = 64
-_MAX_CUBIN_BYTES: Final = 1 << 30
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,10 +51,12 @@ class _Compiled:
     cubin: bytes
     program: Program
     texts: Mapping[str, str]  # by path in its line table
-    installation: str  # whose compiler it was
+    installation: str | None  # whose compiler it was; None where the profile brings it
 
     def is_current(self) -> bool:
         """Whether compiling its sources again would give the same."""
+        if self.installation is None:
+            return True
         return self.installation == installation_digest() and all(
             local_sources.read_source(Path(path)) == text.encode() for path, text in self.texts.items()
         )
@@ -96,21 +91,22 @@ class SourceLines:
     texts: dict[str, str] = field(default_factory=dict)  # that recovered lines count in, by path
     beside: str | None = None  # the folder where sources were looked for, beside the project's root
     alike: set[str] = field(default_factory=set)  # of these, those whose code was not the profile's
+    unfinished: bool = False  # whether compiling ran out of time, so that another run may find more
 
 
 class LineRecovery:
     """Finds lines for the kernels of one profile; each source is compiled once."""
 
-    def __init__(self, path: Path, request: Request, progress: Progress, cache: Cache) -> None:
-        self._path, self._request = path, request
+    def __init__(
+        self, path: Path, profile: Profile, request: Request, progress: Progress, cache: Cache
+    ) -> None:
+        self._path, self._profile, self._request = path, profile, request
         self._progress, self._cache = progress, cache
         self._here: KernelSources | None = None
         self._definitions: dict[str, tuple[Definition, ...]] = {}  # by mangled name
         self._compiled: dict[tuple[Path, str, str], _Compiled | str] = {}
-        self._cubins: dict[
-            tuple[Path, str], tuple[bytes, str] | str
-        ] = {}  # with how it came about, or why not
-        self._seconds = 0.0  # spent on compiling
+        self._compiler = LineCompiler(request, progress, cache)
+        self._used: dict[tuple[str, str], _Compiled] = {}  # by binary and kernel
         self.known = SourceLines()
 
     def lines(self, program: Program, profile: KernelProfile) -> Program:
@@ -121,7 +117,9 @@ class LineRecovery:
             return program
         name = base_name(profile.launch.demangled or demangle(kernel))
         self._look_for(name, profile)
-        before = None if self._request.lines_from else self._kept(name, profile)
+        before = None
+        if not self._request.lines_from:
+            before = self._brought(name, profile) or self._kept(name, profile)
         best = None if before is None else _found(before, program, profile)
         failed: list[str] = []
         if before is None or not before.is_current():
@@ -135,14 +133,30 @@ class LineRecovery:
                 best = found if best is None or found.worth >= best.worth else best
                 if best is found and best.same:
                     break
+        self.known.unfinished = self._compiler.ran_out_of_time
         if best is not None and (best.is_enough or self._request.lines_from):
             self._keep(best.compiled, profile)
+            self._used[profile.binary or "", kernel] = best.compiled
             return self._told(best, program, profile)
         if best is not None:
             failed.append(
                 f"{best.compiled.name} compiles to code of another kernel, or of another state of it"
             )
         return self._without(program, kernel, failed)
+
+    def with_lines(self, profile: Profile) -> Profile:
+        """The profile with the lines that were found, for a snapshot of it."""
+        binaries, sources, lines = dict(profile.binaries), dict(profile.sources), []
+        for (binary, kernel), one in self._used.items():
+            digest = hashlib.sha256(one.cubin).hexdigest()
+            binaries[digest] = one.cubin
+            for path, text in one.texts.items():
+                sources.setdefault(path, source_text(path, text))
+            found = RecoveredLines(
+                binary=binary, kernel=kernel, source=one.name, compiler=one.by, compiled=digest
+            )
+            lines.append(found)
+        return replace(profile, binaries=binaries, sources=sources, lines=tuple(lines))
 
     def _look_for(self, name: str, profile: KernelProfile) -> None:
         """Find where a kernel is defined."""
@@ -168,7 +182,7 @@ class LineRecovery:
         """The code of a source or cubin, or why there is none."""
         key = source, arch, name
         if key not in self._compiled:
-            made = self._cubin(source, arch)
+            made = self._compiler.cubin(source, arch)
             try:
                 self._compiled[key] = made if isinstance(made, str) else self._read(source, made, name)
             except (GpadvisorError, OSError) as error:
@@ -176,32 +190,6 @@ class LineRecovery:
                     raise
                 self._compiled[key] = f"{source.name} does not compile here: {error}"
         return self._compiled[key]
-
-    def _cubin(self, source: Path, arch: str) -> tuple[bytes, str] | str:
-        """A source's cubin and how it came about, or why there is none; made once for all its kernels."""
-        key = source, arch
-        if key not in self._cubins:
-            if not self._request.lines_from and self._seconds >= _SECONDS:
-                return (
-                    f"{source.name} was not compiled for its lines, as others took {_SECONDS:g} s; "
-                    f"--lines-from {source.name} does"
-                )
-            begun = time.monotonic()
-            try:
-                self._cubins[key] = self._compile(source, arch)
-            except (GpadvisorError, OSError) as error:
-                if self._request.lines_from:
-                    raise
-                self._cubins[key] = f"{source.name} does not compile here: {error}"
-            self._seconds += time.monotonic() - begun
-        return self._cubins[key]
-
-    def _compile(self, source: Path, arch: str) -> tuple[bytes, str]:
-        if input_kind(source) is InputKind.CUBIN:
-            return read_file(source, max_bytes=_MAX_CUBIN_BYTES), "its line table"
-        self._progress(f"compiling {source.name} for its lines")
-        made = compile_source(source, arch=arch, settings=compile_settings(self._request.settings))
-        return made.cubin, f"compiled here by {made.compiler}"
 
     def _read(self, source: Path, made: tuple[bytes, str], name: str) -> _Compiled:
         cubin, by = made
@@ -211,18 +199,37 @@ class LineRecovery:
             by=by,
             cubin=cubin,
             program=program,
-            texts=_texts(program),
+            texts=texts_now(program),
             installation=installation_digest(),
         )
 
-    def _program(self, data: bytes, name: str) -> Program:
+    def _brought(self, name: str, profile: KernelProfile) -> _Compiled | None:
+        """What a snapshot was made with."""
+        own = profile.binary, profile.launch.kernel
+        for one in self._profile.lines:
+            cubin = self._profile.binaries.get(one.compiled)
+            if (one.binary, one.kernel) != own or cubin is None:
+                continue
+            program = self._program(cubin, name, self._profile.disassemblies.get(one.compiled))
+            sources = ((path, self._profile.sources.get(path)) for path in named_sources(program))
+            return _Compiled(
+                name=one.source,
+                by=one.compiler,
+                cubin=cubin,
+                program=program,
+                texts={path: found.text for path, found in sources if found and found.text is not None},
+                installation=None,
+            )
+        return None
+
+    def _program(self, data: bytes, name: str, listing: bytes | None = None) -> Program:
         """The kernels of a cubin that have a name."""
         sections = kernel_sections(read_cubin(data))
         wanted = {section for symbol, section in sections.items() if base_name(demangle(symbol)) == name}
         opened = open_cubin(
             data,
             wanted,
-            stored=None,
+            stored=listing,
             timeout_seconds=self._request.settings.tool_timeout_seconds,
             cache=self._cache,
         )
@@ -245,7 +252,7 @@ class LineRecovery:
         )
 
     def _keep(self, one: _Compiled, profile: KernelProfile) -> None:
-        if not self._request.lines_from:
+        if not self._request.lines_from and one.installation is not None:
             cubin = base64.b64encode(one.cubin).decode("ascii")
             entry = [one.name, one.by, cubin, dict(one.texts), one.installation]
             self._cache.put(self._key(profile), json.dumps(entry).encode())
@@ -317,17 +324,3 @@ def _share(program: Program, profile: KernelProfile) -> float:
         lines = [line for function in program.functions for line in function.lines]
         total, found = len(lines), sum(line is not None for line in lines)
     return found / total if total else 0.0
-
-
-def _texts(program: Program) -> dict[str, str]:
-    """The sources that a line table names, as they are now."""
-    named = {
-        place.file
-        for function in program.functions
-        for line in dict.fromkeys(function.lines)
-        if line is not None
-        for place in (line.location, *(frame.call_site for frame in line.inline))
-    }
-    own = [file for file in sorted(named) if not is_library(file)][:_MAX_TEXTS]
-    found = {file: local_sources.read_source(Path(file)) for file in own}
-    return {file: data.decode("utf-8", "replace") for file, data in found.items() if data is not None}

@@ -13,7 +13,7 @@ from gpadvisor.cubin import demangle
 from gpadvisor.errors import UsageError
 from gpadvisor.model.machine import MachineModel
 from gpadvisor.model.problem import Problem, ProblemCode
-from gpadvisor.model.profile import KernelProfile, Profile
+from gpadvisor.model.profile import KernelProfile, Profile, source_text
 from gpadvisor.model.program import Program
 from gpadvisor.pipeline.cache import Cache
 from gpadvisor.pipeline.code import open_code
@@ -23,6 +23,7 @@ from gpadvisor.pipeline.machines import machine_model
 from gpadvisor.pipeline.programs import kernel_program
 from gpadvisor.pipeline.request import Progress, Request
 from gpadvisor.pipeline.sources.launches import SourceLaunch, launch_of, source_launches
+from gpadvisor.pipeline.sources.named import texts_now
 from gpadvisor.sass.listing import dump_listing
 from gpadvisor.simulator import Argument, Simulation, SimulationConfig, argument_words, simulate
 
@@ -150,6 +151,7 @@ def simulate_file(
     machine = machine_model(code.source.cubin.arch, request)
     simulations: list[tuple[str, Simulation]] = []
     failed: list[str] = []
+    texts: dict[str, str] = {}
     launches = written_launches(path, request)
     for kernel, section in code.kernels.items():
         program = kernel_program(code.source, {section})
@@ -165,11 +167,13 @@ def simulate_file(
             failed.append(f"{demangle(kernel)}: {error}")
             continue
         simulations.append((kernel, simulation))
+        texts.update(texts_now(program))
     if not simulations:
         raise UsageError(failed[0] if failed else no_launch(path, open_launches(code.kernels, launches)))
     listing = dump_listing(code.source.listing)
     profiles = [one.as_profile(code.data, listing) for _, one in simulations]
-    whole = replace(profiles[0], kernels=tuple(_numbered(profiles)))
+    sources = {file: source_text(file, text) for file, text in texts.items()}
+    whole = replace(profiles[0], kernels=tuple(_numbered(profiles)), sources=sources)
     store.write_snapshot(whole, target)
     impossible = (Problem(ProblemCode.FAILED_LAUNCH, text) for text in failed)
     return Simulated(

@@ -63,6 +63,12 @@ class Settings:
     tool_timeout_seconds: float = field(
         default=120.0, metadata={"doc": "time limit of one compiler or disassembler run"}
     )
+    lines_timeout_seconds: float = field(
+        default=30.0,
+        metadata={
+            "doc": "time limit of all compiling for the lines of a report that has none; 0: no compiling"
+        },
+    )
     launches: Mapping[str, StatedLaunch] = field(
         default_factory=lambda: MappingProxyType({}),
         metadata={"doc": "table of kernels with their launch, for models; see below"},
@@ -178,7 +184,7 @@ def _checked(name: str, value: object, where: str) -> object:
         if isinstance(value, int) and not isinstance(value, bool) and value > 0:
             return value
         raise SettingsError(f"{where}: '{shown}' must be a positive integer")
-    if name in {"min_speedup", "min_importance", "tool_timeout_seconds"}:
+    if name in {"min_speedup", "min_importance", "tool_timeout_seconds", "lines_timeout_seconds"}:
         if isinstance(value, (int, float)) and not isinstance(value, bool) and value >= 0:
             return float(value)
         raise SettingsError(f"{where}: '{shown}' must be a number that is not negative")

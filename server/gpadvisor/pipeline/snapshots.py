@@ -5,17 +5,24 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Final
 
 from gpadvisor import store
 from gpadvisor.errors import CubinError, ProfileFormatError, ProfileMismatchError, SassError, ToolError
 from gpadvisor.model.problem import Problem, ProblemCode
-from gpadvisor.model.profile import Profile
+from gpadvisor.model.profile import KernelProfile, Profile
+from gpadvisor.pipeline.analyse import used_sections
+from gpadvisor.pipeline.cache import Cache, cache_folder
 from gpadvisor.pipeline.inputs import InputKind, input_bytes, input_kind
+from gpadvisor.pipeline.line_recovery import LineRecovery
 from gpadvisor.pipeline.opening import load, no_launch_in
-from gpadvisor.pipeline.request import Progress
+from gpadvisor.pipeline.programs import kernel_program, open_cubin
+from gpadvisor.pipeline.request import Progress, Request
 from gpadvisor.pipeline.settings import Settings
 from gpadvisor.sass.listing import dump_listing
 from gpadvisor.toolchain import disassemble
+
+_LINE_TABLE: Final = b".debug_line\0"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,12 +37,12 @@ class Imported:
 
 
 def import_profile(
-    source: Path, target: Path, settings: Settings, *, redact: bool, progress: Progress
+    source: Path, target: Path, request: Request, *, redact: bool, progress: Progress
 ) -> Imported:
-    """Write a snapshot of a report, with the disassembly of its cubins.
+    """Write a snapshot of a report, with the disassembly of its cubins, and lines for those without any.
 
     Raises:
-        GpadvisorError: the report cannot be read.
+        GpadvisorError: the report cannot be read, or a source that the request names does not compile.
         OSError: the target cannot be written.
     """
     if input_kind(source) is not InputKind.PROFILE:
@@ -43,10 +50,11 @@ def import_profile(
             f"{source} is no report: give an .ncu-rep file; 'gpadvisor advise' takes cubins and sources"
         )
     progress(f"reading {source.name}")
-    profile = load(source, settings)
+    profile = load(source, request.settings)
     if not profile.kernels:
         raise ProfileMismatchError(no_launch_in(profile, source))
-    listings, problems = disassemble_all(profile, settings, progress)
+    profile, told = _with_lines(source, profile, request, progress)
+    listings, problems = disassemble_all(profile, request.settings, progress)
     profile = replace(profile, disassemblies={**profile.disassemblies, **listings})
     progress(f"writing {target.name}")
     store.write_snapshot(profile, target, redact=redact)
@@ -55,8 +63,50 @@ def import_profile(
         samples=sum(kernel.total_samples for kernel in profile.kernels),
         report_bytes=input_bytes(source),
         snapshot_bytes=target.stat().st_size,
-        problems=(*profile.problems, *problems),
+        problems=(*profile.problems, *told, *problems),
     )
+
+
+def _with_lines(
+    path: Path, profile: Profile, request: Request, progress: Progress
+) -> tuple[Profile, list[Problem]]:
+    """The profile with lines for kernels whose code has none, and what is to be said of them."""
+    cache = Cache(cache_folder())
+    recovery = LineRecovery(path, profile, request, progress, cache)
+    told: list[Problem] = []
+    for kernel in _without_lines(profile):
+        digest = kernel.binary or ""
+        try:
+            code = open_cubin(
+                profile.binaries[digest],
+                None,
+                stored=profile.disassemblies.get(digest),
+                timeout_seconds=request.settings.tool_timeout_seconds,
+                cache=cache,
+                progress=progress,
+            )
+            program = kernel_program(code, used_sections(kernel, code))
+        except (CubinError, SassError, ToolError):  # told where it is disassembled
+            continue
+        told += [
+            problem
+            for problem in recovery.lines(program, kernel).problems
+            if problem.code in {ProblemCode.LINES_RECOVERED, ProblemCode.NO_LINE_INFO}
+        ]
+    return recovery.with_lines(profile), list(dict.fromkeys(told))
+
+
+def _without_lines(profile: Profile) -> list[KernelProfile]:
+    """The launch with the most samples of each kernel whose cubin has no line table."""
+    found: dict[tuple[str, str], KernelProfile] = {}
+    for one in profile.kernels:
+        data = profile.binaries.get(one.binary or "")
+        if one.binary is None or data is None or _LINE_TABLE in data:
+            continue
+        key = one.binary, one.launch.kernel
+        if key not in found or one.total_samples > found[key].total_samples:
+            found[key] = one
+    return list(found.values())
 
 
 def export_profile(source: Path, directory: Path) -> tuple[Path, ...]:

@@ -31,6 +31,7 @@ from gpadvisor.model.profile import (
     PcMetric,
     PcSamples,
     Profile,
+    RecoveredLines,
     RuleResult,
     Sampling,
     SourceText,
@@ -108,6 +109,8 @@ def take_apart(profile: Profile) -> Parts:
             "kernels": [_kernel_document(kernel) for kernel in profile.kernels],
             "sources": [_source_document(key, source) for key, source in profile.sources.items()],
             "problems": _problem_documents(profile.problems),
+            # Left out where there are none, as in snapshots from before.
+            **({"lines": [dataclasses.asdict(one) for one in profile.lines]} if profile.lines else {}),
         },
         tables={
             "samples": _gather(SAMPLES, [_sample_columns(kernel) for kernel in profile.kernels]),
@@ -231,6 +234,7 @@ def _profile(parts: Parts) -> Profile:
             _text(source["key"]): _source(source, parts.blobs["sources"]) for source in document["sources"]
         },
         problems=_problems(document["problems"]),
+        lines=tuple(_fill(RecoveredLines, one) for one in document.get("lines", ())),
     )
 
 

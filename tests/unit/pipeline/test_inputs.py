@@ -74,7 +74,9 @@ def test_advice_on_a_collection_changes_with_it(tmp_path: Path, monkeypatch: pyt
 
 def test_a_collection_becomes_a_snapshot(tmp_path: Path) -> None:
     folder, target = _collection(tmp_path / "c"), tmp_path / "run.gpadvisor"
-    done = import_profile(folder, target, Settings(), redact=False, progress=lambda _: None)
+    done = import_profile(
+        folder, target, Request(settings=Settings(), root=tmp_path), redact=False, progress=lambda _: None
+    )
     assert (done.samples, done.kernels) == (30, 1)
     assert done.report_bytes == input_bytes(folder)
     assert input_kind(target) is InputKind.PROFILE

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import re
+import zipfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,12 +20,12 @@ from gpadvisor.errors import GpadvisorError
 from gpadvisor.model.advice import Advice
 from gpadvisor.model.finding import BaselineKind, EditorAnalysis, Freshness
 from gpadvisor.model.problem import ProblemCode
-from gpadvisor.pipeline import line_recovery
 from gpadvisor.pipeline.advise import advise_file
 from gpadvisor.pipeline.cache import Cache
 from gpadvisor.pipeline.render import AnswerOptions, answer
 from gpadvisor.pipeline.request import Request
 from gpadvisor.pipeline.settings import Settings
+from gpadvisor.pipeline.snapshots import import_profile
 from gpadvisor.report import render_text
 from gpadvisor.toolchain import compile_source
 
@@ -144,14 +145,64 @@ def test_a_source_of_two_kernels_is_compiled_once(project: Path) -> None:
     assert len(said(found, ProblemCode.LINES_RECOVERED)) == 2
 
 
-def test_when_the_time_for_compiling_is_spent_no_further_source_is_begun(
-    project: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(line_recovery, "_SECONDS", 0.0)
-    (message,) = said(advice(project), ProblemCode.NO_LINE_INFO)
+def test_when_the_time_for_compiling_is_spent_no_further_source_is_begun(project: Path) -> None:
+    hurried = replace(Settings(), lines_timeout_seconds=0.0)
+    (message,) = said(advice(project, settings=hurried), ProblemCode.NO_LINE_INFO)
     assert message.endswith("--lines-from stencil.cu does")
     named = (project / "src" / "stencil.cu",)
-    assert said(advice(project, lines_from=named), ProblemCode.LINES_RECOVERED)
+    assert said(advice(project, settings=hurried, lines_from=named), ProblemCode.LINES_RECOVERED)
+
+
+def test_a_compile_under_way_is_ended_with_the_time_and_tried_again_later(project: Path) -> None:
+    cache = Cache(project / "cache")
+    hurried = replace(Settings(), lines_timeout_seconds=0.001)
+    found = advise_file(project / "run.ncu-rep", request(project, settings=hurried), lambda _: None, cache)
+    (message,) = said(found.advice, ProblemCode.NO_LINE_INFO)
+    assert "stencil.cu did not compile for its lines within 0.001 s; --lines-from stencil.cu" in message
+    assert not found.lasting
+    again = advise_file(project / "run.ncu-rep", request(project), lambda _: None, cache)
+    assert said(again.advice, ProblemCode.LINES_RECOVERED)
+
+
+def test_a_source_that_does_not_compile_is_not_compiled_again_before_something_changes(project: Path) -> None:
+    cache = Cache(project / "cache")
+    (project / ".git").mkdir()  # no header of another project is taken
+    source = project / "src" / "stencil.cu"
+    source.write_text(f'#include "sizes.h"\n__device__ int sizes[SIZES];\n{TEXT}', encoding="utf-8")
+
+    def run() -> tuple[Advice, bool]:
+        steps: list[str] = []
+        found = advise_file(project / "run.ncu-rep", request(project), steps.append, cache).advice
+        return found, any("compiling stencil.cu" in step for step in steps)
+
+    first, compiled = run()
+    assert compiled
+    assert "sizes.h" in said(first, ProblemCode.NO_LINE_INFO)[0]
+    second, compiled = run()
+    assert not compiled
+    assert said(second, ProblemCode.NO_LINE_INFO) == said(first, ProblemCode.NO_LINE_INFO)
+    (project / "src" / "sizes.h").write_text("#define SIZES 1\n", encoding="utf-8")
+    third, compiled = run()
+    assert compiled
+    assert said(third, ProblemCode.LINES_RECOVERED)
+
+
+@pytest.mark.parametrize("redact", [False, True])
+def test_a_snapshot_keeps_the_lines(project: Path, *, redact: bool) -> None:
+    source, target = project / "src" / "stencil.cu", project / "run.gpadvisor"
+    done = import_profile(
+        project / "run.ncu-rep", target, request(project), redact=redact, progress=lambda _: None
+    )
+    assert [one.code for one in done.problems] == [ProblemCode.LINES_RECOVERED]
+    known = scopes(advice(project))
+    source.unlink()
+    found = advise_file(target, request(project, may_compile=False), lambda _: None, Cache(None))
+    assert scopes(found.advice) == known
+    (message,) = said(found.advice, ProblemCode.LINES_RECOVERED)
+    assert message.startswith("lines from stencil.cu, compiled here by ")
+    assert found.texts == ({} if redact else {str(source.resolve()): TEXT})
+    with zipfile.ZipFile(target) as members:
+        assert all(str(project).encode() not in members.read(name) for name in members.namelist()) is redact
 
 
 def test_lines_come_from_a_source_or_cubin_that_is_named(project: Path, built: bytes) -> None:

@@ -282,8 +282,17 @@ def test_a_failed_launch() -> None:
     assert (failed.launch.failed, failed.launch.duration_ns, measured.launch.failed) == (True, None, False)
     (problem,) = profile.problems
     assert problem.code is ProblemCode.FAILED_LAUNCH
-    assert problem.message.startswith("1 of 2 launches failed or could not be measured")
-    assert "0 (second)" in problem.message
+    assert problem.message == "1 of 2 launches failed or could not be measured: second (launch 0)"
+
+
+def test_failed_launches_are_named_by_kernel() -> None:
+    broken = dataclasses.replace(SPEC, failed=True)
+    (problem,) = load_bytes(write_report([broken])).problems
+    assert problem.message == "the report's only launch failed or could not be measured: second (launch 0)"
+    (problem,) = load_bytes(write_report([broken, SPEC, broken])).problems
+    assert problem.message.endswith(
+        "2 of 3 launches failed or could not be measured: second (launch 0), second (launch 2)"
+    )
 
 
 def test_counts_by_opcode() -> None:

@@ -450,7 +450,7 @@ def _collection_problems(processes: Sequence[Process], kernels: Sequence[KernelP
         )
     failed = sum(len(process.failed) for process in processes)
     if failed:
-        said.append(Problem(ProblemCode.FAILED_LAUNCH, f"{failed} launches failed and are left out"))
+        said.append(Problem(ProblemCode.FAILED_LAUNCH, f"launches that failed and are left out: {failed}"))
     if any(process.late for process in processes):
         said.append(
             Problem(

@@ -371,15 +371,14 @@ def _where(outside: int, kernel: str, sections: _Sections, cubin: Cubin | None) 
 def _failed(kernels: Sequence[KernelProfile], results: Sequence[Result]) -> tuple[Problem, ...]:
     """One problem for all launches that failed."""
     failed = [
-        f"{kernel.launch.index} ({result.function})"
+        f"{result.function} (launch {kernel.launch.index})"
         for kernel, result in zip(kernels, results, strict=True)
         if kernel.launch.failed
     ]
-    if not failed:
-        return ()
     named = ", ".join(failed[:_NAMED]) + (" and others" if len(failed) > _NAMED else "")
-    message = f"{len(failed)} of {len(kernels)} launches failed or could not be measured: {named}"
-    return (Problem(ProblemCode.FAILED_LAUNCH, message),)
+    many = f"{len(failed)} of {len(kernels)} launches" if len(kernels) > 1 else "the report's only launch"
+    message = f"{many} failed or could not be measured: {named}"
+    return (Problem(ProblemCode.FAILED_LAUNCH, message),) if failed else ()
 
 
 def _report_problems(report: Report) -> tuple[Problem, ...]:

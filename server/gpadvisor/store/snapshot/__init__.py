@@ -101,6 +101,7 @@ def _manifest(parts: Parts) -> bytes:
         "launches": len(parts.document["kernels"]),
         "sources": parts.document["sources"],
         "problems": parts.document["problems"],
+        **({"lines": parts.document["lines"]} if "lines" in parts.document else {}),
     }
     return (json.dumps(document, indent=1) + "\n").encode()
 
@@ -126,6 +127,7 @@ def read_snapshot(data: bytes) -> Profile:
                 "kernels": kernels,
                 "sources": manifest["sources"],
                 "problems": manifest["problems"],
+                **({"lines": manifest["lines"]} if "lines" in manifest else {}),
             },
             tables=tables,
             blobs=_blobs(members),

@@ -37,6 +37,14 @@ def redacted(profile: Profile) -> Profile:
         binaries={renamed[key]: cubin for key, cubin in scrubbed.items()},
         disassemblies={renamed.get(key, key): listing for key, listing in profile.disassemblies.items()},
         sources=sources,
+        lines=tuple(
+            dataclasses.replace(
+                one,
+                binary=renamed.get(one.binary, one.binary),
+                compiled=renamed.get(one.compiled, one.compiled),
+            )
+            for one in profile.lines
+        ),
     )
     # What nobody thought of: texts of rules, metrics and problems, listings.
     _refuse_leak(json.dumps(take_apart(done).document, ensure_ascii=False, default=str).encode(), directories)
