@@ -168,13 +168,13 @@ def quick() -> Iterator[None]:
             database.close()
 
 
-def wrong(kind: str, data: bytes) -> str | None:
-    """What is wrong with how an input ends; None where it ends as it should."""
+def wrong(kind: str, data: bytes, *, stored: bool = True) -> str | None:
+    """What is wrong with how an input ends, also as a snapshot; None where it ends as it should."""
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     late = f"takes more than {_SECONDS} s of processor time"
     try:
         with _limited() as is_late:
-            return _wrong(kind, data) or _memory(before)
+            return _wrong(kind, data, stored=stored) or _memory(before)
     except GpadvisorError:
         return late if is_late() else _memory(before)
     except (KeyboardInterrupt, SystemExit):
@@ -202,7 +202,7 @@ def _limited() -> Iterator[Callable[[], bool]]:
         signal.setitimer(signal.ITIMER_PROF, 0)
 
 
-def _wrong(kind: str, data: bytes) -> str | None:
+def _wrong(kind: str, data: bytes, *, stored: bool) -> str | None:
     if kind == "cubin":
         cubin = read_cubin(data)
         line_table_damage(cubin)
@@ -219,6 +219,8 @@ def _wrong(kind: str, data: bytes) -> str | None:
     samples = [kernel.total_samples for kernel in profile.kernels]
     if any(not 0 <= kernel.latency_samples <= kernel.total_samples < 1 << 53 for kernel in profile.kernels):
         return "samples that cannot be"
+    if not stored:
+        return None
     if [kernel.total_samples for kernel in load_bytes(snapshot_bytes(profile)).kernels] != samples:
         return "samples were lost on the way through a snapshot"
     redacted(profile)

@@ -22,7 +22,12 @@
  *   cuptiActivityFlushAll in a callback that is none of an API call
  *   cuptiPCSamplingEnable in a callback of a launch, whose stream may be captured
  *   more PCs at once than the scratch buffer takes: 5500 in its default of 1 MB
- *   more PCs than the buffer of the configuration has room for when sampling is disabled */
+ *   more PCs than the buffer of the configuration has room for when sampling is disabled
+ *   parameters and data without their size, with a private pointer, or of a context that is gone
+ *   reading samples, or disabling them, where sampling is not enabled
+ *   cuptiEnableCallback in two threads at once
+ *   cuptiActivityFlushAll in a callback of activity buffers, or before those are registered
+ *   data of a callback, or the image of a module, used after the callback: they are overwritten and freed */
 #define _GNU_SOURCE
 #include "fake_cuda.h"
 
@@ -53,6 +58,7 @@
 struct CUfunc_st {
     char *name, *given;
     uint32_t index;
+    uint64_t *rows; /* where the count of each instruction is, if it is still there: rows moved before, and those now */
     struct CUmod_st *module;
 };
 struct CUmod_st {
@@ -81,7 +87,7 @@ struct CUctx_st {
     bool unloaded;
     struct count *counts;
     size_t used, room;
-    uint64_t unconfirmed, aside, reads;
+    uint64_t unconfirmed, aside, reads, moved;
     struct CUctx_st *next;
 };
 
@@ -128,6 +134,31 @@ static long wish(const char *name, long otherwise) {
     return otherwise;
 }
 
+static void must(bool holds, const char *what) {
+    if (holds) return;
+    fprintf(stderr, "stand-in: %s\n", what);
+    abort();
+}
+
+/* "CUPTI client should set the size of the structure"; pPriv: "Assign to NULL". */
+#define PARAMETERS(of, type) \
+    must((of) && (of)->size == type##Size && !(of)->pPriv, #type ": size or pPriv"), \
+        must((of)->ctx && (of)->ctx->alive, #type ": no living context")
+
+static void check_data(const CUpti_PCSamplingData *data) {
+    must(data && data->size == sizeof *data && data->pPcData && data->collectNumPcs, "CUpti_PCSamplingData: size");
+    for (size_t i = 0; i < data->collectNumPcs; i++)
+        must(data->pPcData[i].size == sizeof *data->pPcData && data->pPcData[i].stallReason,
+             "CUpti_PCSamplingPCData: size");
+}
+
+static void *copy_of(const void *from, size_t bytes) { return from ? memcpy(malloc(bytes), from, bytes) : NULL; }
+
+static void spoil(void *data, size_t bytes) {
+    if (data) memset(data, 0xA5, bytes);
+    free(data);
+}
+
 static void add(uint64_t *counter, uint64_t amount) { __atomic_fetch_add(counter, amount, __ATOMIC_SEQ_CST); }
 
 static uint64_t now_ns(void) {
@@ -141,7 +172,18 @@ static void call_back(CUpti_CallbackDomain domain, CUpti_CallbackId id, const vo
     if (!function || !atomic_load(&enabled[domain][id])) return;
     bool api = domain == CUPTI_CB_DOMAIN_DRIVER_API || domain == CUPTI_CB_DOMAIN_RUNTIME_API;
     *(api ? &in_launch : &in_other) += 1;
-    function(NULL, domain, id, data);
+    if (api) { /* "valid only within the invocation of the callback function" */
+        const CUpti_CallbackData *given = data;
+        CUpti_CallbackData *lent = copy_of(given, sizeof *given);
+        size_t name = given->symbolName ? strlen(given->symbolName) + 1 : 0;
+        char *symbol = copy_of(given->symbolName, name);
+        lent->symbolName = symbol;
+        function(NULL, domain, id, lent);
+        spoil(symbol, name);
+        spoil(lent, sizeof *lent);
+    } else {
+        function(NULL, domain, id, data);
+    }
     *(api ? &in_launch : &in_other) -= 1;
 }
 
@@ -177,6 +219,7 @@ static uint64_t move_rows(struct CUctx_st *context, CUpti_PCSamplingData *data) 
     }
     memmove(context->counts, context->counts + count, (context->used - count) * sizeof *context->counts);
     context->used -= count;
+    context->moved += count;
     data->totalSamples += given;
     if (data == context->configured) context->aside += given;
     return given;
@@ -331,9 +374,11 @@ EXPORT CUresult fake_load(CUmodule *module, const void *image, size_t bytes) {
     *module = fresh;
     if (current->unloaded) put_aside(current); /* addresses may mean something else from here on */
     add(&truth->modules, 1);
-    CUpti_ModuleResourceData loaded = {.moduleId = fresh->id, .cubinSize = bytes, .pCubin = fresh->image};
+    char *lent = copy_of(image, bytes);
+    CUpti_ModuleResourceData loaded = {.moduleId = fresh->id, .cubinSize = bytes, .pCubin = lent};
     CUpti_ResourceData data = {.context = current, .resourceDescriptor = &loaded};
     call_back(CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_MODULE_LOADED, &data);
+    spoil(lent, bytes);
     return CUDA_SUCCESS;
 }
 
@@ -362,7 +407,9 @@ EXPORT CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const
 
 static void deliver(uint8_t *buffer, size_t room, size_t used) {
     add(&truth->kernels, used / sizeof(CUpti_ActivityKernel9));
+    in_other++;
     completed(NULL, 0, buffer, room, used);
+    in_other--;
 }
 
 static void make_activity(struct CUfunc_st *function, const unsigned grid[3], const unsigned block[3], unsigned shared,
@@ -377,7 +424,10 @@ static void make_activity(struct CUfunc_st *function, const unsigned grid[3], co
     }
     if (!activity_buffer) {
         size_t records = 0;
+        in_other++;
         wanted(&activity_buffer, &activity_room, &records);
+        in_other--;
+        must((uintptr_t)activity_buffer % 8 == 0, "an activity buffer that is not aligned");
         activity_used = 0;
     }
     if (activity_buffer) {
@@ -401,10 +451,12 @@ static void make_samples(struct CUfunc_st *function, CUcontext context, uint32_t
     bool serialized = context->mode == CUPTI_PC_SAMPLING_COLLECTION_MODE_KERNEL_SERIALIZED;
     uint32_t pcs = (uint32_t)wish("pcs", FAKE_PCS);
     size_t counted = serialized ? 0 : context->used;
+    if (!function->rows) function->rows = calloc(pcs, sizeof *function->rows);
     for (uint32_t pc = 0; context->sampling && pc < pcs; pc++) {
         struct count *found = NULL;
-        for (size_t i = 0; i < counted && !found; i++)
-            if (context->counts[i].function == function && context->counts[i].pc == pc) found = &context->counts[i];
+        uint64_t row = function->rows[pc] - context->moved;
+        if (row < counted && context->counts[row].function == function && context->counts[row].pc == pc)
+            found = &context->counts[row];
         const uint32_t more[STALLS] = {FAKE_LONG(function->index, pc), FAKE_LONG_LATENCY(function->index, pc),
                                        FAKE_SELECTED(pc), pc == 4 ? 1u : 0u};
         for (size_t i = 0; i < STALLS; i++)
@@ -415,6 +467,7 @@ static void make_samples(struct CUfunc_st *function, CUcontext context, uint32_t
                 context->room = context->room ? 2 * context->room : 64;
                 context->counts = realloc(context->counts, context->room * sizeof *context->counts);
             }
+            function->rows[pc] = context->moved + context->used;
             found = &context->counts[context->used++];
             *found = (struct count){.function = function, .pc = pc, .correlation = serialized ? correlation : 0};
         }
@@ -527,18 +580,22 @@ EXPORT CUptiResult CUPTIAPI cuptiSubscribe(CUpti_SubscriberHandle *handle, CUpti
     long result = wish("subscribe", 0);
     (void)user;
     if (result) return (CUptiResult)result;
+    if (atomic_load(&subscriber)) return CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
     *handle = (CUpti_SubscriberHandle)(void *)&subscriber;
     atomic_store(&subscriber, function);
     return CUPTI_SUCCESS;
 }
 EXPORT CUptiResult CUPTIAPI cuptiUnsubscribe(CUpti_SubscriberHandle handle) {
-    (void)handle;
+    if (handle != (CUpti_SubscriberHandle)(void *)&subscriber) return CUPTI_ERROR_INVALID_PARAMETER;
     atomic_store(&subscriber, NULL);
     return CUPTI_SUCCESS;
 }
 EXPORT CUptiResult CUPTIAPI cuptiEnableCallback(uint32_t on, CUpti_SubscriberHandle handle, CUpti_CallbackDomain domain,
                                                 CUpti_CallbackId id) {
-    (void)handle;
+    static _Atomic bool busy; /* "a subscriber must serialize access" */
+    must(!atomic_exchange(&busy, true), "cuptiEnableCallback in two threads at once");
+    atomic_store(&busy, false);
+    must(handle == (CUpti_SubscriberHandle)(void *)&subscriber && atomic_load(&subscriber), "no subscriber");
     if ((unsigned)domain >= 8 || id >= 1024) return CUPTI_ERROR_INVALID_PARAMETER;
     atomic_store(&enabled[domain][id], on != 0);
     return CUPTI_SUCCESS;
@@ -570,6 +627,7 @@ EXPORT CUptiResult CUPTIAPI cuptiGetResultString(CUptiResult result, const char 
 
 EXPORT CUptiResult CUPTIAPI cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc request,
                                                            CUpti_BuffersCallbackCompleteFunc complete) {
+    if (!request || !complete) return CUPTI_ERROR_INVALID_PARAMETER;
     wanted = request;
     completed = complete;
     return CUPTI_SUCCESS;
@@ -598,7 +656,8 @@ EXPORT CUptiResult CUPTIAPI cuptiActivityFlushAll(uint32_t flag) {
     uint8_t *buffer;
     size_t used, room;
     (void)flag;
-    if (ended || in_other) abort();
+    must(!ended && !in_other, "cuptiActivityFlushAll in a callback that is none of an API call");
+    if (!wanted) return CUPTI_ERROR_INVALID_OPERATION;
     pthread_mutex_lock(&lock);
     buffer = activity_buffer, used = activity_used, room = activity_room;
     activity_buffer = NULL;
@@ -607,17 +666,20 @@ EXPORT CUptiResult CUPTIAPI cuptiActivityFlushAll(uint32_t flag) {
     return CUPTI_SUCCESS;
 }
 EXPORT CUptiResult CUPTIAPI cuptiGetCubinCrc(CUpti_GetCubinCrcParams *params) {
+    if (!params->cubin || !params->cubinSize || params->size != CUpti_GetCubinCrcParamsSize)
+        return CUPTI_ERROR_INVALID_PARAMETER;
     params->cubinCrc = number_of(params->cubin, params->cubinSize);
     return CUPTI_SUCCESS;
 }
 EXPORT CUptiResult CUPTIAPI cuptiPCSamplingEnable(CUpti_PCSamplingEnableParams *params) {
     long result = wish("enable", 0);
+    PARAMETERS(params, CUpti_PCSamplingEnableParams);
     if (result) return (CUptiResult)result;
-    if (in_launch) abort();
+    must(!in_launch, "cuptiPCSamplingEnable in a callback of a launch");
     if (wish("exclusive", 0) && atomic_load(&activity)) return CUPTI_ERROR_NOT_COMPATIBLE;
     pthread_mutex_lock(&lock);
     for (struct CUctx_st *other = contexts; other; other = other->next)
-        if (other->sampling && other->device == params->ctx->device) abort(); /* by the manual, one of a GPU */
+        must(!other->sampling || other->device != params->ctx->device, "a second context of a GPU"); /* by the manual */
     params->ctx->mode = CUPTI_PC_SAMPLING_COLLECTION_MODE_CONTINUOUS;
     params->ctx->period = 12;
     params->ctx->buffer = (size_t)512 << 20;
@@ -631,7 +693,8 @@ EXPORT CUptiResult CUPTIAPI cuptiPCSamplingEnable(CUpti_PCSamplingEnableParams *
 
 EXPORT CUptiResult CUPTIAPI cuptiPCSamplingDisable(CUpti_PCSamplingDisableParams *params) {
     CUcontext context = params->ctx;
-    if (ended) abort();
+    PARAMETERS(params, CUpti_PCSamplingDisableParams);
+    must(!ended && context->sampling, "cuptiPCSamplingDisable where nothing is enabled");
     while (wish("stuck", 0)) pause();
     pthread_mutex_lock(&lock);
     add(&truth->samples, context->unconfirmed);
@@ -657,8 +720,10 @@ EXPORT CUptiResult CUPTIAPI cuptiPCSamplingGetData(CUpti_PCSamplingGetDataParams
         if (patience > 200000) abort();
         usleep(1000);
     }
-    if (!context->alive || ended) abort(); /* the library must not touch a context that is gone */
-    if (data == context->configured) abort(); /* that one is CUPTI's to write */
+    PARAMETERS(params, CUpti_PCSamplingGetDataParams);
+    must(!ended && context->sampling, "cuptiPCSamplingGetData where nothing is enabled");
+    must(data != context->configured, "a read into the buffer that is CUPTI's to write");
+    check_data(data);
     if (wish("late_exclusive", 0) && atomic_load(&activity) == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL)
         return CUPTI_ERROR_UNKNOWN;
     if (result) return (CUptiResult)result;
@@ -685,23 +750,50 @@ EXPORT CUptiResult CUPTIAPI cuptiPCSamplingGetData(CUpti_PCSamplingGetDataParams
     return (CUptiResult)result;
 }
 EXPORT CUptiResult CUPTIAPI cuptiPCSamplingGetNumStallReasons(CUpti_PCSamplingGetNumStallReasonsParams *params) {
+    PARAMETERS(params, CUpti_PCSamplingGetNumStallReasonsParams);
     *params->numStallReasons = REASONS;
     return (CUptiResult)wish("reasons", 0);
 }
 EXPORT CUptiResult CUPTIAPI cuptiPCSamplingGetStallReasons(CUpti_PCSamplingGetStallReasonsParams *params) {
+    PARAMETERS(params, CUpti_PCSamplingGetStallReasonsParams);
     for (size_t i = 0; i < params->numStallReasons && i < REASONS; i++) {
         params->stallReasonIndex[i] = indexes_of(params->ctx)[i];
         snprintf(params->stallReasons[i], CUPTI_STALL_REASON_STRING_SIZE, "%s", reason_names[i]);
     }
     return CUPTI_SUCCESS;
 }
+/* "attributeStatus [...] CUPTI_ERROR_INVALID_OPERATION if attributeData is not valid" */
+static bool is_valid(const CUpti_PCSamplingConfigurationInfo *info, const struct CUctx_st *context) {
+    switch ((int)info->attributeType) {
+        case CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_SAMPLING_PERIOD:
+            return info->attributeData.samplingPeriodData.samplingPeriod >= 5 &&
+                   info->attributeData.samplingPeriodData.samplingPeriod <= 31;
+        case CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_COLLECTION_MODE:
+            return info->attributeData.collectionModeData.collectionMode == CUPTI_PC_SAMPLING_COLLECTION_MODE_CONTINUOUS ||
+                   info->attributeData.collectionModeData.collectionMode ==
+                       CUPTI_PC_SAMPLING_COLLECTION_MODE_KERNEL_SERIALIZED;
+        case CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_STALL_REASON:
+            for (size_t i = 0; i < info->attributeData.stallReasonData.stallReasonCount; i++) {
+                bool known = false;
+                for (size_t r = 0; r < REASONS; r++)
+                    known |= indexes_of(context)[r] == info->attributeData.stallReasonData.pStallReasonIndex[i];
+                if (!known) return false;
+            }
+            return info->attributeData.stallReasonData.stallReasonCount != 0;
+        default:
+            return true;
+    }
+}
+
 EXPORT CUptiResult CUPTIAPI cuptiPCSamplingSetConfigurationAttribute(CUpti_PCSamplingConfigurationInfoParams *params) {
     long result = wish("configure", 0);
+    PARAMETERS(params, CUpti_PCSamplingConfigurationInfoParams);
     if (result) return (CUptiResult)result;
     for (size_t i = 0; i < params->numAttributes; i++) {
         CUpti_PCSamplingConfigurationInfo *info = &params->pPCSamplingConfigurationInfo[i];
         CUcontext context = params->ctx;
-        info->attributeStatus = (CUptiResult)wish("attribute", 0);
+        info->attributeStatus = is_valid(info, context) ? (CUptiResult)wish("attribute", 0) : CUPTI_ERROR_INVALID_OPERATION;
+        if (info->attributeStatus == CUPTI_ERROR_INVALID_OPERATION) return CUPTI_ERROR_INVALID_OPERATION;
         switch ((int)info->attributeType) {
             case CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_SAMPLING_PERIOD:
                 context->period = info->attributeData.samplingPeriodData.samplingPeriod;
@@ -723,6 +815,7 @@ EXPORT CUptiResult CUPTIAPI cuptiPCSamplingSetConfigurationAttribute(CUpti_PCSam
                 break;
             case CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_SAMPLING_DATA_BUFFER:
                 context->configured = info->attributeData.samplingDataBufferData.samplingDataBuffer;
+                check_data(context->configured);
                 break;
             default:
                 return CUPTI_ERROR_INVALID_PARAMETER;
@@ -731,8 +824,12 @@ EXPORT CUptiResult CUPTIAPI cuptiPCSamplingSetConfigurationAttribute(CUpti_PCSam
     return CUPTI_SUCCESS;
 }
 EXPORT CUptiResult CUPTIAPI cuptiPCSamplingGetConfigurationAttribute(CUpti_PCSamplingConfigurationInfoParams *params) {
+    PARAMETERS(params, CUpti_PCSamplingConfigurationInfoParams);
     for (size_t i = 0; i < params->numAttributes; i++) {
         CUpti_PCSamplingConfigurationInfo *info = &params->pPCSamplingConfigurationInfo[i];
+        if (info->attributeType != CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_SAMPLING_PERIOD &&
+            info->attributeType != CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_HARDWARE_BUFFER_SIZE)
+            return CUPTI_ERROR_INVALID_OPERATION; /* others are "[w]", or nobody asks for them */
         if (info->attributeType == CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_SAMPLING_PERIOD)
             info->attributeData.samplingPeriodData.samplingPeriod = 12; /* "queries [...] default configuration" */
         else
@@ -745,7 +842,7 @@ EXPORT CUptiResult CUPTIAPI cuptiPCSamplingGetConfigurationAttribute(CUpti_PCSam
 __attribute__((destructor)) static void tidy(void) {
     while (modules) {
         struct CUmod_st *next = modules->next;
-        for (uint32_t i = 0; i < modules->count; i++) free(modules->functions[i].name);
+        for (uint32_t i = 0; i < modules->count; i++) free(modules->functions[i].name), free(modules->functions[i].rows);
         free(modules->image);
         free(modules);
         modules = next;
