@@ -20,6 +20,7 @@ from tests.sampled import sampled_launch, twice
 
 from gpadvisor.cli import COMMANDS, main
 from gpadvisor.report import advice_schema
+from gpadvisor.views.roofline.formats import roofline_schema
 
 pytestmark = [pytest.mark.toolkit, pytest.mark.nvdisasm]
 
@@ -262,6 +263,32 @@ def test_blame_adds_up_in_every_format(
     code, text, _ = run(capsys, "blame", report, "--rules", "gpa2021")
     assert code == 0
     assert f"{total:,} samples" in text
+
+
+def test_a_roofline_in_every_format(capsys: pytest.CaptureFixture[str], tmp_path: Path, report: Path) -> None:
+    code, out, _ = run(capsys, "roofline", report, "--format", "json")
+    assert code == 0
+    document = json.loads(out)
+    jsonschema.Draft202012Validator(json.loads(roofline_schema())).validate(document)
+    outermost = [one for one in document["kernels"][0]["regions"] if one["depth"] <= 1]
+    executed = sum(one["instructions"] for one in outermost)
+    assert executed == pytest.approx(document["kernels"][0]["instructions"]["value"])
+    table = list(csv.DictReader(io.StringIO(run(capsys, "roofline", report, "--format", "csv")[1])))
+    assert sum(row["row"] == "loop" for row in table) == len(document["kernels"][0]["regions"])
+    picture = tmp_path / "a.svg"
+    assert run(capsys, "roofline", report, "--format", "svg", "-o", picture)[0] == 0
+    assert picture.read_text(encoding="utf-8").endswith("</svg>\n")
+    code, text, _ = run(capsys, "roofline", report, "--region", "line")
+    assert code == 0
+    assert "GIPS" in text
+
+
+def test_a_roofline_takes_a_run(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    source = tmp_path / "a.cu"
+    source.write_text("__global__ void k() {}", encoding="utf-8")
+    code, _, err = run(capsys, "roofline", source)
+    assert code == 2
+    assert "takes a report or a snapshot" in err
 
 
 def test_compare_shows_predicted_beside_achieved(

@@ -28,6 +28,7 @@ from gpadvisor.cli import (
     import_report,
     lsp,
     profile,
+    roofline,
     rules,
     simulate,
     why,
@@ -47,13 +48,14 @@ COMMANDS: Final = (
     simulate,
     import_report,
     export_snapshot,
+    roofline,
     blame,
     completion,
     lsp,
 )
 
 _DESCRIPTION: Final = "Why the warps of a CUDA kernel wait, what to change, and what that would gain."
-_PAGED: Final = ("advise", "why", "compare", "blame", "explain", "rules", "doctor")
+_PAGED: Final = ("advise", "why", "compare", "roofline", "blame", "explain", "rules", "doctor")
 _PROFILES: Final = ("*.ncu-rep", "*.ncu-repz", "*.gpadvisor")
 
 _EPILOG = """\

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``gpadvisor roofline``: how far a kernel, its loops and its lines are below the peaks of the device."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from gpadvisor.cli import options
+from gpadvisor.cli.progress import TerminalProgress
+
+_DESCRIPTION = """\
+The instruction roofline: how many instructions a second the kernel executes, how many for each
+transaction of L1, shared memory, L2 and DRAM, and how near that is to the peaks of issue, memory
+and pipes. Names the nearest ceiling and what it allows, the accesses that move more than they need,
+and the suggestion that follows.
+
+  gpadvisor roofline run.ncu-rep
+  gpadvisor roofline run.ncu-rep --kernel gemm --region line
+  gpadvisor roofline run.ncu-rep --format svg -o gemm.svg    a picture, of the longest kernel
+"""
+
+
+def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Declare the command."""
+    parser = commands.add_parser(
+        "roofline",
+        help="how far a kernel is below the peaks of the device",
+        description=_DESCRIPTION,
+    )
+    parser.add_argument("input", metavar="REPORT|SNAPSHOT", type=Path)
+    options.add_selection(parser)
+    options.add_lines_from(parser)
+    parser.add_argument(
+        "--region",
+        choices=("kernel", "loop", "line"),
+        default="loop",
+        help="what each kernel is divided into (default: loop)",
+    )
+    parser.add_argument(
+        "--top",
+        metavar="N",
+        type=options.natural,
+        default=12,
+        help="rows of each table of text, 0 for all (default 12)",
+    )
+    parser.add_argument(
+        "--format",
+        choices=("text", "json", "csv", "svg"),
+        default="text",
+        help="svg holds one kernel, the longest of those wanted (default: text)",
+    )
+    parser.add_argument(
+        "-o", "--output", metavar="FILE", type=Path, help="write to a file instead of standard output"
+    )
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the roofline of each kernel."""
+    from gpadvisor.cli.advise import make_request
+    from gpadvisor.pipeline.roofline import roofline_file
+    from gpadvisor.views.roofline.model import RegionKind
+
+    arguments.top, rows = None, arguments.top or None
+    request = make_request(arguments)
+    progress = TerminalProgress()
+    try:
+        text = roofline_file(
+            arguments.input,
+            request,
+            progress,
+            kind=RegionKind(arguments.region),
+            output_format=arguments.format,
+            width=options.output_width(),
+            rows=rows,
+        )
+    finally:
+        progress.clear()
+    options.write_output(text, arguments.output, paged=not arguments.no_pager and arguments.format == "text")
+    return 0

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The instruction roofline of each kernel of a file, beside what is suggested for it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from gpadvisor.errors import ProfileMismatchError, UsageError
+from gpadvisor.pipeline.advise import AdvisedKernel, advise_file
+from gpadvisor.pipeline.cache import Cache, cache_folder
+from gpadvisor.pipeline.inputs import InputKind, input_kind
+from gpadvisor.pipeline.request import Progress, Request
+from gpadvisor.views.roofline.advice import Proposal
+from gpadvisor.views.roofline.build import roofline
+from gpadvisor.views.roofline.formats import render_csv, render_json
+from gpadvisor.views.roofline.model import RegionKind
+from gpadvisor.views.roofline.shown import ShownKernel
+from gpadvisor.views.roofline.svg import render_svg
+from gpadvisor.views.roofline.text import render_text
+
+
+def roofline_file(
+    path: Path,
+    request: Request,
+    progress: Progress,
+    *,
+    kind: RegionKind,
+    output_format: str,
+    width: int,
+    rows: int | None,
+) -> str:
+    """The roofline of each kernel that was asked for; a picture holds one, that takes the most time.
+
+    Raises:
+        ProfileMismatchError: no wanted kernel has counts and a time.
+        GpadvisorError: the input or a tool is at fault.
+    """
+    if input_kind(path) is not InputKind.PROFILE:
+        raise UsageError(
+            f"{path} has no run: a roofline takes a report or a snapshot; 'gpadvisor profile' makes one"
+        )
+    advised = advise_file(path, request, progress, Cache(cache_folder()))
+    shown, missing = [], []
+    for kernel in advised.kernels:
+        try:
+            shown.append(shown_roofline(kernel, kind))
+        except ProfileMismatchError as error:
+            missing.append(str(error))
+    if not shown:
+        raise ProfileMismatchError(f"{path}: {missing[0]}")
+    if output_format == "svg":
+        return render_svg(shown[0])
+    if output_format == "json":
+        return render_json(shown, missing)
+    if output_format == "csv":
+        return render_csv(shown)
+    return render_text(shown, missing, width=width, rows=rows)
+
+
+def shown_roofline(kernel: AdvisedKernel, kind: RegionKind) -> ShownKernel:
+    """One kernel's roofline with its suggestions.
+
+    Raises:
+        ProfileMismatchError: it has no counts or no time.
+    """
+    context = kernel.analysed.context
+    return ShownKernel(
+        roofline=roofline(context, kernel.advice.name, kind),
+        proposals=proposals(kernel),
+        time_share=kernel.advice.time_share,
+    )
+
+
+def proposals(kernel: AdvisedKernel) -> tuple[Proposal, ...]:
+    """The suggestions of a kernel in their order, with the units that they relieve and their places."""
+    blame = kernel.analysed.context.blame
+    found = []
+    for one in kernel.advice.suggestions:
+        match = kernel.matches.get(one.code)
+        if match is None or one.suppressed is not None:
+            continue
+        places = {(site.function, site.index) for site in match.static_sites}
+        if blame is not None:
+            for region in match.regions:
+                functions, causes = blame.rows.function[region.rows], blame.rows.def_index[region.rows]
+                places.update(zip(functions.tolist(), causes.tolist(), strict=True))
+        found.append(
+            Proposal(
+                code=one.code,
+                name=one.name,
+                speedup=one.speedup,
+                relieves=match.relieves,
+                places=frozenset(places),
+            )
+        )
+    return tuple(found)

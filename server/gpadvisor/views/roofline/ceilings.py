@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The ceilings above a kernel: issue, memory levels, pipes and other units above 40 % of their peak."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from gpadvisor.estimators.caps import (
+    DRAM,
+    ISSUE,
+    L1,
+    L1_DATA,
+    L1_REQUESTS,
+    L1_TO_L2,
+    L2,
+    MEMORY,
+    PIPES,
+    SM,
+    TEXTURE,
+    utilisations,
+)
+from gpadvisor.estimators.half_rate import at_half_rate
+from gpadvisor.model.advice import Utilisation
+from gpadvisor.model.profile import KernelProfile
+from gpadvisor.model.program import Program
+from gpadvisor.views.roofline.model import Ceiling, CeilingKind, Figure, Level, Point
+
+NOTABLE: Final = 0.4
+"""Of its peak: a pipe that is used less is no ceiling to speak of."""
+
+RELIEVED_BY: Final[Mapping[Level, frozenset[str]]] = {
+    Level.L1_TAGS: frozenset({L1, L1_DATA}),
+    Level.L1_SECTORS: frozenset({L1, L1_DATA}),
+    Level.SHARED: frozenset({L1, L1_DATA}),
+    Level.L2: frozenset({L2}),
+    Level.DRAM: frozenset({DRAM}),
+}
+"""The units of suggestions that stand for a level."""
+
+_OF_LEVELS: Final = {L2: Level.L2, DRAM: Level.DRAM}
+_L1_PARTS: Final = frozenset({L1_DATA, L1_REQUESTS, L1_TO_L2, TEXTURE})
+_WHOLES: Final = frozenset({MEMORY, SM})
+_PIPE: Final = " pipe"
+_PIPES: Final = frozenset(PIPES.values())
+_SAME: Final = 0.01
+_EQUAL: Final = 1e-4
+
+
+def ceilings(
+    program: Program,
+    profile: KernelProfile,
+    height: float,
+    issue_peak: Figure | None,
+    points: Sequence[Point],
+) -> tuple[Ceiling, ...]:
+    """All of them, the nearest first; of two that are as near the one first that says which transactions."""
+    units = {one.name: one for one in at_half_rate(utilisations(profile), program, profile)}
+    found = [
+        *_issue(units.get(ISSUE), height, issue_peak),
+        *_levels(points, height),
+        *_units(units.values(), {point.level for point in points if point.use is not None}, height),
+    ]
+    order = list(CeilingKind)
+    found.sort(key=lambda one: (-round(one.use / _SAME), order.index(one.kind) != 2, -one.use))
+    return tuple(found)
+
+
+def _issue(reported: Utilisation | None, height: float, peak: Figure | None) -> Iterable[Ceiling]:
+    if peak is not None:
+        yield _ceiling(ISSUE, CeilingKind.ISSUE, height / peak.value, height, peak.source)
+    elif reported is not None:
+        yield _ceiling(ISSUE, CeilingKind.ISSUE, reported.percent / 100, height, reported.metric)
+
+
+def _levels(points: Sequence[Point], height: float) -> Iterable[Ceiling]:
+    for point in points:
+        if point.use and point.peak is not None:
+            yield _ceiling(
+                point.level.value,
+                CeilingKind.MEMORY,
+                point.use,
+                height,
+                f"{point.transactions.source}, of {point.peak.source}",
+                RELIEVED_BY[point.level],
+            )
+
+
+def _units(units: Iterable[Utilisation], levels: set[Level], height: float) -> Iterable[Ceiling]:
+    """Pipes first: of units that are equally full, as a pipe and what is behind it, the first is told."""
+    known = sorted(units, key=lambda one: (one.name not in _PIPES, not one.name.endswith(_PIPE)))
+    part = any(one.name in _L1_PARTS for one in known)
+    told: list[float] = []
+    for one in known:
+        pipe, share = one.name.endswith(_PIPE), one.percent / 100
+        if one.name == ISSUE or _OF_LEVELS.get(one.name) in levels or (one.name == L1 and part):
+            continue
+        if share < NOTABLE or one.name in _WHOLES or any(abs(share - other) < _EQUAL for other in told):
+            continue
+        told.append(share)
+        kind = CeilingKind.PIPE if pipe else CeilingKind.UNIT
+        yield _ceiling(one.name, kind, share, height, one.metric)
+
+
+def _ceiling(
+    name: str,
+    kind: CeilingKind,
+    use: float,
+    height: float,
+    source: str,
+    relieved_by: frozenset[str] | None = None,
+) -> Ceiling:
+    return Ceiling(
+        name=name,
+        kind=kind,
+        use=use,
+        height=height / use if use else float("inf"),
+        source=source,
+        relieved_by=frozenset({name}) if relieved_by is None else relieved_by,
+    )

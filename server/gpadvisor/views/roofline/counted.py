@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a kernel executed and moved: counters of the launch first, then sums over its instructions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+import numpy as np
+
+from gpadvisor.model.instruction import OpcodeClass
+from gpadvisor.model.profile import Evidence, KernelProfile
+from gpadvisor.views.roofline.columns import Columns, Values
+from gpadvisor.views.roofline.model import LANES, Basis, Figure, Lanes, Level
+
+_INSTRUCTIONS: Final = "smsp__inst_executed.sum"
+_ACTIVE: Final = "smsp__thread_inst_executed_per_inst_executed.ratio"
+_PREDICATED: Final = "smsp__thread_inst_executed_pred_on_per_inst_executed.ratio"
+_L1: Final = "l1tex__t_{}_pipe_lsu_mem_{}_op_{}.sum"
+_SHARED: Final = "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_{}.sum"
+_KINDS: Final = ("ld", "st", "atom", "red")
+_L2: Final = "lts__t_sectors_srcunit_tex.sum"
+_DRAM: Final = ("dram__sectors_read.sum", "dram__sectors_write.sum")
+_DRAM_RATE: Final = "dram__bytes.sum.per_second"
+_SECTOR: Final = 32.0
+
+
+def instructions(profile: KernelProfile) -> Figure | None:
+    """W: instructions executed by warps; None where a profile counts none."""
+    value = profile.metric(_INSTRUCTIONS)
+    if value:
+        return Figure(value, Basis.REPORT, _INSTRUCTIONS)
+    if profile.counts is None or not int(profile.counts.warps.sum()):
+        return None
+    return Figure(float(profile.counts.warps.sum()), _basis(profile), "sum of inst_executed")
+
+
+def transactions(profile: KernelProfile, level: Level, rows: Columns | None, seconds: float) -> Figure | None:
+    """Transactions of a level over the whole launch; None where nothing counts them."""
+    if level is Level.L1_TAGS:
+        return None if rows is None else _summed(profile, [rows.tags], "L1 tag requests")
+    if level is Level.L1_SECTORS:
+        return _sectors(profile, rows)
+    if level is Level.SHARED:
+        return _counters(profile, [_SHARED.format(kind) for kind in ("ld", "st", "atom")]) or (
+            None if rows is None else _summed(profile, [rows.wavefronts], "wavefronts")
+        )
+    if level is Level.L2:
+        return _counters(profile, [_L2])
+    rate = profile.metric(_DRAM_RATE)
+    by_rate = (
+        None if rate is None else Figure(rate * seconds / _SECTOR, Basis.REPORT, f"{_DRAM_RATE} * t / 32")
+    )
+    return _counters(profile, _DRAM) or by_rate
+
+
+def _sectors(profile: KernelProfile, rows: Columns | None) -> Figure | None:
+    """Sectors of global and local memory.
+
+    The counters leave out asynchronous copies; where there are any, the larger of both counts is nearer.
+    """
+    names = [_L1.format("sectors", space, kind) for space in ("global", "local") for kind in _KINDS]
+    counted = _counters(profile, names)
+    if rows is None or (counted is not None and not _copies(rows)):
+        return counted
+    summed = _summed(profile, [rows.sectors, rows.local], "sectors")
+    known = [one for one in (counted, summed) if one is not None]
+    return max(known, key=lambda one: one.value) if known else None
+
+
+def _copies(rows: Columns) -> bool:
+    return any(
+        one.info.opclass is OpcodeClass.ASYNC_COPY and rows.warps[row] for row, _, _, one in rows.rows()
+    )
+
+
+def requests(profile: KernelProfile) -> float | None:
+    """Global loads, stores, atomics and reductions of warps."""
+    found = _counters(profile, [_L1.format("requests", "global", kind) for kind in _KINDS])
+    return None if found is None else found.value
+
+
+def global_sectors(profile: KernelProfile) -> float | None:
+    """Sectors of global memory alone."""
+    found = _counters(profile, [_L1.format("sectors", "global", kind) for kind in _KINDS])
+    return None if found is None else found.value
+
+
+def lanes(profile: KernelProfile, rows: Columns | None) -> Lanes:
+    """Lanes at work, of a mean instruction."""
+    executed = float(rows.warps.sum()) if rows is not None else 0.0
+
+    def mean(name: str, column: Values | None, what: str) -> Figure | None:
+        ratio = profile.metric(name)
+        if ratio is not None:
+            return Figure(ratio / LANES, Basis.REPORT, f"{name} / {LANES}")
+        if column is None or not executed:
+            return None
+        return Figure(float(column.sum()) / executed / LANES, _basis(profile), f"sum of {what}")
+
+    return Lanes(
+        active=mean(_ACTIVE, None if rows is None else rows.threads, "thread_inst_executed"),
+        predicated=mean(_PREDICATED, None if rows is None else rows.true, "thread_inst_executed_true"),
+    )
+
+
+def _counters(profile: KernelProfile, names: Iterable[str]) -> Figure | None:
+    known = [(name, value) for name in names if (value := profile.metric(name)) is not None]
+    if not known:
+        return None
+    source = " + ".join(name for name, value in known if value) or known[0][0]
+    return Figure(sum(value for _, value in known), Basis.REPORT, source)
+
+
+def _summed(profile: KernelProfile, parts: list[Values | None], what: str) -> Figure | None:
+    known = [part for part in parts if part is not None]
+    if not known:
+        return None
+    return Figure(float(np.sum(known)), _basis(profile), f"sum of {what} over the instructions")
+
+
+def _basis(profile: KernelProfile) -> Basis:
+    return Basis.MODELLED if profile.evidence is Evidence.MODELLED else Basis.INSTRUCTIONS

@@ -1,0 +1,314 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Loops and lines of a kernel: counts of instructions are exact, the time comes from the share of samples."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpadvisor.estimators.caps import ISSUE, L1_DATA, PIPES
+from gpadvisor.estimators.interval import wilson
+from gpadvisor.model.ids import LoopId, SourceLocation
+from gpadvisor.model.profile import EXTERNAL, KernelProfile
+from gpadvisor.model.program import Function
+from gpadvisor.views.roofline.ceilings import RELIEVED_BY
+from gpadvisor.views.roofline.columns import Columns, Values
+from gpadvisor.views.roofline.model import (
+    LANES,
+    Ceiling,
+    CeilingKind,
+    Figure,
+    Height,
+    Level,
+    Point,
+    RegionKind,
+    RegionPoint,
+)
+
+Rows = NDArray[np.intp]
+_WIDEST: Final = 2.0
+"""Of an interval's ends, one over the other: above that the samples (some 30) do not carry a height."""
+_TOO_HIGH: Final = 1.05
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Whole:
+    """What regions take from their kernel."""
+
+    seconds: float
+    samples: int  # of the whole launch, those outside of its code too
+    instructions: float  # the same
+    issue_peak: Figure | None
+    points: tuple[Point, ...]
+    ceilings: tuple[Ceiling, ...]
+    truncated: bool
+
+
+def regions(profile: KernelProfile, rows: Columns, kind: RegionKind, whole: Whole) -> tuple[RegionPoint, ...]:
+    """The regions of a kind, those with most samples first, nested loops behind the one around them."""
+    pipe_rows = _pipes(rows)
+    found: list[RegionPoint] = []
+    if kind is RegionKind.LINE:
+        found = [
+            _region(rows, at, whole, pipe_rows, kind=kind, function=function, location=location)
+            for (function, location), at in _by_line(rows).items()
+        ]
+        found.sort(key=lambda one: (-one.samples, -one.instructions, one.function, _line(one.location)))
+    elif kind is RegionKind.LOOP:
+        for function, start in zip(rows.program.functions, rows.starts, strict=True):
+            found += _loops_of(rows, function, start, whole, pipe_rows)
+    shown = [one for one in found if one.instructions or one.samples]
+    if kind is RegionKind.KERNEL:
+        return ()
+    return (*shown, *_elsewhere(profile, rows, kind, whole))
+
+
+def _line(location: SourceLocation | None) -> tuple[str, int]:
+    return ("", 0) if location is None else (location.file, location.line)
+
+
+def _by_line(rows: Columns) -> Mapping[tuple[str, SourceLocation | None], Rows]:
+    """A line of a header belongs to each function that it stands in."""
+    places: dict[tuple[str, SourceLocation | None], list[int]] = defaultdict(list)
+    for row, function, index, _ in rows.rows():
+        entry = function.lines[index]
+        places[function.demangled, None if entry is None else entry.location].append(row)
+    return {place: np.array(at, dtype=np.intp) for place, at in places.items()}
+
+
+def _loops_of(
+    rows: Columns, function: Function, start: int, whole: Whole, pipe_rows: Mapping[str, Rows]
+) -> list[RegionPoint]:
+    """Loops in order of samples, each with those inside of it behind it; then what is in no loop."""
+    inside: dict[int, list[int]] = defaultdict(list)
+    for index in range(len(function.instructions)):
+        enclosing = function.enclosing_loops(index)
+        for loop in enclosing:
+            inside[loop].append(start + index)
+        if not enclosing:
+            inside[-1].append(start + index)
+
+    def made(loop: int) -> RegionPoint:
+        one = None if loop < 0 else function.loops[loop]
+        return _region(
+            rows,
+            np.array(inside[loop], dtype=np.intp),
+            whole,
+            pipe_rows,
+            kind=RegionKind.LOOP,
+            function=function.demangled,
+            location=None if one is None else one.location,
+            loop=None if one is None else loop,
+            depth=0 if one is None else one.depth,
+        )
+
+    by_parent: dict[LoopId | None, list[RegionPoint]] = defaultdict(list)
+    for one in function.loops:
+        if inside[one.id]:
+            by_parent[one.parent].append(made(one.id))
+
+    def ordered(parent: LoopId | None) -> Iterable[RegionPoint]:
+        for one in sorted(by_parent[parent], key=lambda one: (-one.samples, -one.instructions)):
+            yield one
+            yield from ordered(None if one.loop is None else LoopId(one.loop))
+
+    return [*ordered(None), *([made(-1)] if inside[-1] else [])]
+
+
+def _region(
+    rows: Columns,
+    at: Rows,
+    whole: Whole,
+    pipe_rows: Mapping[str, Rows],
+    *,
+    kind: RegionKind,
+    function: str,
+    location: SourceLocation | None,
+    loop: int | None = None,
+    depth: int = 0,
+) -> RegionPoint:
+    executed, samples = float(rows.warps[at].sum()), int(rows.samples[at].sum())
+    height, hidden = _height(executed, samples, whole)
+    parts = {
+        Level.L1_TAGS: _sum(rows.tags, at),
+        Level.L1_SECTORS: _sum(_plus(rows.sectors, rows.local), at),
+        Level.SHARED: _sum(rows.wavefronts, at),
+    }
+    found: list[Ceiling] = []
+    if height is not None:
+        seconds = whole.seconds * samples / whole.samples
+        found = [
+            *_memory(parts, seconds, height.expected, whole.points),
+            *_pipe_ceilings(rows, at, samples / whole.samples, height.expected, pipe_rows, whole.ceilings),
+        ]
+        if whole.issue_peak is not None:
+            use = height.expected / whole.issue_peak.value
+            found.append(_modelled(ISSUE, CeilingKind.ISSUE, use, height.expected, frozenset({ISSUE})))
+        found.sort(key=lambda one: -one.use)
+        if found and found[0].use > _TOO_HIGH:
+            # Warps that wait elsewhere leave it the units: what its own samples stand for is not its time.
+            hidden = "its samples are fewer than its work takes, as its warps wait in other code"
+            height, found = None, []
+    return RegionPoint(
+        kind=kind,
+        function=function,
+        location=location,
+        pc=_first_pc(rows, int(at[0])),
+        loop=loop,
+        depth=depth,
+        samples=samples,
+        share=samples / whole.samples if whole.samples else None,
+        instructions=executed,
+        sectors=parts[Level.L1_SECTORS],
+        tags=parts[Level.L1_TAGS],
+        wavefronts=parts[Level.SHARED],
+        active_lanes=_mean(rows.threads, at, executed),
+        predicated_lanes=_mean(rows.true, at, executed),
+        height=height,
+        hidden=hidden,
+        ceilings=tuple(found),
+        load=_load(rows, at, whole, pipe_rows),
+    )
+
+
+def _height(executed: float, samples: int, whole: Whole) -> tuple[Height | None, str]:
+    """Instructions over the time that the share of samples stands for."""
+    if not whole.samples:
+        return None, "no samples"
+    if whole.truncated:
+        return None, "samples cover only the first part of the run"
+    if not executed:
+        return None, "nothing executed"
+    share = wilson(samples, whole.samples)
+    if not samples or share.high > _WIDEST * share.low:
+        return None, "too few samples"
+    low, expected, high = (
+        executed / (whole.seconds * part) for part in (share.high, samples / whole.samples, share.low)
+    )
+    return Height(low=low, expected=expected, high=high), ""
+
+
+def _load(rows: Columns, at: Rows, whole: Whole, pipe_rows: Mapping[str, Rows]) -> float | None:
+    """Of what fills the kernel's nearest ceiling the part that is from here."""
+    nearest = whole.ceilings[0] if whole.ceilings else None
+    if nearest is None:
+        return None
+    if nearest.kind is CeilingKind.ISSUE:
+        return float(rows.warps[at].sum()) / whole.instructions if whole.instructions else None
+    if nearest.name in pipe_rows:
+        of_pipe = pipe_rows[nearest.name]
+        every = float(rows.warps[of_pipe].sum())
+        return float(rows.warps[np.intersect1d(of_pipe, at)].sum()) / every if every else None
+    column = {
+        Level.L1_TAGS.value: rows.tags,
+        Level.L1_SECTORS.value: _plus(rows.sectors, rows.local),
+        Level.SHARED.value: rows.wavefronts,
+        L1_DATA: _plus(rows.tags, rows.wavefronts),
+    }.get(nearest.name)
+    every = 0.0 if column is None else float(column.sum())
+    return None if column is None or not every else float(column[at].sum()) / every
+
+
+def _plus(first: Values | None, second: Values | None) -> Values | None:
+    return first if second is None else second if first is None else first + second
+
+
+def _memory(
+    parts: Mapping[Level, float | None], seconds: float, height: float, points: Sequence[Point]
+) -> Iterable[Ceiling]:
+    peaks = {point.level: point.peak for point in points}
+    for level, moved in parts.items():
+        peak = peaks.get(level)
+        if moved and peak is not None:
+            use = moved / seconds / peak.value
+            yield _modelled(level.value, CeilingKind.MEMORY, use, height, RELIEVED_BY[level])
+
+
+def _pipes(rows: Columns) -> Mapping[str, Rows]:
+    """The rows of each pipe's instructions, by the name of its ceiling."""
+    found: dict[str, list[int]] = defaultdict(list)
+    for row, _, _, instruction in rows.rows():
+        name = PIPES.get(instruction.info.pipe)
+        if name is not None:
+            found[name].append(row)
+    return {name: np.array(at, dtype=np.intp) for name, at in found.items()}
+
+
+def _pipe_ceilings(
+    rows: Columns,
+    at: Rows,
+    share: float,
+    height: float,
+    pipe_rows: Mapping[str, Rows],
+    ceilings: Sequence[Ceiling],
+) -> Iterable[Ceiling]:
+    """The kernel's use of a pipe by where its instructions are, each taken to keep the pipe as long."""
+    for one in ceilings:
+        of_pipe = pipe_rows.get(one.name)
+        if one.kind is not CeilingKind.PIPE or of_pipe is None:
+            continue
+        every = float(rows.warps[of_pipe].sum())
+        here = float(rows.warps[np.intersect1d(of_pipe, at)].sum())
+        if here:
+            use = one.use * here / every / share
+            yield _modelled(one.name, CeilingKind.PIPE, use, height, one.relieved_by)
+
+
+def _modelled(
+    name: str, kind: CeilingKind, use: float, height: float, relieved_by: frozenset[str]
+) -> Ceiling:
+    source = "counts of its instructions over its share of the samples"
+    return Ceiling(name=name, kind=kind, use=use, height=height / use, source=source, relieved_by=relieved_by)
+
+
+def _elsewhere(
+    profile: KernelProfile, rows: Columns, kind: RegionKind, whole: Whole
+) -> tuple[RegionPoint, ...]:
+    """What was counted and sampled outside of the analysed code: the driver's printf and the like."""
+    executed = whole.instructions - float(rows.warps.sum())
+    samples = whole.samples - int(rows.samples.sum())
+    if executed <= 0 and samples <= 0:
+        return ()
+    external = bool((profile.samples.section == EXTERNAL).any())
+    height, hidden = _height(max(0.0, executed), samples, whole)
+    return (
+        RegionPoint(
+            kind=kind,
+            function="code outside of the cubin" if external else "code that was not analysed",
+            location=None,
+            pc=None,
+            loop=None,
+            depth=0,
+            samples=samples,
+            share=samples / whole.samples if whole.samples else None,
+            instructions=max(0.0, executed),
+            sectors=None,
+            tags=None,
+            wavefronts=None,
+            active_lanes=None,
+            predicated_lanes=None,
+            height=height,
+            hidden=hidden,
+            ceilings=(),
+            load=None,
+        ),
+    )
+
+
+def _first_pc(rows: Columns, row: int) -> int:
+    function = bisect_right(rows.starts, row) - 1
+    return rows.program.functions[function].instructions[row - rows.starts[function]].pc
+
+
+def _sum(column: Values | None, at: Rows) -> float | None:
+    return None if column is None else float(column[at].sum())
+
+
+def _mean(column: Values | None, at: Rows, executed: float) -> float | None:
+    return None if column is None or not executed else float(column[at].sum()) / executed / LANES

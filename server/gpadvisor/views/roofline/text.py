@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The roofline for a terminal: what it says, then the numbers in tables."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Final
+
+from gpadvisor.report.names import base_name, short_name
+from gpadvisor.report.tables import Column, Overflow, format_table
+from gpadvisor.report.words import clean, cleaned, duration, percent, wrap
+from gpadvisor.views.roofline.model import LANES, Figure, RegionKind, RegionPoint, Roofline, WallKind
+from gpadvisor.views.roofline.shown import ShownKernel
+from gpadvisor.views.roofline.words import allows, at, mnemonic, sentences
+
+_INDENT: Final = 2
+
+
+def render_text(shown: Sequence[ShownKernel], missing: Sequence[str], *, width: int, rows: int | None) -> str:
+    """All kernels, then those that have no roofline.
+
+    Args:
+        shown: the kernels.
+        missing: why others have none.
+        width: of the page, in cells.
+        rows: of each table; None for all.
+    """
+    blocks = [_kernel(cleaned(one), width, rows) for one in shown]
+    if missing:
+        blocks.append([line for one in missing for line in wrap(clean(one), width, "  ", "! ")])
+    return "\n\n".join("\n".join(block) for block in blocks) + "\n"
+
+
+def gips(value: float) -> str:
+    """1e9 warp instructions per second, in four digits at most."""
+    return f"{value / 1e9:,.0f}" if value >= 1e12 else f"{value / 1e9:.4g}"
+
+
+def _kernel(one: ShownKernel, width: int, rows: int | None) -> list[str]:
+    roofline = one.roofline
+    facts = [roofline.device, duration(1e9 * roofline.seconds)]
+    if one.time_share is not None:
+        facts.append(f"{percent(one.time_share, 0)} of the time")
+    lines = [short_name(roofline.kernel, width), f"  {', '.join(facts)}", *_height(roofline, width), ""]
+    for text in sentences(one):
+        lines += wrap(text, width)
+    for note in roofline.notes:
+        lines += wrap(note, width, "  ", "! ")
+    for table in (_levels, _ceilings, _walls, _regions, _mix):
+        made = table(roofline, width, rows)
+        lines += ["", *made] if made else []
+    return lines
+
+
+def _height(roofline: Roofline, width: int) -> list[str]:
+    text = f"{gips(roofline.height)} GIPS (1e9 warp instructions a second)"
+    peak, most = roofline.issue_peak, roofline.issue_peak_maximum
+    if peak is not None:
+        text += f", {percent(roofline.height / peak.value)} of {gips(peak.value)} that it can issue"
+    if peak is not None and most is not None:
+        text += f" ({gips(most.value)} at the maximum clock)"
+    return wrap(text, width, " " * _INDENT)
+
+
+def _levels(roofline: Roofline, width: int, _rows: int | None) -> list[str]:
+    columns = (
+        Column(title="level"),
+        Column(title="transactions", right=True),
+        Column(title="inst/txn", right=True),
+        Column(title="GTXN/s", right=True),
+        Column(title="peak", right=True),
+        Column(title="use", right=True),
+        Column(title="from", drop=1),
+    )
+    cells = [
+        (
+            one.level.value,
+            f"{one.transactions.value:,.0f}",
+            f"{one.intensity:.4g}",
+            gips(one.rate),
+            "-" if one.peak is None else gips(one.peak.value),
+            percent(one.use),
+            _origin(one.transactions),
+        )
+        for one in roofline.points
+    ]
+    return format_table(columns, cells, width=width, indent=_INDENT) if cells else []
+
+
+def _origin(figure: Figure) -> str:
+    return figure.basis.value
+
+
+def _ceilings(roofline: Roofline, width: int, rows: int | None) -> list[str]:
+    columns = (
+        Column(title="ceiling"),
+        Column(title="use", right=True),
+        Column(title="allows", right=True),
+        Column(title="reached at GIPS", right=True),
+        Column(title="from", min_width=20, overflow=Overflow.CUT_END, drop=1),
+    )
+    cells = [
+        (one.name, percent(one.use), allows(one), gips(one.height), one.source)
+        for one in roofline.ceilings[:rows]
+    ]
+    return format_table(columns, cells, width=width, indent=_INDENT) if cells else []
+
+
+def _walls(roofline: Roofline, width: int, rows: int | None) -> list[str]:
+    columns = (
+        Column(title="access", min_width=8, overflow=Overflow.CUT_END),
+        Column(title="at", min_width=8, overflow=Overflow.CUT_START),
+        Column(title="bytes", right=True),
+        Column(title="txn/inst", right=True),
+        Column(title="fewest", right=True),
+        Column(title="wall"),
+        Column(title="of all", right=True),
+    )
+    totals: dict[object, float] = {}
+    for one in roofline.accesses:
+        totals[one.space] = totals.get(one.space, 0.0) + one.transactions
+    cells = [
+        (
+            mnemonic(one.text),
+            at(one.location, one.pc),
+            "-" if one.width_bytes is None else str(one.width_bytes),
+            f"{one.per_instruction:.3g}",
+            "-" if one.fewest is None else f"{one.fewest:.3g}",
+            f"{one.excess:.3g}-way conflict" if one.wall is WallKind.CONFLICT else one.wall.value,
+            percent(one.transactions / totals[one.space], 0),
+        )
+        for one in roofline.accesses[:rows]
+    ]
+    more = len(roofline.accesses) - len(cells)
+    table = format_table(columns, cells, width=width, indent=_INDENT) if cells else []
+    return [*table, *([f"  ... and {more:,} more accesses; --top 0 shows all"] if more > 0 else [])]
+
+
+def _regions(roofline: Roofline, width: int, rows: int | None) -> list[str]:
+    if not roofline.regions:
+        return []
+    loops = roofline.regions[0].kind is RegionKind.LOOP
+    loaded = any(one.load is not None for one in roofline.regions)
+    columns = (
+        Column(title="loop" if loops else "line", min_width=14, overflow=Overflow.CUT_START),
+        Column(title="samples", right=True),
+        Column(title="GIPS (95 %)", right=True),
+        Column(title="per sector", right=True, drop=3),
+        Column(title="per tag", right=True, drop=4),
+        Column(title="per wavefront", right=True, drop=5),
+        Column(title="lanes", right=True, drop=2),
+        Column(title="fullest there", drop=1),
+        Column(title=f"of {roofline.nearest.name}" if roofline.nearest and loaded else "", right=True),
+    )
+    cells = [_region(one) for one in roofline.regions[:rows]]
+    more = len(roofline.regions) - len(cells)
+    hidden = Counter(one.hidden for one in roofline.regions[:rows] if one.hidden)
+    reasons = "; ".join(f"{reason} ({count})" for reason, count in hidden.most_common())
+    return [
+        *format_table(columns, cells, width=width, indent=_INDENT),
+        *(wrap(f"no height: {reasons}", width, "    ", "  ") if reasons else []),
+        *([f"  ... and {more:,} more; --top 0 shows all"] if more > 0 else []),
+    ]
+
+
+def _region(one: RegionPoint) -> tuple[str, ...]:
+    name = at(one.location, one.pc) or one.function
+    if one.kind is RegionKind.LOOP and one.loop is None and one.pc is not None:
+        name = f"no loop, {base_name(one.function)}"
+    near = one.ceilings[0] if one.ceilings else None
+    height = one.height
+    return (
+        "  " * max(0, one.depth - 1) + name,
+        percent(one.share),
+        "-"
+        if height is None
+        else f"{height.expected / 1e9:.3g} ({height.low / 1e9:.3g}-{height.high / 1e9:.3g})",
+        _per(one.instructions, one.sectors),
+        _per(one.instructions, one.tags),
+        _per(one.instructions, one.wavefronts),
+        "-"
+        if one.active_lanes is None or one.predicated_lanes is None
+        else f"{LANES * one.active_lanes:.0f}/{LANES * one.predicated_lanes:.0f}",
+        "-" if near is None else f"{near.name} {percent(near.use, 0)}",
+        "" if one.load is None else percent(one.load, 0),
+    )
+
+
+def _per(instructions: float, transactions: float | None) -> str:
+    return f"{instructions / transactions:.3g}" if transactions else "-"
+
+
+def _mix(roofline: Roofline, width: int, _rows: int | None) -> list[str]:
+    lanes = roofline.lanes
+    found = [f"{one.name} {percent(one.share)}" for one in roofline.mix if one.share >= 0.0005]
+    lines = wrap(f"mix: {', '.join(found)}", width, " " * 7, "  ") if found else []
+    parts = [
+        f"{LANES * one.value:.1f} {what}"
+        for one, what in ((lanes.active, "active"), (lanes.predicated, "with a true predicate"))
+        if one is not None
+    ]
+    return [*lines, *(wrap(f"lanes: of {LANES}, {', '.join(parts)}", width, " " * 9, "  ") if parts else [])]

@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the picture says, in sentences: the nearest ceiling, wasteful accesses, lost lanes, the suggestion."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from gpadvisor.model.figures import factor, gain
+from gpadvisor.model.ids import SourceLocation
+from gpadvisor.report.words import base_file, percent
+from gpadvisor.views.roofline.advice import NEAR, Proposal, answers, caps, follows
+from gpadvisor.views.roofline.model import (
+    LANES,
+    AccessSpace,
+    Ceiling,
+    CeilingKind,
+    CountedAccess,
+    RegionPoint,
+    Roofline,
+)
+from gpadvisor.views.roofline.shown import ShownKernel
+
+_WORST: Final = 3  # accesses that get a sentence
+_WASTE: Final = 0.05
+"""Of all transactions of a space: an access that wastes less needs no sentence."""
+_LOST: Final = 0.1
+"""Of the lanes."""
+_HOT: Final = 0.1
+_SUBJECTS: Final = {
+    "issue": "The issue slots are",
+    "L1 tags": "The L1 tags are",
+    "L1 sectors": "L1 sectors are",
+}
+
+
+def sentences(shown: ShownKernel) -> tuple[str, ...]:
+    """Most important first."""
+    roofline, proposals = shown.roofline, shown.proposals
+    return (
+        *_nearest(roofline),
+        *_walls(roofline, proposals),
+        *_lanes(roofline),
+        *_hottest(roofline),
+        *_filling(roofline),
+        *_suggested(roofline, proposals),
+        *_capped(roofline, proposals),
+    )
+
+
+def allows(ceiling: Ceiling) -> str:
+    """``1.2x``: the most that a ceiling allows, from what a unit is filled above its peak on."""
+    return factor(max(1.0, ceiling.factor))
+
+
+def at(location: SourceLocation | None, pc: int | None) -> str:
+    """A line, else an address."""
+    if location is not None:
+        return f"{base_file(location.file)}:{location.line}"
+    return "" if pc is None else f"0x{pc:04x}"
+
+
+def _nearest(roofline: Roofline) -> Iterator[str]:
+    one = roofline.nearest
+    if one is None:
+        yield "No ceiling is known: the report measures no unit."
+        return
+    subject = _SUBJECTS.get(one.name, f"{one.name[:1].upper()}{one.name[1:]} is")
+    if one.use < NEAR:
+        yield (
+            f"No ceiling is near: the nearest is {one.name}, at {percent(one.use)} of its peak. "
+            "Waits take the time."
+        )
+        return
+    load = {
+        CeilingKind.ISSUE: "fewer instructions are executed",
+        CeilingKind.PIPE: "fewer instructions go through it",
+    }.get(one.kind, "less goes through")
+    yield f"{subject} at {percent(one.use)} of the peak: {allows(one)} at most, unless {load}."
+    others = (other for other in roofline.ceilings[1:] if not other.relieved_by & one.relieved_by)
+    second = next((other for other in others if other.use >= NEAR), None)
+    if second is not None:
+        yield f"Behind it, {second.name} at {percent(second.use)} allows {allows(second)}."
+
+
+def _walls(roofline: Roofline, proposals: Sequence[Proposal]) -> Iterator[str]:
+    """The accesses that waste most, those of one kind together."""
+    totals = {
+        space: sum(one.transactions for one in roofline.accesses if one.space is space)
+        for space in AccessSpace
+    }
+    alike: dict[tuple[object, ...], list[CountedAccess]] = {}
+    for one in roofline.accesses:
+        if one.wasted:
+            key = (one.space, mnemonic(one.text), round(one.per_instruction, 1), round(one.fewest or 0, 1))
+            alike.setdefault(key, []).append(one)
+    worst = sorted(
+        alike.values(), key=lambda group: -sum(one.wasted for one in group) / totals[group[0].space]
+    )
+    for group in worst[:_WORST]:
+        first = group[0]
+        wasted = sum(one.wasted for one in group) / totals[first.space]
+        if wasted < _WASTE:
+            return
+        places = dict.fromkeys(at(one.location, one.pc) for one in group)
+        name, what = mnemonic(first.text), "wavefronts" if first.space is AccessSpace.SHARED else "sectors"
+        who = f"{name} at {next(iter(places))} takes"
+        if len(places) > 1:
+            who = f"{len(places)} {name}, at {next(iter(places))} and so on, take"
+        answer = answers(first, proposals)
+        yield (
+            f"{who} {first.per_instruction:.3g} {what} each time where "
+            f"{first.fewest:.3g} would do: {percent(wasted)} of all {what} of {first.space.value} memory"
+            + (f" ({answer.code})." if answer is not None else ".")
+        )
+
+
+def mnemonic(text: str) -> str:
+    """The mnemonic, without the predicate in front of it."""
+    return next(word for word in text.split() if not word.startswith("@"))
+
+
+def _lanes(roofline: Roofline) -> Iterator[str]:
+    active, predicated = roofline.lanes.active, roofline.lanes.predicated
+    last = predicated or active
+    if last is None or last.value > 1 - _LOST:
+        return
+    parts = []
+    if active is not None:
+        parts.append(f"{LANES * (1 - active.value):.1f} to divergence and partial warps")
+    if active is not None and predicated is not None:
+        parts.append(f"{LANES * (active.value - predicated.value):.1f} to predicates")
+    yield f"{LANES * (1 - last.value):.1f} of {LANES} lanes are lost: {', '.join(parts)}."
+
+
+def _hottest(roofline: Roofline) -> Iterator[str]:
+    """The hottest innermost region that has a height of its own."""
+    timed = [one for one in roofline.regions if one.height is not None and one.ceilings]
+    if len(timed) < 2:
+        return
+    hot = max(timed, key=lambda one: (one.samples, one.depth))
+    if (hot.share or 0) < _HOT or hot.ceilings[0].use < NEAR:
+        return
+    near = hot.ceilings[0]
+    yield (
+        f"{region_name(hot)} takes {percent(hot.share)} of the samples; the nearest ceiling there is "
+        f"{near.name}, at {percent(near.use)} of the peak (modelled)."
+    )
+
+
+def _filling(roofline: Roofline) -> Iterator[str]:
+    """The region that most of the load of the nearest ceiling is from."""
+    parts = [one for one in roofline.regions if one.load is not None]
+    nearest = roofline.nearest
+    if nearest is None or nearest.use < NEAR or len(parts) < 2:
+        return
+    most = max(parts, key=lambda one: (one.load or 0.0, one.depth))
+    if _HOT <= (most.load or 0.0) <= 1 - _HOT:
+        yield f"{region_name(most)} makes {percent(most.load, 0)} of the load of {nearest.name}."
+
+
+def region_name(region: RegionPoint) -> str:
+    """``the loop at a.cu:12``."""
+    where = at(region.location, region.pc)
+    if region.loop is not None:
+        return f"The loop at {where}"
+    return where or region.function
+
+
+def _suggested(roofline: Roofline, proposals: Sequence[Proposal]) -> Iterator[str]:
+    one, nearest = follows(roofline, proposals), roofline.nearest
+    if one is not None:
+        promise = "" if one.speedup is None else f", {gain(one.speedup)}"
+        yield f"Suggested: {one.name} ({one.code}){promise}."
+    elif nearest is not None and nearest.use >= NEAR:
+        yield f"No suggestion takes load off it ({nearest.name})."
+
+
+def _capped(roofline: Roofline, proposals: Sequence[Proposal]) -> Iterator[str]:
+    for cap in caps(roofline, proposals):
+        one = cap.proposal
+        if one.speedup is not None:
+            yield (
+                f"{one.name} ({one.code}) promises {factor(one.speedup.expected)}; {cap.ceiling.name} at "
+                f"{percent(cap.ceiling.use)}, which it leaves as it is, allows {allows(cap.ceiling)} at most."
+            )
