@@ -198,7 +198,7 @@ def launch(index: int = 0, **changes: object) -> Launch:
         "index": index, "kernel": KERNEL, "demangled": "kernel(float*)", "grid": (4096, 1, 1),
         "block": (256, 1, 1), "cluster": None, "registers_per_thread": 32, "static_shared_bytes": 0,
         "dynamic_shared_bytes": 0, "driver_shared_bytes": 1024, "carveout_shared_bytes": None,
-        "duration_ns": 1000.0, "context": 1, "stream": 7, "failed": False,
+        "duration_ns": 1e6, "context": 1, "stream": 7, "failed": False,
     }  # fmt: skip
     return Launch(**{**values, **changes})  # type: ignore[arg-type]  # keywords by name
 

@@ -73,7 +73,6 @@ LARGER_FILES: dict[str, int] = {
     "blamer/attribution.py": 404,
     "cubin/line_program.py": 413,
     "estimators/caps.py": 418,
-    "evidence/barriers.py": 547,
     "evidence/loops.py": 450,
     "evidence/patterns.py": 492,
     "lsp/analyses.py": 414,

@@ -19,9 +19,10 @@ from gpadvisor.estimators.caps import (
     measured_loads,
 )
 from gpadvisor.estimators.context import KernelContext
+from gpadvisor.estimators.launches import is_as_short_as_a_launch
 from gpadvisor.evidence.patterns import is_memory
 from gpadvisor.model.advice import Category, Estimate
-from gpadvisor.model.profile import LITTLE_OF_RUN, first_share
+from gpadvisor.model.profile import LITTLE_OF_RUN, Evidence, first_share
 
 MIN_IMPORTANCE: Final = 0.01
 MIN_SAMPLES: Final = 20
@@ -69,19 +70,22 @@ def standing(context: KernelContext, finding: EstimatedMatch, limits: Thresholds
         return Standing.SUGGESTION
     if not total and finding.estimate is None:
         return Standing.HIDDEN if _is_beside_the_limit(context, finding) else Standing.SUGGESTION
-    worth = finding.estimate is not None and _is_worth(finding, finding.estimate, limits.speedup)
+    worth = finding.estimate is not None and _is_worth(context, finding, finding.estimate, limits.speedup)
     held = not parallel and _is_held_by_dram(context, finding)
     return Standing.SUGGESTION if worth and not held else Standing.HIDDEN
 
 
-def _is_worth(finding: EstimatedMatch, estimate: Estimate, least: float) -> bool:
-    """Whether enough is expected; of another launch, which is the host's code, more if it may gain nothing.
+def _is_worth(context: KernelContext, finding: EstimatedMatch, estimate: Estimate, least: float) -> bool:
+    """Whether enough is expected, more where it may gain nothing: of launches, which are the host's code.
 
-    Of other changes those with a range from below 1 gained 1.1x to 1.6x on measured pairs.
+    Of other changes those with a range from below 1 gained 1.1x to 1.6x on measured pairs; but not of kernels
+    as short as a launch, whose times differ by as much from run to run (1.00x and 1.16x of one change).
     """
-    launch = finding.optimizer.category is Category.PARALLEL and least >= MIN_SPEEDUP
-    unsure = launch and estimate.low < 1 and estimate.expected < UNSURE_SPEEDUP
-    return estimate.expected >= least and not unsure
+    unsure = estimate.low < 1 and least >= MIN_SPEEDUP
+    launch = finding.optimizer.category is Category.PARALLEL and estimate.expected < UNSURE_SPEEDUP
+    profile = None if context.evidence is Evidence.MODELLED else context.profile
+    short = profile is not None and is_as_short_as_a_launch(profile)
+    return estimate.expected >= least and not (unsure and (launch or short))
 
 
 def _is_held_by_dram(context: KernelContext, finding: EstimatedMatch) -> bool:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What barriers of a block stand for in the code: nothing at all, or a level of a tree (GPA Table II)."""
+"""Barriers of a block that order nothing in the code (GPA Table II)."""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ from typing import Final
 
 from gpadvisor.evidence.alignment import Alignment
 from gpadvisor.evidence.arrays import has_parameters, same_array
-from gpadvisor.evidence.patterns import is_memory, is_ordered, is_shared
-from gpadvisor.evidence.queries import loop_indices
-from gpadvisor.model.ids import FunctionId, LoopId, SourceLocation
+from gpadvisor.evidence.patterns import is_ordered, is_shared
+from gpadvisor.model.ids import FunctionId, SourceLocation
 from gpadvisor.model.instruction import (
     COMPUTING,
     Instruction,
@@ -26,19 +25,10 @@ from gpadvisor.model.instruction import (
 from gpadvisor.model.program import Function, FunctionKind, Program
 
 BARRIERS: Final = frozenset({OpcodeClass.BARRIER, OpcodeClass.CLUSTER_BARRIER})
-_SHIFTS: Final = frozenset({"SHF", "USHF"})
-_WARP: Final = 32
-_LEVELS: Final = 3
-"""Barriers in a row behind halved bounds from which on they are a tree and no chance."""
+SHIFTS: Final = frozenset({"SHF", "USHF"})
 
 _VALUE: Final = re.compile(r"\], R(\d+)")
 """What a store writes, behind its address."""
-_AND: Final = "0xc0"
-"""What LOP3 calls ``a & b``."""
-_MASK: Final = 3
-"""The operand of a LOP3 into a predicate that holds its mask."""
-_BELOW: Final = {"GE": 0, "LT": 0, "GT": 1, "LE": 1}
-"""What is added to the number of a comparison for the bound that values stay below."""
 
 
 def is_barrier(function: Function, index: int) -> bool:
@@ -46,7 +36,7 @@ def is_barrier(function: Function, index: int) -> bool:
     return function.instructions[index].info.opclass in BARRIERS
 
 
-def _is_whole_block(instruction: Instruction) -> bool:
+def is_whole_block(instruction: Instruction) -> bool:
     """``__syncthreads()``: barrier 0 for all threads, without a reduction and without a count."""
     return (
         instruction.info.opclass is OpcodeClass.BARRIER
@@ -127,7 +117,7 @@ def needless_in(function: Function) -> Mapping[int, Needless]:
     code = [function.instructions[index] for index in barriers]
     if function.kind is not FunctionKind.KERNEL or not barriers:
         return {}
-    if any(not _is_whole_block(one) or one.guard is not None for one in code) or _reads_clock(function):
+    if any(not is_whole_block(one) or one.guard is not None for one in code) or _reads_clock(function):
         return {}
     left = set(barriers)
     found: dict[int, Needless] = {}
@@ -239,10 +229,10 @@ def _is_place_of_thread(function: Function, index: int, address: Register) -> bo
         for at in function.reaching.definitions(*pending.pop()):
             maker = function.instructions[at]
             axes.update(_THREAD.findall(maker.operands))
-            left = maker.opcode in _SHIFTS and "L" in maker.modifiers
+            left = maker.opcode in SHIFTS and "L" in maker.modifiers
             linear = maker.opcode in _LINEAR and not {"HI", "X"}.intersection(maker.modifiers)
             if maker.guard is not None or not (
-                left or linear or _is_copy(maker) or maker.info.opclass is OpcodeClass.SPECIAL_REGISTER
+                left or linear or is_copy(maker) or maker.info.opclass is OpcodeClass.SPECIAL_REGISTER
             ):
                 return False
             pending += [(at, used) for used in maker.uses if at not in seen]
@@ -265,7 +255,7 @@ def _stores_constant(function: Function, index: int) -> bool:
     store = function.instructions[index]
     if store.info.opclass is not OpcodeClass.STORE or store.info.space is not MemorySpace.SHARED:
         return False
-    value = _value(store)
+    value = stored_value(store)
     for earlier in reversed(function.instructions[:index]):
         if value in earlier.defs:
             computed = earlier.info.opclass in _NO_ACCESS - {OpcodeClass.SPECIAL_REGISTER}
@@ -273,7 +263,7 @@ def _stores_constant(function: Function, index: int) -> bool:
     return True
 
 
-def _value(store: Instruction) -> Register | None:
+def stored_value(store: Instruction) -> Register | None:
     """The register that a store writes to memory; None where that is zero."""
     found = _VALUE.search(store.operands)
     return None if found is None else register(RegisterFile.GPR, int(found[1]))
@@ -311,7 +301,7 @@ def _accesses(function: Function, start: int, barriers: set[int], *, backwards: 
             info = instruction.info
             if info.space in _PRIVATE or info.opclass in _NO_ACCESS or "CONSTANT" in instruction.modifiers:
                 continue
-            if info.opclass not in _PLAIN or info.space not in _SPACES or is_ordered(instruction):
+            if info.opclass not in _PLAIN or info.space not in SHARED_BY_THREADS or is_ordered(instruction):
                 return None
             found.append(index)
         else:
@@ -324,7 +314,7 @@ def _accesses(function: Function, start: int, barriers: set[int], *, backwards: 
 
 
 _PRIVATE: Final = frozenset({MemorySpace.LOCAL, MemorySpace.CONSTANT})
-_SPACES: Final = frozenset({MemorySpace.SHARED, MemorySpace.GLOBAL, MemorySpace.GENERIC})
+SHARED_BY_THREADS: Final = frozenset({MemorySpace.SHARED, MemorySpace.GLOBAL, MemorySpace.GENERIC})
 _PLAIN: Final = frozenset({OpcodeClass.LOAD, OpcodeClass.STORE})
 _NO_ACCESS: Final = frozenset(
     {
@@ -341,207 +331,19 @@ _NO_ACCESS: Final = frozenset(
 """What a barrier orders nothing of; whatever is neither here nor a plain access may need it."""
 
 
-@lru_cache(maxsize=64)
-def tree_barriers(function: Function) -> tuple[int, ...]:
-    """Barriers at each level of a tree reduction or scan: its bound halves (or doubles) between them."""
-    found = [
-        index
-        for loop in function.loops
-        if _has_shared_tree(function, loop.id)
-        for index in loop_indices(function, loop.id)
-        if is_barrier(function, index)
-    ]
-    return tuple(sorted({*found, *_unrolled_tree(function)}))
-
-
-def in_level_loop(function: Function, index: int) -> bool:
-    """Whether an instruction stands in a loop with a barrier whose bound or distance halves or doubles."""
-    for loop in function.enclosing_loops(index):
-        code = [function.instructions[at] for at in loop_indices(function, loop)]
-        if any(map(_is_whole_block, code)) and _halved(code):
-            return True
-    return False
-
-
-def _has_shared_tree(function: Function, loop: LoopId) -> bool:
-    """A loop with a barrier, a bound that shifts by one bit per pass, and values of threads added up."""
-    indices = loop_indices(function, loop)
-    code = [function.instructions[index] for index in indices]
-    if any(other.parent == loop for other in function.loops):
-        return False
-    if sum(one.info.opclass is OpcodeClass.BARRIER for one in code) not in {1, 2}:
-        return False
-    bounds = _halved(code)
-    compared = [one for one in code if one.opcode in _COMPARES and bounds.intersection(one.uses)]
-    if not compared:
-        return False
-    if _stops_at_warp(code, bounds):
-        return False
-    with_thread = [one for one in compared if any(used not in bounds for used in one.uses)]
-    return _adds_up(code, with_thread)
-
-
-_COMPARES: Final = frozenset({"ISETP", "UISETP"})
-_SELECTS: Final = frozenset({"FMNMX", "IMNMX", "VIMNMX", "UIMNMX", "HMNMX2", "FMNMX3", "VIMNMX3"})
-_ADDS: Final = frozenset(
-    {
-        "FADD",
-        "DADD",
-        "HADD2",
-        "IADD3",
-        "IADD",
-        "VIADD",
-        "FFMA",
-        "DFMA",
-        "HFMA2",
-        "IMAD",
-        "FMUL",
-        "DMUL",
-        "LOP3",
-    }
-)
-
-
-def _adds_up(code: Sequence[Instruction], bounding: Sequence[Instruction]) -> bool:
-    """Whether values in memory become fewer, as in a reduction or a scan; in sorts and butterflies all stay.
-
-    Args:
-        code: of one level.
-        bounding: comparisons of a thread's number with the level's bound.
-    """
-    memory = [one for one in code if one.info.space in _SPACES]
-    loads = [one for one in memory if one.info.opclass is OpcodeClass.LOAD]
-    stores = [one for one in memory if one.info.opclass is OpcodeClass.STORE]
-    made_by: dict[Register, Instruction] = {}
-    makers = []
-    for one in (*code, *code):  # a value may be made in the pass before
-        if one in stores:
-            value = _value(one)
-            makers += [made_by[value]] if value in made_by else []
-        if "MOV" not in one.modifiers:
-            made_by.update(dict.fromkeys(one.defs, one))
-    if not loads or not any(maker.opcode in _ADDS | _SELECTS for maker in makers):
-        return False
-    if len(loads) >= 2 * len(stores):
-        return True
-    predicates = {written for one in bounding for written in one.defs}
-    by_bound = any(one.guard is not None and one.guard.register in predicates for one in code)
-    return by_bound and any(maker.opcode in _ADDS for maker in makers)
-
-
-def _halved(code: Sequence[Instruction]) -> set[Register]:
-    """What shifts by one bit from pass to pass, in place or by way of a copy."""
-    copies = [one for one in code if _is_copy(one)]
-    return {
-        written
-        for one in code
-        if _shifts_by_one(one)
-        for written in one.defs
-        if _copies_of(written, copies).intersection(one.uses)
-    }
-
-
-def _copies_of(made: Register, copies: Sequence[Instruction]) -> set[Register]:
-    """A register and those that its value gets to, by one copy or, as in debug builds, by several."""
-    held = {made}
-    while True:
-        more = {written for one in copies if held.intersection(one.uses) for written in one.defs} - held
-        if not more:
-            return held
-        held |= more
-
-
-def _stops_at_warp(code: Sequence[Instruction], bounds: set[Register]) -> bool:
-    """Whether a bound that falls is left at 32 or more, so that one warp does the rest by itself."""
-    if not any("R" in one.modifiers for one in code if bounds.intersection(one.defs)):
-        return False
-    held = bounds.union(*(one.uses for one in code if _is_copy(one) and bounds.intersection(one.defs)))
-    held |= {
-        written for one in code if _is_copy(one) and bounds.intersection(one.uses) for written in one.defs
-    }
-    return any(
-        one.opcode in _COMPARES
-        and held.intersection(one.uses)
-        and any(int(number, 16) >= _WARP for number in _HEX.findall(one.operands))
-        for one in code
-    )
-
-
-_HEX: Final = re.compile(r"\b0x[0-9a-f]+\b")
-
-
-def _is_copy(instruction: Instruction) -> bool:
+def is_copy(instruction: Instruction) -> bool:
+    """Whether an instruction moves a value from one register to another."""
     return instruction.opcode in {"MOV", "UMOV"} or "MOV" in instruction.modifiers
 
 
-def _shifts_by_one(instruction: Instruction) -> bool:
-    if instruction.opcode in _SHIFTS:
-        return "0x1" in [part.strip() for part in instruction.operands.split(",")]
-    doubles = instruction.opcode in {"IMAD", "UIMAD"} and "SHL" in instruction.modifiers
-    return doubles and "0x2" in [part.strip() for part in instruction.operands.split(",")]
-
-
-def _unrolled_tree(function: Function) -> list[int]:
-    """The barriers of a tree whose levels the compiler has written out, with a constant bound for each.
-
-    Only levels that fit in a warp count: those need no barrier of the block.
-    """
-    run: list[tuple[int, int]] = []
-    found: list[int] = []
-    level = 0
-    for index, instruction in enumerate(function.instructions):
-        if _is_whole_block(instruction):
-            bounds = dict(_level_bounds(function, level, index))
-            bound = next(iter(bounds.values()), None)
-            if bound is not None and not _adds_up(function.instructions[level:index], [*bounds]):
-                bound = None
-            if bound is None or (run and run[-1][1] not in {2 * bound, bound / 2}):
-                found += _levels(run)
-                run = []
-            if bound is not None:
-                run.append((index, bound))
-            level = index + 1
-    return found + _levels(run)
-
-
-_NEAR: Final = 64
-"""Instructions in front of a condition's use in which it is made: a level of a tree has some ten."""
-
-
-def _level_bounds(function: Function, start: int, end: int) -> Iterator[tuple[Instruction, int]]:
-    """The conditions of what is stored between two barriers, each with its power of two."""
-    for index in range(start, end):
-        one = function.instructions[index]
-        if one.guard is None or not (is_memory(one) or one.info.opclass is OpcodeClass.BRANCH):
+def blocks_between(function: Function, first: int, last: int) -> list[int]:
+    """Blocks on the way from a block to one that it dominates, both left out."""
+    seen: set[int] = set()
+    pending = [int(block) for block in function.blocks[last].predecessors]
+    while pending:
+        block = pending.pop()
+        if block in {first, last} or block in seen:
             continue
-        condition = next(
-            (
-                made
-                for made in reversed(function.instructions[max(index - _NEAR, 0) : index])
-                if one.guard.register in made.defs
-            ),
-            None,
-        )
-        bound = None if condition is None else _power_bound(condition)
-        if condition is not None and bound is not None:
-            yield condition, bound
-
-
-def _levels(run: list[tuple[int, int]]) -> list[int]:
-    return [index for index, bound in run if bound <= _WARP] if len(run) >= _LEVELS else []
-
-
-def _power_bound(instruction: Instruction) -> int | None:
-    """The n of ``thread < n`` or ``thread % n`` for a power of two, however the compiler turned it."""
-    values = [part.strip() for part in instruction.operands.split(",")]
-    if instruction.opcode == "LOP3" and _AND in values and len(values) > _MASK:
-        mask = int(values[_MASK], 16) if values[_MASK].startswith("0x") else 0
-        return mask + 1 if mask & (mask + 1) == 0 and mask > 0 else None
-    if instruction.opcode not in _COMPARES:
-        return None
-    numbers = [int(value, 16) for value in values if value.startswith("0x")]
-    below = next((_BELOW[name] for name in instruction.modifiers if name in _BELOW), None)
-    if len(numbers) != 1 or below is None:
-        return None
-    bound = numbers[0] + below
-    return bound if bound > 0 and bound & (bound - 1) == 0 else None
+        seen.add(block)
+        pending.extend(int(before) for before in function.blocks[block].predecessors)
+    return sorted(seen)

@@ -61,7 +61,6 @@ from gpadvisor.estimators.context import KernelContext, Optimizer
 from gpadvisor.estimators.reliefs import freed
 from gpadvisor.estimators.relieved import as_reliefs, relieved_bound
 from gpadvisor.estimators.stall_elimination import stall_elimination
-from gpadvisor.evidence.barriers import in_level_loop, tree_barriers
 from gpadvisor.evidence.lanes import (
     Choice,
     active_share,
@@ -88,6 +87,7 @@ from gpadvisor.evidence.queries import (
     samples,
     share,
 )
+from gpadvisor.evidence.trees import in_level_loop, tree_barriers
 from gpadvisor.model.advice import Adjustment, Category, Match, Rejection
 from gpadvisor.model.blame import Blame, DependencyClass
 from gpadvisor.model.ids import FunctionId

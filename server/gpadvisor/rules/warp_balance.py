@@ -42,7 +42,8 @@ for (int s = 16; s > 0; s /= 2) v += __shfl_down_sync(~0u, v, s);
 If all warps wait alike for a load just before the barrier, the stall is that latency and balancing does
 nothing: such samples are left out. Where the loads differ from warp to warp, look at Code Reordering and
 Loop Unrolling as well. Never remove a barrier that separates a write of
-shared memory from a read by another warp.
+shared memory from a read by another warp. A tree whose threads take part by a remainder keeps every warp at
+work in every level; until neighbours take part, Thread Divergence has the change to make.
 
 ## How the gain is estimated
 
@@ -63,14 +64,9 @@ import numpy as np
 from gpadvisor.estimators.context import KernelContext, Optimizer, WhatIf
 from gpadvisor.estimators.reliefs import freed
 from gpadvisor.estimators.stall_elimination import stall_elimination
-from gpadvisor.evidence.barriers import (
-    Needless,
-    in_level_loop,
-    is_barrier,
-    needless_barriers,
-    tree_barriers,
-)
+from gpadvisor.evidence.barriers import Needless, blocks_between, is_barrier, needless_barriers
 from gpadvisor.evidence.common_loads import common_loads, last_barrier
+from gpadvisor.evidence.lanes import active_share
 from gpadvisor.evidence.measured import executed_warps
 from gpadvisor.evidence.patterns import is_global, is_memory, is_ordered
 from gpadvisor.evidence.queries import (
@@ -90,6 +86,7 @@ from gpadvisor.evidence.queries import (
     share,
     static_match,
 )
+from gpadvisor.evidence.trees import in_level_loop, leaves_by_remainder, tree_barriers
 from gpadvisor.model.advice import Adjustment, Category, Match, Rejection, StaticSite
 from gpadvisor.model.blame import NO_INDEX, Blame, Role
 from gpadvisor.model.ids import FunctionId
@@ -142,7 +139,12 @@ def _match(context: KernelContext) -> Match | Rejection:
     rows = np.flatnonzero(waits & ~alike)
     if not samples(blame, rows):
         return Rejection(code=_CODE, reason=_no_imbalance(context, blame, alike, functions))
-    tree = _tree_match(context, blame, _held(context, blame, rows, trees)) if not redundant else None
+    held = () if redundant else _held(context, blame, rows, trees)
+    scattered = next((site for site in held if _is_scattered(context, site)), None)
+    if scattered is not None:
+        where = _place(context, scattered)
+        return Rejection(code=_CODE, reason=f"threads leave the tree at {where} by a remainder, {_FIRST}")
+    tree = _tree_match(context, blame, held)
     if tree is not None:
         return tree
     waited = _waited(context, blame, rows) - {(one.function, one.index) for one in trees}
@@ -352,7 +354,7 @@ def _uneven(
                 continue
             block = int(function.block_of[index])
             before = function.idom[block]
-            between = [] if before is None else _between(function, before, block)
+            between = [] if before is None else blocks_between(function, before, block)
             for other in between:
                 start, end = function.blocks[other].start, function.blocks[other].end
                 part = float(executed[start] / executed[index])
@@ -385,19 +387,6 @@ def _shared_out(function: Function, blocks: Sequence[int]) -> str:
     writes = any(is_global(one) and one.info.opclass is not OpcodeClass.LOAD for one in code)
     itself = "" if writes else ", or every warp do it for itself"
     return f"Let more warps share that work{itself}, so that nobody has to wait."
-
-
-def _between(function: Function, first: int, last: int) -> list[int]:
-    """Blocks on the way from a block to one that it dominates, both left out."""
-    seen: set[int] = set()
-    pending = [int(block) for block in function.blocks[last].predecessors]
-    while pending:
-        block = pending.pop()
-        if block in {first, last} or block in seen:
-            continue
-        seen.add(block)
-        pending.extend(int(before) for before in function.blocks[block].predecessors)
-    return sorted(seen)
 
 
 def _barrier_advice(
@@ -434,6 +423,17 @@ def _waited(context: KernelContext, blame: Blame, rows: Rows) -> set[tuple[Funct
         if index != NO_INDEX
     }
     return {(function, barrier) for function, barrier in found if barrier is not None}
+
+
+_FIRST: Final = "some of every warp in every level: which threads take part comes first (Thread Divergence)"
+
+
+def _is_scattered(context: KernelContext, site: StaticSite) -> bool:
+    """Whether a tree's active threads are apart, and the report has counted them."""
+    function = context.program.functions[site.function]
+    loop = function.innermost_loop(site.index)
+    counted = context.profile is not None and active_share(context.profile, function) is not None
+    return counted and loop is not None and leaves_by_remainder(function, loop)
 
 
 def _tree_match(context: KernelContext, blame: Blame, held: tuple[StaticSite, ...]) -> Match | None:

@@ -173,6 +173,22 @@ def test_a_launch_that_gains_little_or_nothing_is_not_shown_unless_asked_for(
     assert len(advice(one, show_all=True).suggestions) == 1
 
 
+@pytest.mark.parametrize(
+    ("low", "nanoseconds", "shown"), [(0.97, 4400.0, 0), (1.1, 4400.0, 1), (0.97, 9e5, 1)]
+)
+def test_a_kernel_as_short_as_a_launch_is_promised_what_is_sure(
+    low: float, nanoseconds: float, shown: int
+) -> None:
+    """After padding that gave 1.00x and 1.16x of two kernels of 4 us with the same conflicts."""
+    promise = Estimate(low=low, expected=1.12, high=1.5, paper=None, equation="", reason="")
+    measured = made.profile()
+    launch = replace(measured.launch, duration_ns=nanoseconds)
+    context = made.context(thousand(), measured=replace(measured, launch=launch))
+    one = optimizer("GPA106", match(0), estimate=lambda *_: promise)
+    assert len(advise_kernel(context, [one]).suggestions) == shown
+    assert len(advise_kernel(context, [one], show_all=True).suggestions) == 1
+
+
 @pytest.mark.parametrize(("busy", "left", "shown"), [(89.0, 1.0, 0), (89.0, 0.6, 1), (70.0, 1.0, 1)])
 def test_what_leaves_the_load_of_a_full_unit_alone_is_not_shown(busy: float, left: float, shown: int) -> None:
     context = made.context(thousand(), measured=made.profile({f"dram__throughput{PCT}": busy}))

@@ -7,8 +7,9 @@ import pytest
 from tests.optimizer_values import Row, context_of, listing
 
 from gpadvisor.estimators.caps import ISSUE, L1_REQUESTS
-from gpadvisor.evidence.barriers import Needless, needless_barriers, needless_in, tree_barriers
-from gpadvisor.model.advice import Match
+from gpadvisor.evidence.barriers import Needless, needless_barriers, needless_in
+from gpadvisor.evidence.trees import tree_barriers
+from gpadvisor.model.advice import Match, Rejection
 from gpadvisor.model.blame import DependencyClass
 from gpadvisor.rules import warp_balance
 
@@ -195,6 +196,36 @@ def test_a_tree_frees_the_load_store_unit_by_what_it_no_longer_executes() -> Non
     (part,) = found.adjustments
     assert left[L1_REQUESTS] == pytest.approx(1 - part.expected)
     assert left[ISSUE] > left[L1_REQUESTS]  # what is executed behind the tree stays
+
+
+_MASKED = "IADD3 R6, R9, -0x1, RZ\nLOP3.LUT P0, RZ, R4, R6, RZ, 0xc0, !PT"
+_DIVIDED = (
+    "I2F.U32.RP R6, R9\nMUFU.RCP R6, R6\nF2I.FTZ.U32.TRUNC.NTZ R6, R6\nIMAD.HI.U32 R6, R6, R4, RZ\n"
+    "IMAD R6, R9, R6, R4\nISETP.NE.AND P0, PT, R6, RZ, PT"
+)
+
+
+@pytest.mark.parametrize(
+    ("test", "apart"),
+    [
+        (_MASKED, True),
+        (_DIVIDED, True),
+        ("ISETP.GE.U32.AND P0, PT, R4, R9, PT", False),
+        ("LOP3.LUT R6, R4, 0x1f, RZ, 0xc0, !PT\nISETP.NE.AND P0, PT, R6, RZ, PT", False),  # a lane
+    ],
+)
+@pytest.mark.parametrize("counted", [True, False])
+def test_threads_that_leave_a_tree_by_a_remainder_come_first(test: str, apart: bool, counted: bool) -> None:
+    """After two reductions by ``tid % (2 * s)``: another index gained 1.4x where 2.2x and 2.8x were told."""
+    text = TAGGED.replace("ISETP.GE.U32.AND P0, PT, R4, R9, PT", test).replace(
+        "FADD R8", "LDS R8, [R4]\nFADD R8"
+    )
+    rows = [Row("barrier", "barrier", 300, 200), Row("selected", "end", 100)]
+    counts = {"load": (900, 3600), "barrier": (900, 28800), "end": (100, 3200)} if counted else None
+    found = warp_balance.OPTIMIZER.match(context_of(listing(text), rows, counts=counts))
+    assert isinstance(found, Rejection) is (apart and counted)
+    if isinstance(found, Rejection):
+        assert "by a remainder" in found.reason
 
 
 def test_a_wait_without_uneven_work_is_a_note() -> None:

@@ -1,0 +1,279 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Barriers that stand at the levels of a tree, and how its threads leave it (GPA Table II)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from typing import Final
+
+from gpadvisor.evidence.barriers import (
+    SHARED_BY_THREADS,
+    SHIFTS,
+    is_barrier,
+    is_copy,
+    is_whole_block,
+    stored_value,
+)
+from gpadvisor.evidence.patterns import is_memory
+from gpadvisor.evidence.queries import loop_indices
+from gpadvisor.model.ids import LoopId
+from gpadvisor.model.instruction import Instruction, OpcodeClass, Register
+from gpadvisor.model.program import Function
+
+_WARP: Final = 32
+_LEVELS: Final = 3
+"""Barriers in a row behind halved bounds from which on they are a tree and no chance."""
+_AND: Final = "0xc0"
+"""What LOP3 calls ``a & b``."""
+_MASK: Final = 3
+"""The operand of a LOP3 into a predicate that holds its mask."""
+_BELOW: Final = {"GE": 0, "LT": 0, "GT": 1, "LE": 1}
+"""What is added to the number of a comparison for the bound that values stay below."""
+
+
+@lru_cache(maxsize=64)
+def tree_barriers(function: Function) -> tuple[int, ...]:
+    """Barriers at each level of a tree reduction or scan: its bound halves (or doubles) between them."""
+    found = [
+        index
+        for loop in function.loops
+        if _has_shared_tree(function, loop.id)
+        for index in loop_indices(function, loop.id)
+        if is_barrier(function, index)
+    ]
+    return tuple(sorted({*found, *_unrolled_tree(function)}))
+
+
+def in_level_loop(function: Function, index: int) -> bool:
+    """Whether an instruction stands in a loop with a barrier whose bound or distance halves or doubles."""
+    for loop in function.enclosing_loops(index):
+        code = [function.instructions[at] for at in loop_indices(function, loop)]
+        if any(map(is_whole_block, code)) and _halved(code):
+            return True
+    return False
+
+
+def leaves_by_remainder(function: Function, loop: LoopId) -> bool:
+    """Whether threads take part in a level by ``thread % bound == 0``: some of every warp, in every level.
+
+    Such a test is of a remainder or a mask that the loop computes from the bound that doubles or halves.
+    """
+    code = [function.instructions[index] for index in loop_indices(function, loop)]
+    bounds = _halved(code)
+    return any(
+        _is_of_remainder(code[:at], one, set(tested), bounds)
+        for at, one in enumerate(code)
+        if (tested := _tested_for_zero(one))
+    )
+
+
+def _tested_for_zero(instruction: Instruction) -> tuple[Register, ...]:
+    """What is compared with zero; of ``(a & b) != 0`` in one instruction, a and b."""
+    values = [part.strip() for part in instruction.operands.split(",")]
+    equal = instruction.opcode in _COMPARES and {"NE", "EQ"}.intersection(instruction.modifiers)
+    if equal and "RZ" in values[2:4]:
+        return instruction.uses
+    masks = instruction.opcode == "LOP3" and values[0].startswith("P") and _AND in values
+    return instruction.uses if masks else ()
+
+
+_DIVIDES: Final = frozenset({"MUFU", "LOP3"})
+
+
+def _is_of_remainder(
+    before: Sequence[Instruction], test: Instruction, asked: set[Register], bounds: set[Register]
+) -> bool:
+    """Whether a test asks what a division or a mask has made of a bound, by the code in front of it."""
+    divides = test.opcode in _DIVIDES
+    for one in reversed(before):
+        if bounds & asked and divides:
+            return True
+        if not asked.intersection(one.defs):
+            continue
+        divides = divides or one.opcode in _DIVIDES
+        if one.guard is None:
+            asked = asked.difference(one.defs)
+        asked = asked.union(one.uses)
+    return divides and bool(bounds & asked)
+
+
+def _has_shared_tree(function: Function, loop: LoopId) -> bool:
+    """A loop with a barrier, a bound that shifts by one bit per pass, and values of threads added up."""
+    indices = loop_indices(function, loop)
+    code = [function.instructions[index] for index in indices]
+    if any(other.parent == loop for other in function.loops):
+        return False
+    if sum(one.info.opclass is OpcodeClass.BARRIER for one in code) not in {1, 2}:
+        return False
+    bounds = _halved(code)
+    compared = [one for one in code if one.opcode in _COMPARES and bounds.intersection(one.uses)]
+    if not compared:
+        return False
+    if _stops_at_warp(code, bounds):
+        return False
+    with_thread = [one for one in compared if any(used not in bounds for used in one.uses)]
+    return _adds_up(code, with_thread)
+
+
+_COMPARES: Final = frozenset({"ISETP", "UISETP"})
+_SELECTS: Final = frozenset({"FMNMX", "IMNMX", "VIMNMX", "UIMNMX", "HMNMX2", "FMNMX3", "VIMNMX3"})
+_ADDS: Final = frozenset(
+    {
+        "FADD",
+        "DADD",
+        "HADD2",
+        "IADD3",
+        "IADD",
+        "VIADD",
+        "FFMA",
+        "DFMA",
+        "HFMA2",
+        "IMAD",
+        "FMUL",
+        "DMUL",
+        "LOP3",
+    }
+)
+
+
+def _adds_up(code: Sequence[Instruction], bounding: Sequence[Instruction]) -> bool:
+    """Whether values in memory become fewer, as in a reduction or a scan; in sorts and butterflies all stay.
+
+    Args:
+        code: of one level.
+        bounding: comparisons of a thread's number with the level's bound.
+    """
+    memory = [one for one in code if one.info.space in SHARED_BY_THREADS]
+    loads = [one for one in memory if one.info.opclass is OpcodeClass.LOAD]
+    stores = [one for one in memory if one.info.opclass is OpcodeClass.STORE]
+    made_by: dict[Register, Instruction] = {}
+    makers = []
+    for one in (*code, *code):  # a value may be made in the pass before
+        if one in stores:
+            value = stored_value(one)
+            makers += [made_by[value]] if value in made_by else []
+        if "MOV" not in one.modifiers:
+            made_by.update(dict.fromkeys(one.defs, one))
+    if not loads or not any(maker.opcode in _ADDS | _SELECTS for maker in makers):
+        return False
+    if len(loads) >= 2 * len(stores):
+        return True
+    predicates = {written for one in bounding for written in one.defs}
+    by_bound = any(one.guard is not None and one.guard.register in predicates for one in code)
+    return by_bound and any(maker.opcode in _ADDS for maker in makers)
+
+
+def _halved(code: Sequence[Instruction]) -> set[Register]:
+    """What shifts by one bit from pass to pass, in place or by way of a copy."""
+    copies = [one for one in code if is_copy(one)]
+    return {
+        written
+        for one in code
+        if _shifts_by_one(one)
+        for written in one.defs
+        if _copies_of(written, copies).intersection(one.uses)
+    }
+
+
+def _copies_of(made: Register, copies: Sequence[Instruction]) -> set[Register]:
+    """A register and those that its value gets to, by one copy or, as in debug builds, by several."""
+    held = {made}
+    while True:
+        more = {written for one in copies if held.intersection(one.uses) for written in one.defs} - held
+        if not more:
+            return held
+        held |= more
+
+
+def _stops_at_warp(code: Sequence[Instruction], bounds: set[Register]) -> bool:
+    """Whether a bound that falls is left at 32 or more, so that one warp does the rest by itself."""
+    if not any("R" in one.modifiers for one in code if bounds.intersection(one.defs)):
+        return False
+    held = bounds.union(*(one.uses for one in code if is_copy(one) and bounds.intersection(one.defs)))
+    held |= {
+        written for one in code if is_copy(one) and bounds.intersection(one.uses) for written in one.defs
+    }
+    return any(
+        one.opcode in _COMPARES
+        and held.intersection(one.uses)
+        and any(int(number, 16) >= _WARP for number in _HEX.findall(one.operands))
+        for one in code
+    )
+
+
+_HEX: Final = re.compile(r"\b0x[0-9a-f]+\b")
+
+
+def _shifts_by_one(instruction: Instruction) -> bool:
+    if instruction.opcode in SHIFTS:
+        return "0x1" in [part.strip() for part in instruction.operands.split(",")]
+    doubles = instruction.opcode in {"IMAD", "UIMAD"} and "SHL" in instruction.modifiers
+    return doubles and "0x2" in [part.strip() for part in instruction.operands.split(",")]
+
+
+def _unrolled_tree(function: Function) -> list[int]:
+    """The barriers of a tree whose levels the compiler has written out, with a constant bound for each.
+
+    Only levels that fit in a warp count: those need no barrier of the block.
+    """
+    run: list[tuple[int, int]] = []
+    found: list[int] = []
+    level = 0
+    for index, instruction in enumerate(function.instructions):
+        if is_whole_block(instruction):
+            bounds = dict(_level_bounds(function, level, index))
+            bound = next(iter(bounds.values()), None)
+            if bound is not None and not _adds_up(function.instructions[level:index], [*bounds]):
+                bound = None
+            if bound is None or (run and run[-1][1] not in {2 * bound, bound / 2}):
+                found += _levels(run)
+                run = []
+            if bound is not None:
+                run.append((index, bound))
+            level = index + 1
+    return found + _levels(run)
+
+
+_NEAR: Final = 64
+"""Instructions in front of a condition's use in which it is made: a level of a tree has some ten."""
+
+
+def _level_bounds(function: Function, start: int, end: int) -> Iterator[tuple[Instruction, int]]:
+    """The conditions of what is stored between two barriers, each with its power of two."""
+    for index in range(start, end):
+        one = function.instructions[index]
+        if one.guard is None or not (is_memory(one) or one.info.opclass is OpcodeClass.BRANCH):
+            continue
+        condition = next(
+            (
+                made
+                for made in reversed(function.instructions[max(index - _NEAR, 0) : index])
+                if one.guard.register in made.defs
+            ),
+            None,
+        )
+        bound = None if condition is None else _power_bound(condition)
+        if condition is not None and bound is not None:
+            yield condition, bound
+
+
+def _levels(run: list[tuple[int, int]]) -> list[int]:
+    return [index for index, bound in run if bound <= _WARP] if len(run) >= _LEVELS else []
+
+
+def _power_bound(instruction: Instruction) -> int | None:
+    """The n of ``thread < n`` or ``thread % n`` for a power of two, however the compiler turned it."""
+    values = [part.strip() for part in instruction.operands.split(",")]
+    if instruction.opcode == "LOP3" and _AND in values and len(values) > _MASK:
+        mask = int(values[_MASK], 16) if values[_MASK].startswith("0x") else 0
+        return mask + 1 if mask & (mask + 1) == 0 and mask > 0 else None
+    if instruction.opcode not in _COMPARES:
+        return None
+    numbers = [int(value, 16) for value in values if value.startswith("0x")]
+    below = next((_BELOW[name] for name in instruction.modifiers if name in _BELOW), None)
+    if len(numbers) != 1 or below is None:
+        return None
+    bound = numbers[0] + below
+    return bound if bound > 0 and bound & (bound - 1) == 0 else None
