@@ -127,10 +127,15 @@ def _is_compiled(context: KernelContext) -> bool:
 def _is_beside_the_limit(context: KernelContext, finding: EstimatedMatch) -> bool:
     """Whether a pattern without samples is about something else than the unit that was busy.
 
-    That is one of no access where a part of memory is busy, and of accesses alone where another unit is.
+    That is one of no access where a part of memory is busy, of accesses alone where another unit is, and of
+    latency wherever one is.
     """
     sites, busiest = finding.match.static_sites, busiest_after(active_loads(context), ())
-    if not sites or busiest is None or busiest.load < MOSTLY_BUSY or busiest.unit.name == ISSUE:
+    if not sites or busiest is None or busiest.load < MOSTLY_BUSY:
+        return False
+    if finding.optimizer.category is Category.LATENCY_HIDING:
+        return True
+    if busiest.unit.name == ISSUE:
         return False
     functions = context.program.functions
     accesses = [is_memory(functions[one.function].instructions[one.index]) for one in sites]

@@ -2,98 +2,165 @@
 """What counters prove of a kernel's accesses, where nobody sampled them.
 
 A request of a warp takes L1 one pass for each 128-byte line that its threads go to, and shared memory one for
-each turn on its banks. Where L1 is full while requests are few, each takes many passes, and the machine code
-shows which accesses do.
+each turn on its banks. Counters say how many a request took on the mean; the machine code says how many its
+accesses need, and which of them take that many. Where both agree, those are proven.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from gpadvisor.estimators.caps import L1, L1_DATA, L1_REQUESTS, L1_TO_L2, TEXTURE, utilisations
+from gpadvisor.estimators.caps import (
+    BUSY_PERCENT,
+    L1,
+    L1_DATA,
+    L1_REQUESTS,
+    L1_TO_L2,
+    L2,
+    TEXTURE,
+    utilisations,
+)
 from gpadvisor.estimators.context import KernelContext
-from gpadvisor.evidence.access_shapes import AccessShape, Conflict, Lie, access_shape, conflict
+from gpadvisor.evidence.access_shapes import AccessShape, Lie, access_shape, shared_passes
 from gpadvisor.evidence.lane_values import WARP
 from gpadvisor.evidence.patterns import is_global, is_memory, is_shared
 from gpadvisor.evidence.queries import kernel_function
-from gpadvisor.model.instruction import OpcodeClass
+from gpadvisor.model.ids import LoopId
+from gpadvisor.model.instruction import MemorySpace, OpcodeClass
 from gpadvisor.model.machine import CodeForm
 from gpadvisor.model.profile import KernelProfile
 from gpadvisor.model.program import Function
 
-_FULL_PERCENT: Final = 80.0
 _LINE_BYTES: Final = 128
 _WORD_BYTES: Final = 4
 _TIMES: Final = 2.0
 """More passes than an access needs, from which it is told."""
+_PROVEN: Final = 1.5
+"""More passes than the code needs on the mean, from which addresses and not its mix of accesses are why."""
+_SPREAD_PERCENT: Final = 40.0
+"""Scattered accesses load every unit up to L2, so less of each is much; bank conflicts load one."""
 _KNOWN: Final = frozenset({Lie.ROWS, Lie.APART, Lie.NEIGHBOURS})
 _ATOMIC: Final = frozenset({OpcodeClass.ATOMIC, OpcodeClass.REDUCTION})
 
 
 @dataclass(frozen=True, slots=True)
-class CrowdedL1:
-    """A full L1 with few requests, and the accesses that can be why, those in the innermost loops first."""
+class ManyPasses:
+    """Requests that took more passes than they need, and the accesses that did, innermost loops first."""
 
-    percent: float  # of L1's peak
-    requests: float  # of the peak rate of requests
+    counted: float  # for each request
+    needed: float  # at most, by what the code accesses
+    banks: bool  # whether most of them are due to banks
     scattered: tuple[int, ...]  # instructions of the kernel's own function, to global memory
     conflicting: tuple[int, ...]  # to shared memory
 
     @property
     def words(self) -> str:
         """What was counted."""
-        return (
-            f"L1 is at {self.percent:.0f} % of its peak and requests at {self.requests:.0f} %, so that each "
-            f"takes {self.percent / self.requests:.0f} passes"
-        )
+        return f"L1 takes {self.counted:.1f} passes for a request of a warp, {self.needed:.1f} are needed"
 
 
-def passes(context: KernelContext) -> CrowdedL1 | None:
-    """None where L1 is not full, something else fills it, or no access is known to take many passes."""
+@dataclass(frozen=True, slots=True)
+class _Access:
+    takes: float
+    needs: float
+
+    @property
+    def wasted(self) -> float:
+        return self.takes - self.needs
+
+
+def passes(context: KernelContext) -> ManyPasses | None:
+    """None where they are as few as they can be, or no access is known to take many."""
     profile, function = context.profile, kernel_function(context.program, context.kernel)
     if profile is None or function is None:
         return None
-    loads = {entry.name: entry.percent for entry in utilisations(profile)}
-    full, requests = max(loads.get(L1, 0.0), loads.get(L1_DATA, 0.0)), loads.get(L1_REQUESTS, 0.0)
-    accesses = [one for one in function.instructions if is_memory(one)]
-    widest = max((one.width_bytes or 0 for one in accesses), default=0)
+    counted = _counted(profile, context.machine.sm.load_store_lanes.value)
+    if counted is None:
+        return None
+    accesses = {
+        index: _access(function, index, context.program.form, profile)
+        for index, one in enumerate(function.instructions)
+        if is_memory(one) and one.info.space is not MemorySpace.CONSTANT
+    }
+    depth = {index: len(function.enclosing_loops(index)) for index in accesses}
+    wasting = sorted(
+        (index for index, one in accesses.items() if one.takes >= _TIMES * one.needs),
+        key=lambda index: (-depth[index], index),
+    )
+    inside = _by_loop(function, accesses)
+    needed = max((_mean([one.needs for one in group]) for group in inside.values()), default=0.0)
+    takes = max((_mean([one.takes for one in group]) for group in inside.values()), default=0.0)
     if (
-        full < _FULL_PERCENT
-        or not requests
-        or full < _TIMES * requests * max(1, widest // _WORD_BYTES)
-        or max(loads.get(L1_TO_L2, 0.0), loads.get(TEXTURE, 0.0)) > full / 2
-        or any(one.info.opclass in _ATOMIC for one in accesses)
+        not wasting
+        or counted < _PROVEN * needed
+        or counted > _PROVEN * takes
+        or any(
+            function.instructions[index].info.opclass in _ATOMIC and depth[index] >= depth[wasting[0]]
+            for index in accesses
+        )
     ):
         return None
-    form, depth = context.program.form, _depths(function)
-    order = sorted(range(len(function.instructions)), key=lambda index: (-depth[index], index))
-    scattered = tuple(index for index in order if _is_scattered(function, index, form, profile))
-    conflicting = tuple(
-        index
-        for index in order
-        if is_shared(function.instructions[index])
-        and isinstance(conflict(function, index, form, profile.launch), Conflict)
+    scattered = tuple(index for index in wasting if is_global(function.instructions[index]))
+    conflicting = tuple(index for index in wasting if is_shared(function.instructions[index]))
+    innermost = {index for index in wasting if depth[index] == depth[wasting[0]]}
+    banks = sum(accesses[index].wasted for index in innermost.intersection(conflicting)) > sum(
+        accesses[index].wasted for index in innermost.intersection(scattered)
     )
-    return CrowdedL1(full, requests, scattered, conflicting) if scattered or conflicting else None
+    if not _limits(profile, banks=banks):
+        return None
+    return ManyPasses(counted, needed, banks, scattered, conflicting)
 
 
-def _depths(function: Function) -> list[int]:
-    """Loops around each instruction."""
-    return [
-        sum(block in loop.blocks for loop in function.loops) for block in map(int, function.block_of.tolist())
-    ]
+def _counted(profile: KernelProfile, lanes: int) -> float | None:
+    """Passes for each request of a warp; the peak of requests is a warp in as many cycles as lanes need."""
+    loads = {entry.name: entry.percent for entry in utilisations(profile)}
+    requests = loads.get(L1_REQUESTS, 0.0) * lanes / WARP
+    wavefronts = loads.get(L1_DATA)
+    if (
+        wavefronts is None
+        and max(loads.get(L1_TO_L2, 0.0), loads.get(TEXTURE, 0.0)) <= loads.get(L1, 0.0) / 2
+    ):
+        wavefronts = loads.get(L1)  # it is none of its other parts
+    return wavefronts / requests if wavefronts is not None and requests else None
 
 
-def _is_scattered(function: Function, index: int, form: CodeForm, profile: KernelProfile) -> bool:
+def _limits(profile: KernelProfile, *, banks: bool) -> bool:
+    """Whether nothing is busier than a unit that such accesses load."""
+    busiest = utilisations(profile)[0]
+    if banks:
+        return busiest.name in {L1, L1_DATA} and busiest.percent >= BUSY_PERCENT
+    return busiest.name in {L1, L1_DATA, L1_TO_L2, L2} and busiest.percent >= _SPREAD_PERCENT
+
+
+def _by_loop(function: Function, accesses: Mapping[int, _Access]) -> dict[LoopId | None, list[_Access]]:
+    """Accesses that are executed about as often as each other."""
+    found: dict[LoopId | None, list[_Access]] = defaultdict(list)
+    for index, one in accesses.items():
+        found[function.innermost_loop(index)].append(one)
+    return found
+
+
+def _mean(values: list[float]) -> float:
+    return sum(values) / len(values)
+
+
+def _access(function: Function, index: int, form: CodeForm, profile: KernelProfile) -> _Access:
+    """Of addresses that are not known, as few as their bytes need."""
     instruction = function.instructions[index]
+    width = instruction.width_bytes or _WORD_BYTES
+    fewest = max(1, WARP * width // _LINE_BYTES)
+    if is_shared(instruction):
+        takes, needs = shared_passes(function, index, form, profile.launch) or (fewest, fewest)
+        return _Access(takes, needs)
     if not is_global(instruction):
-        return False
-    width, shape = (
-        instruction.width_bytes or _WORD_BYTES,
-        access_shape(function, index, form, profile.launch),
-    )
-    return shape.lie in _KNOWN and _lines(shape, width) >= _TIMES * max(1, WARP * width // _LINE_BYTES)
+        return _Access(fewest, fewest)
+    shape = access_shape(function, index, form, profile.launch)
+    if shape.lie is Lie.SAME:
+        return _Access(WARP // shape.run, WARP // shape.run)
+    return _Access(max(fewest, _lines(shape, width)) if shape.lie in _KNOWN else fewest, fewest)
 
 
 def _lines(shape: AccessShape, width: int) -> int:

@@ -134,7 +134,7 @@ class Conflict:
     """An access to shared memory in which threads of a warp go to different words of one bank."""
 
     turns: int  # that it takes for a warp
-    row: int | None = None  # bytes of the rows that these threads are in
+    row: int | None = None  # bytes of the rows that these threads are in; None where an argument decides
     pad: int | None = None  # bytes at the end of each row that part most of them; None where no padding does
     after: int | None = None  # turns with that padding
     distance: int | None = None  # in bytes between neighbouring threads where they share banks within a row
@@ -162,9 +162,28 @@ def conflict(function: Function, index: int, form: CodeForm, launch: Launch) -> 
     start = addresses - addresses.min()
     after = {pad: _turns(start + start // row * pad, width) for pad in range(step, 4 * step + 1, step)}
     pad = min(after, key=lambda one: (after[one], one))
-    if after[pad] < turns:
-        return Conflict(turns=turns, row=row, pad=pad, after=after[pad])
-    return Conflict(turns=turns)
+    if after[pad] >= turns:
+        return Conflict(turns=turns)
+    other = _addresses(function, index, form, launch, _ARGUMENTS[1], shared=True)
+    known = isinstance(other, np.ndarray) and bool((_steps(other) == _steps(addresses)).all())
+    return Conflict(turns=turns, row=row if known else None, pad=pad, after=after[pad])
+
+
+def shared_passes(function: Function, index: int, form: CodeForm, launch: Launch) -> tuple[int, int] | None:
+    """Passes through shared memory that a warp's access takes, and the fewest for its words.
+
+    Wide accesses go half a warp at a time. None where the addresses are not known.
+    """
+    addresses = _addresses(function, index, form, launch, _ARGUMENTS[0], shared=True)
+    if addresses is None or isinstance(addresses, Lie):
+        return None
+    width, taken, fewest = _width(function, index), 0, 0
+    together = WARP if width <= _BANK_BYTES else WARP // 2
+    for start in range(0, WARP, together):
+        wanted = {word for lane in range(start, start + together) for word in _words(addresses, lane, width)}
+        taken += int(np.bincount([word % _BANKS for word in wanted], minlength=_BANKS).max())
+        fewest += -(-len(wanted) // _BANKS)
+    return taken, fewest
 
 
 def _run(steps: Lanes) -> int:

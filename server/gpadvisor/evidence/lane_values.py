@@ -26,6 +26,7 @@ from gpadvisor.model.instruction import (
 from gpadvisor.model.machine import CodeForm
 from gpadvisor.model.profile import Launch
 from gpadvisor.model.program import Function
+from gpadvisor.sass.halves import half_constant
 
 WARP: Final = 32
 _MASK: Final = (1 << 32) - 1
@@ -47,6 +48,7 @@ class LaneValue:
     lanes: Lanes | None  # unsigned; None where the threads' values differ and are not known
     loaded: bool = False  # it was computed from what differing addresses in memory hold
     stands: bool = False  # it holds a number that stands for what is not known
+    vague: bool = False  # not even whether that is an argument: no length of a row, and no constant
 
     @property
     def differs(self) -> bool:
@@ -79,6 +81,7 @@ class LaneValues:
         """
         self._function = function
         self._argument = argument
+        self._standing: dict[object, int] = {}
         self._reaching = function.reaching
         self._known: dict[tuple[int, Register], LaneValue | None] = {}
         self._depth = 0
@@ -114,15 +117,16 @@ class LaneValues:
         if _NUMBER.match(name):
             return _same(int(name, 16))
         constant = _CONSTANT.match(name)
-        return self._constant(int(constant[1], 16)) if constant else self._any()
+        return self._constant(int(constant[1], 16)) if constant else self._any(name)
 
     def _constant(self, offset: int) -> LaneValue:
         known = self._constants.get(offset)
-        return self._any() if known is None else _same(known)
+        return self._any(offset) if known is None else _same(known)
 
-    def _any(self) -> LaneValue:
-        """A value that all threads share and nobody knows."""
-        return _same(self._argument, stands=True)
+    def _any(self, what: object, *, vague: bool = False) -> LaneValue:
+        """A value that all threads share and nobody knows; two of them are not the same."""
+        order = self._standing.setdefault(what, len(self._standing))
+        return replace(_same(self._argument * (2 * order + 1), stands=True), vague=vague)
 
     def register(self, index: int, wanted: Register) -> LaneValue:
         """What a register holds before an instruction: of several writers, what one without a guard does."""
@@ -139,7 +143,7 @@ class LaneValues:
                 break
             if value is not None and (found is None or (found.lanes is None and value.lanes is not None)):
                 found = value
-        return self._any() if found is None else found
+        return self._any((index, wanted)) if found is None else found
 
     def _written(self, index: int, wanted: Register) -> LaneValue | None:
         """What an instruction writes; None while that is being found out, as of a loop's next pass."""
@@ -164,17 +168,20 @@ class LaneValues:
         if opclass is OpcodeClass.SPECIAL_REGISTER:
             return _same(0)  # the first block
         if opclass in _LOADS and instruction.info.space is not MemorySpace.CONSTANT:
-            return self._loaded(index)
+            return self._loaded(index, wanted)
         if opclass is OpcodeClass.LOAD:
             offset = _CONSTANT.match(operands[-1])
             word = int(wanted) - min(map(int, instruction.defs))
-            return self._constant(int(offset[1], 16) + 4 * word if offset else -1)
+            return self._constant(int(offset[1], 16) + 4 * word) if offset else self._any((index, wanted))
         first = min(instruction.defs) == wanted
         sources = [text for text in operands[1:] if not _PREDICATE.match(text)]
         compute = _INTEGER.get(instruction.opcode)
         values = [self.operand(index, text) for text in sources]
         known = [value.lanes for value in values if value.lanes is not None]
-        stands = any(value.stands for value in values)
+        stands, vague = any(value.stands for value in values), any(value.vague for value in values)
+        constant = half_constant(sources) if instruction.opcode == "HFMA2" else None
+        if constant is not None:
+            return _same(constant)
         # What stands for another number has neither its high half nor its bits.
         exact = _is_linear(instruction)
         if (
@@ -183,18 +190,19 @@ class LaneValues:
             and len(known) == len(values)
             and "X" not in instruction.modifiers
             and (exact or not stands)
+            and not (_is_product(instruction) and vague and any(value.differs for value in values[:2]))
         ):
             result = compute(instruction, known)
             if result is not None:
-                return LaneValue(result & _MASK, stands=stands)
+                return LaneValue(result & _MASK, stands=stands, vague=vague)
         if any(value.differs for value in values):
             return _LOADED if any(value.loaded for value in values) else _UNKNOWN
-        return self._any()
+        return self._any((index, wanted), vague=vague or not stands)
 
-    def _loaded(self, index: int) -> LaneValue:
+    def _loaded(self, index: int, wanted: Register) -> LaneValue:
         address = self.address(index)
         if address is not None and not address.differs:
-            return self._any()  # one value for all threads
+            return self._any((index, wanted))  # one value for all threads
         return _LOADED
 
     def address(self, index: int, *, first: bool = False) -> LaneValue | None:
@@ -222,6 +230,12 @@ def _is_linear(instruction: Instruction) -> bool:
     if "HI" in modifiers:
         return False
     return instruction.opcode in _LINEAR or (instruction.opcode in _SHIFTS and "R" not in modifiers)
+
+
+def _is_product(instruction: Instruction) -> bool:
+    return instruction.opcode in {"IMAD", "UIMAD"} and not {"MOV", "IADD", "SHL"}.intersection(
+        instruction.modifiers
+    )
 
 
 def signed(lanes: Lanes) -> Lanes:

@@ -78,6 +78,7 @@ class SmLimits:
     shared_carveouts_bytes: Sourced[tuple[int, ...]]
     instruction_cache_l0_bytes: Sourced[int]
     instruction_cache_l1_bytes: Sourced[int]
+    load_store_lanes: Sourced[int]  # threads whose access goes to L1 in a cycle
     block_barriers: Sourced[int] | None = None  # of all blocks of an SM; None: no limit
 
 

@@ -50,6 +50,7 @@ from typing import Final
 
 import numpy as np
 
+from gpadvisor.estimators.caps import BUSY_PERCENT, active_loads, busiest_after
 from gpadvisor.estimators.context import KernelContext, Optimizer, WhatIf
 from gpadvisor.estimators.stall_elimination import stall_elimination
 from gpadvisor.evidence.loops import loop_facts
@@ -92,6 +93,10 @@ _TITLE: Final = "instructions fetched too late"
 def _match(context: KernelContext) -> Match | Rejection:
     near, far = _caches(context)
     if context.blame is None:
+        busiest = busiest_after(active_loads(context), ())
+        if busiest is not None and 100 * busiest.load >= BUSY_PERCENT:
+            reason = f"needs samples: {busiest.unit.name} is busy, which hides late instructions"
+            return Rejection(code=_CODE, reason=reason, looked=False)
         loops = _large_loops(context, near)
         cure = _cure(_loop_of(context.program, loops))
         return static_match(

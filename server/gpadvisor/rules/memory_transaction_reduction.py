@@ -48,9 +48,9 @@ The paper's value is GPA Eq. 2 with the throttle stalls. Where sectors were coun
 are relieved by the share that is waste, and the time that units work falls until the next one limits, which
 can be more than the throttle stalls alone; the matched stalls go by the same share. Without counters, half
 to all of the matched stalls: in the paper's Table III the one kernel of this kind gained 0.6. Without samples
-there is no figure: a full L1 with few requests proves that they take many passes, and the addresses in the
-machine code show which. Bank conflicts that were counted to make most of the passes through L1 need few
-samples: their share of that unit's load goes, and at the low end nobody waited for it.
+there is no figure: counters say how many passes of L1 a request took, the addresses in the machine code how
+many it needs and which take more. Bank conflicts that were counted to make most of the passes through L1 need
+few samples: their share of that unit's load goes, and at the low end nobody waited for it.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ from gpadvisor.evidence.access_shapes import (
 )
 from gpadvisor.evidence.addresses import Neighbours, neighbours
 from gpadvisor.evidence.measured import Values, executed_warps, registers_per_thread, shared_bytes
-from gpadvisor.evidence.patterns import is_global, is_local
+from gpadvisor.evidence.patterns import is_global, is_local, is_shared
 from gpadvisor.evidence.queries import (
     Mask,
     by_class,
@@ -221,26 +221,28 @@ def _by_counters(context: KernelContext, profile: KernelProfile) -> Match | None
     found, function = passes(context), kernel_function(context.program, context.kernel)
     if found is None or function is None:
         return None
-    cures = {index: _cure_of_shape(context, profile, function, index) for index in found.scattered[:_LOOKED]}
-    cures |= {
-        index: _cure_of_conflict(context, profile, (function.id, index))
-        for index in found.conflicting[:_LOOKED]
-    }
-    sites = [
-        StaticSite(function=function.id, index=index, detail=function.instructions[index].opcode)
-        for index, cure in cures.items()
-        if cure
-    ]
-    if not sites:
+    if found.banks:
+        cures = {
+            at: _cure_of_conflict(context, profile, (function.id, at)) for at in found.conflicting[:_LOOKED]
+        }
+    else:
+        cures = {at: _cure_of_shape(context, profile, function, at) for at in found.scattered[:_LOOKED]}
+    first = next((at for at, cure in cures.items() if cure), None)
+    if first is None:
         return None
-    cure, form = cures[sites[0].index], context.program.form
+    cure, form, loop = cures[first], context.program.form, function.innermost_loop(first)
+    sites = [
+        StaticSite(function=function.id, index=at, detail=function.instructions[at].opcode)
+        for at in cures
+        if cures[at] and function.innermost_loop(at) == loop
+    ]
     loads = (at for at, one in enumerate(function.instructions) if is_global(one))
     if cure == _BY_ROWS and any(
         access_shape(function, at, form, profile.launch).lie is Lie.UNKNOWN for at in loads
     ):
         cure = _BY_TILES  # swapped indices may scatter what could not be followed
     return Match(
-        title=_SCATTERED if sites[0].index in found.scattered else _CONFLICTS,
+        title=f"{_CONFLICTS if found.banks else _SCATTERED}: {found.words}",
         cure=cure,
         advice=f"{cure[:1].upper()}{cure[1:]}. {found.words}.",
         regions=(),
@@ -398,6 +400,10 @@ _BY_TILES: Final = (
     "fill tiles in shared memory with whole rows, or let each thread load 16 bytes of its row at a time: "
     "neighbouring threads access different rows"
 )
+_BY_TILE_READ: Final = (
+    "read the tile in shared memory the other way around, so that threadIdx.x runs along the row that is "
+    "stored: neighbouring threads store to different rows"
+)
 _FEWER_REQUESTS: Final = (
     "Make fewer and wider requests: vector loads and stores (float4), values kept in registers or shared "
     "memory, read-only parameters in constant memory."
@@ -446,6 +452,8 @@ def _cure_of_rows(
             f"fill tiles in shared memory with whole rows{alone}, and load the fragments from there: "
             "fragments of a matrix come straight from device memory"
         )
+    if shape.lie is Lie.ROWS and any(is_shared(function.instructions[at]) for at in _stored(function, index)):
+        return _BY_TILE_READ
     if shape.lie is Lie.ROWS:
         other = scattered_by_swap(function, index, context.program.form, profile.launch)
         if other is None:
@@ -456,6 +464,15 @@ def _cure_of_rows(
             f"of another ({line_text(function, other)})"
         )
     return ""
+
+
+def _stored(function: Function, index: int) -> frozenset[int]:
+    """What may have written the value that a store stores; nothing of other accesses."""
+    if function.instructions[index].info.opclass is not OpcodeClass.STORE:
+        return frozenset()
+    value = function.instructions[index].operands.rpartition(",")[2]
+    wanted = [one for one in function.instructions[index].uses if f"R{int(one)}" == value.strip()]
+    return frozenset().union(*(function.reaching.definitions(index, one) for one in wanted))
 
 
 def _cure_of_distance(shape: AccessShape) -> str:
@@ -517,6 +534,11 @@ def _cure_of_conflict(context: KernelContext, profile: KernelProfile, place: Pla
     if found is None or isinstance(found, Lie):
         lost = _lost_blocks(context, profile, widest / _BANK_ROW_BYTES)
         return f"pad the rows of the array at {where} by {widest} bytes or swizzle the index{lost}"
+    if found.pad is not None and found.row is None:
+        return (
+            f"pad the rows of the array at {where} by {found.pad} bytes or swizzle the index: neighbouring "
+            "threads are in different rows"
+        )
     if found.pad is not None:
         lost = _lost_blocks(context, profile, found.pad / (found.row or _BANK_ROW_BYTES))
         return (

@@ -68,6 +68,7 @@ from gpadvisor.estimators.launches import (
     shape,
 )
 from gpadvisor.estimators.parallel import issue_ratio, parallel
+from gpadvisor.estimators.passes import passes
 from gpadvisor.estimators.reliefs import fewer_warps
 from gpadvisor.estimators.relieved import as_reliefs
 from gpadvisor.evidence.launches import Freedom, freedom
@@ -132,6 +133,10 @@ def _match(context: KernelContext) -> Match | Rejection:
         return Rejection(code=_CODE, reason=ONE_THREAD)
     if context.evidence is not Evidence.MODELLED and is_as_short_as_a_launch(profile):
         return Rejection(code=_CODE, reason="the kernel is done as soon as a launch is, whatever its blocks")
+    if context.blame is None and passes(context) is not None:
+        return Rejection(
+            code=_CODE, reason="its accesses take more passes of L1 than they need: that is first"
+        )
     ratio = issue_ratio(context)
     if ratio is None and context.blame is None:
         ratio = 0.0  # nothing is estimated

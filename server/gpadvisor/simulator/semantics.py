@@ -6,7 +6,6 @@ Only what decides branches and addresses matters here; everything else makes its
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
@@ -20,6 +19,7 @@ from gpadvisor.model.instruction import (
     RegisterFile,
     register,
 )
+from gpadvisor.sass.halves import half_constant
 from gpadvisor.sass.tokens import Operand, OperandKind, parse_operand
 
 
@@ -331,14 +331,9 @@ def _constant_load(r: _Reader) -> Meaning | None:
 
 def _half_move(r: _Reader) -> Meaning | None:
     """``HFMA2.MMA R9, -RZ, RZ, 0, 0``: how ptxas sets a constant in the FP16 pipe."""
-    values = r.operands[1:]
-    if len(values) < 4 or any(value.is_register and value.first is not None for value in values[:2]):
+    word = half_constant([value.text for value in r.operands[1:]])
+    if word is None:
         return None
-    try:
-        high, low = (struct.pack("<e", float(value.text)) for value in values[2:4])
-    except (ValueError, OverflowError):
-        return None
-    word = int.from_bytes(low + high, "little")
     return Meaning(Op.ADD, [ValueSource(IMMEDIATE, word)], [], r.result(r.operands[0]))
 
 

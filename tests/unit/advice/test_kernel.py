@@ -714,6 +714,20 @@ def test_arithmetic_is_no_suggestion_where_memory_was_counted_to_be_busy(busy: f
     assert len(advise_kernel(context, [division]).suggestions) == shown
 
 
+@pytest.mark.parametrize(("busy", "shown"), [(73.0, 0), (60.0, 1)])
+def test_latency_is_no_suggestion_where_any_unit_was_counted_to_be_busy(busy: float, shown: int) -> None:
+    """As a loop over bits with the XU pipe at 73 %, which was told to unroll: its place is no access."""
+    hides = replace(
+        optimizer(
+            "GPA201", match(static_sites=(StaticSite(function=FunctionId(0), index=5, detail="here"),))
+        ),
+        category=Category.LATENCY_HIDING,
+    )
+    measured = made.profile({f"sm__inst_executed_pipe_xu{PCT}": busy}, sms=6)
+    context = made.context(measured=measured, evidence=Evidence.COUNTED)
+    assert len(advise_kernel(context, [hides]).suggestions) == shown
+
+
 def test_loads_are_no_suggestion_where_a_pipe_was_counted_to_be_busy() -> None:
     unrolled = optimizer(
         "GPA201", match(static_sites=(StaticSite(function=FunctionId(0), index=5, detail="here"),))

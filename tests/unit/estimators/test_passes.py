@@ -11,7 +11,7 @@ from tests.optimizer_values import context_of, listing
 from gpadvisor.estimators.context import KernelContext
 from gpadvisor.estimators.passes import passes
 from gpadvisor.model.advice import Match, Rejection
-from gpadvisor.rules import memory_transaction_reduction
+from gpadvisor.rules import memory_transaction_reduction, thread_increase
 
 PCT = ".avg.pct_of_peak_sustained_elapsed"
 _HEAD = """
@@ -35,7 +35,7 @@ again:
 )
 SIDE_BY_SIDE = ROWS.replace("IMAD R4, R0, c[0x0][0x170], RZ", "MOV R4, R0")
 WIDE = SIDE_BY_SIDE.replace("LDG.E R2", "LDG.E.128 R12").replace("MOV R7, 0x4", "MOV R7, 0x10")
-ATOMIC = ROWS.replace("STG.E [R10.64], R8", "RED.E.ADD.F32.FTZ.RN.STRONG.GPU [R10.64], R8")
+ATOMIC = ROWS.replace("FADD R8, R2, R8", "RED.E.ADD.F32.FTZ.RN.STRONG.GPU [R10.64], R2")
 UNKNOWN = ROWS.replace(
     "FADD R8, R2, R8", "I2F R20, R3\nF2I R20, R20\nLDG.E R16, [R20.64] // 7\nFFMA R8, R2, R16, R8"
 )
@@ -66,9 +66,12 @@ def test_a_full_l1_with_few_requests_is_scattered_accesses() -> None:
     """As a product of matrices with L1 at 99 % and requests at 17 %, of which nothing was told."""
     found = _match(ROWS)
     assert isinstance(found, Match)
-    assert found.title == "global accesses of a warp are scattered over too many sectors"
+    assert found.title == (
+        "global accesses of a warp are scattered over too many sectors: "
+        "L1 takes 11.6 passes for a request of a warp, 1.0 are needed"
+    )
     assert "threadIdx.x run along a row" in found.cure
-    assert "L1 is at 99 % of its peak and requests at 17 %, so that each takes 6 passes" in found.advice
+    assert "L1 takes 11.6 passes" in found.advice
     assert [site.detail for site in found.static_sites] == ["LDG"]
     assert not found.regions  # no sample, no figure
 
@@ -82,8 +85,57 @@ def test_swapped_indices_are_not_proposed_beside_what_could_not_be_followed() ->
 def test_banks_that_threads_share() -> None:
     found = _match(BANKS)
     assert isinstance(found, Match)
-    assert found.title == "shared memory accesses conflict on banks"
+    assert found.title.startswith("shared memory accesses conflict on banks: L1 takes")
     assert "pad each row of 128 bytes" in found.cure
+
+
+def test_rows_whose_length_an_argument_decides() -> None:
+    """As ``cache[threadIdx.x * (end - begin) + k]``: two arguments are not one, nor their difference none."""
+    text = BANKS.replace(
+        "SHF.L.U32 R5, R3, 0x7, RZ",
+        "MOV R6, c[0x0][0x178]\nIADD3 R6, -R6, c[0x0][0x17c], RZ\n"
+        "IMAD R5, R3, R6, RZ\nSHF.L.U32 R5, R5, 0x3, RZ",
+    )
+    found = _match(text)
+    assert isinstance(found, Match)
+    assert "neighbouring threads are in different rows" in found.cure
+    assert "131072" not in found.cure
+
+
+def test_wide_accesses_conflict_below_a_full_l1() -> None:
+    """As a product of matrices at 69 % of L1 with requests at 35 %: 16 bytes of each thread, 32 apart."""
+    text = BANKS.replace("SHF.L.U32 R5, R3, 0x7, RZ", "SHF.L.U32 R5, R3, 0x5, RZ").replace(
+        "LDS R2, [R5]", "LDS.128 R12, [R5]"
+    )
+    found = _match(text, full=69.0, requests=17.0)
+    assert isinstance(found, Match)
+    assert "let neighbouring threads take neighbouring elements of 16 bytes" in found.cure
+    assert "L1 takes 8.1 passes for a request of a warp, 4.0 are needed" in found.title
+
+
+def test_a_tile_that_is_stored_by_columns() -> None:
+    """As a transpose through shared memory that stores ``out[x * height + y]``, at 52 % of L2."""
+    text = (
+        _HEAD
+        + """SHF.L.U32 R5, R3, 0x2, RZ
+    STS [R5], R3 // 3
+    LDS R8, [R5] // 4
+    IMAD R4, R0, c[0x0][0x170], RZ
+    MOV R7, 0x4
+    IMAD.WIDE R4, R4, R7, c[0x0][0x160]
+    STG.E [R4.64], R8 // 6
+    EXIT"""
+    )
+    found = _match(text, full=45.0, requests=12.0)
+    assert isinstance(found, Match)
+    assert found.cure.startswith("read the tile in shared memory the other way around")
+    assert [site.detail for site in found.static_sites] == ["STG"]
+
+
+def test_another_launch_waits_for_better_accesses() -> None:
+    found = thread_increase.OPTIMIZER.match(_context(ROWS))
+    assert isinstance(found, Rejection)
+    assert "passes of L1" in found.reason
 
 
 @pytest.mark.parametrize(
@@ -91,8 +143,10 @@ def test_banks_that_threads_share() -> None:
     [
         (SIDE_BY_SIDE, {}),  # no access that takes many passes
         (WIDE, {"requests": 25.0}),  # four passes are what 16 bytes of each thread take
-        (ROWS, {"full": 70.0}),
-        (ROWS, {"requests": 60.0}),
+        (ROWS, {"full": 39.0}),  # nothing is busy
+        (ROWS, {"requests": 140.0}),  # a pass for half a request
+        (ROWS, {"sm__pipe_alu_cycles_active": 99.5}),  # something else is busier
+        (BANKS, {"full": 59.0, "requests": 8.0}),
         (ROWS, {"l1tex__m_l1tex2xbar_req_cycles_active": 90.0}),  # what misses fills it
         (ATOMIC, {}),  # or what atomic operations do
     ],

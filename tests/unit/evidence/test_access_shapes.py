@@ -186,3 +186,20 @@ def test_fragments_come_as_they_are(between: str, fed: bool) -> None:
     text = f"at| LDG.E R4, [R8.64]\n{between}HMMA.1688.F32 R12, R4, R6, R12"
     function, index, _ = _access(text, FLAT, "sm_86")
     assert feeds_tensor_cores(function, index) is fed
+
+
+@pytest.mark.parametrize(
+    ("setting", "shape"),
+    [
+        # 6 as the FP16 pipe sets it: three values of two bytes for each thread.
+        ("HFMA2.MMA R3, -RZ, RZ, 0, 3.5762786865234375e-07", AccessShape(Lie.APART, 6)),
+        ("HFMA2.MMA R3, -RZ, RZ, 0, 2.384185791015625e-07", AccessShape(Lie.NEIGHBOURS, 4)),
+        # What an instruction that nobody follows makes of constants is no length of a row.
+        ("BREV R3, 0x20000000", AccessShape(Lie.UNKNOWN)),
+        ("MOV R3, c[0x0][0x170]\nBREV R3, R3", AccessShape(Lie.ROWS, 3 * 4096)),
+    ],
+)
+def test_constants_are_no_arguments(setting: str, shape: AccessShape) -> None:
+    """As pixels of 6 bytes side by side, of which the threads were told to be in different rows."""
+    text = f"{THREAD}{setting}\nIMAD.WIDE R2, R0, R3, R8\nat| LDG.E R4, [R2.64]"
+    assert _shape(text) == shape

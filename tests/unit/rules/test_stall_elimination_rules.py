@@ -265,6 +265,16 @@ def test_fetch_stalls_are_grouped_by_inlined_function() -> None:
     ]
 
 
+@pytest.mark.parametrize(("busy", "told"), [(99.0, False), (40.0, True)])
+def test_fetching_is_not_told_without_samples_where_a_unit_is_busy(busy: float, told: bool) -> None:
+    """As a kernel with L1 at 100 % whose loop is larger than the cache: its instructions issue in 7 %."""
+    body = "\n".join(f"FFMA R{8 + i % 40}, R{8 + i % 40}, R60, R61" for i in range(3000))
+    text = f"again:\nhot| FADD R1, R1, R2\n{body}\n@P0 BRA again\nEXIT"
+    metrics = {"l1tex__throughput.avg.pct_of_peak_sustained_elapsed": busy}
+    context = replace(context_of(listing(text), [], metrics=metrics), blame=None)
+    assert isinstance(function_split.OPTIMIZER.match(context), Match) == told
+
+
 def test_a_loop_larger_than_the_cache_is_expected_to_gain() -> None:
     body = "\n".join(f"FFMA R{8 + i % 40}, R{8 + i % 40}, R60, R61" for i in range(3000))
     text = f"again:\nhot| FADD R1, R1, R2\n{body}\n@P0 BRA again\nEXIT"
