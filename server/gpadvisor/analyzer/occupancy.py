@@ -128,11 +128,17 @@ def _by_barriers(sm: SmLimits, block_barriers: int | None) -> int:
 
 
 def kernel_occupancy(
-    machine: MachineModel, facts: KernelFacts | None, profile: KernelProfile | None
+    machine: MachineModel,
+    facts: KernelFacts | None,
+    profile: KernelProfile | None,
+    *,
+    more_shared_bytes: int = 0,
 ) -> Occupancy:
-    """The occupancy of one launch, as far as known.
+    """The occupancy of one launch, as far as known, or with more shared memory in each block.
 
-    Without a launch, that of the block size in the code's launch bounds.
+    Without a launch, that of the block size in the code's launch bounds. The driver configures as much shared
+    memory as the blocks need that the other resources allow: what a run had is a limit only where it held
+    fewer blocks than the largest configuration would, and none of a changed launch.
     """
     achieved = None if profile is None else achieved_occupancy(profile)
     threads, registers, shared = _launch_facts(facts, profile)
@@ -146,16 +152,21 @@ def kernel_occupancy(
             limits=(),
         )
     launch = None if profile is None else profile.launch
-    found = occupancy(
-        machine.sm,
-        threads_per_block=threads,
-        registers_per_thread=registers,
-        shared_bytes=shared,
-        blocks=None if launch is None else launch.blocks,
-        sms=None if profile is None else profile.device.sms,
-        carveout_bytes=None if launch is None else launch.carveout_shared_bytes,
-        block_barriers=None if facts is None else facts.uses_barriers,
+    configured = None if launch is None or more_shared_bytes else launch.carveout_shared_bytes
+    largest, as_run = (
+        occupancy(
+            machine.sm,
+            threads_per_block=threads,
+            registers_per_thread=registers,
+            shared_bytes=shared + more_shared_bytes,
+            blocks=None if launch is None else launch.blocks,
+            sms=None if profile is None else profile.device.sms,
+            carveout_bytes=carveout,
+            block_barriers=None if facts is None else facts.uses_barriers,
+        )
+        for carveout in (None, configured)
     )
+    found = as_run if (as_run.blocks_per_sm or 0) < (largest.blocks_per_sm or 0) else largest
     return replace(found, achieved=achieved)
 
 

@@ -63,6 +63,7 @@ from typing import Final
 
 import numpy as np
 
+from gpadvisor.analyzer.occupancy import kernel_occupancy
 from gpadvisor.estimators.caps import busiest_after, measured_loads
 from gpadvisor.estimators.context import KernelContext, Optimizer
 from gpadvisor.estimators.latency_hiding import latency_hiding
@@ -212,9 +213,11 @@ def _stores(function: Function, index: int) -> bool:
 
 def _cure(context: KernelContext) -> tuple[str, str]:
     """The change, and what another one would cost."""
-    now, then = _blocks(context)
-    shared = shared_bytes(context.program, context.kernel, context.profile)
-    if shared and now is not None and then is not None and then < now:
+    shared = shared_bytes(context.program, context.kernel, context.profile) or 0
+    facts = context.program.facts.get(context.kernel)
+    doubled = kernel_occupancy(context.machine, facts, context.profile, more_shared_bytes=shared)
+    now, then = context.occupancy.blocks_per_sm, doubled.blocks_per_sm
+    if now is not None and then is not None and then < now:
         left = counted(then, "block") if then else "no block"
         return (
             (
@@ -228,12 +231,6 @@ def _cure(context: KernelContext) -> tuple[str, str]:
         )
     copy = "cuda::memcpy_async or __pipeline_memcpy_async"
     return f"copy the next tile into a second buffer with {copy} while this one is used.", ""
-
-
-def _blocks(context: KernelContext) -> tuple[int | None, int | None]:
-    """Blocks per SM now and with a second buffer; None where they are not known."""
-    limit = dict(context.occupancy.limits).get("shared memory")
-    return context.occupancy.blocks_per_sm, None if limit is None else limit // 2
 
 
 OPTIMIZER: Final = Optimizer(

@@ -63,7 +63,7 @@ from typing import Final
 
 import numpy as np
 
-from gpadvisor.analyzer.occupancy import occupancy
+from gpadvisor.analyzer.occupancy import kernel_occupancy
 from gpadvisor.estimators.caps import (
     DRAM,
     L1,
@@ -89,7 +89,7 @@ from gpadvisor.evidence.access_shapes import (
     widest_shared,
 )
 from gpadvisor.evidence.addresses import Neighbours, neighbours
-from gpadvisor.evidence.measured import Values, executed_warps, registers_per_thread, shared_bytes
+from gpadvisor.evidence.measured import Values, executed_warps, shared_bytes
 from gpadvisor.evidence.patterns import is_global, is_local, is_shared
 from gpadvisor.evidence.queries import (
     Mask,
@@ -554,21 +554,15 @@ def _cure_of_conflict(context: KernelContext, profile: KernelProfile, place: Pla
     )
 
 
-def _lost_blocks(context: KernelContext, profile: KernelProfile, more: float) -> str:
+def _lost_blocks(context: KernelContext, profile: KernelProfile, share: float) -> str:
     """What padding all of shared memory by a share would cost; empty where as many blocks fit on an SM."""
-    launch, now = profile.launch, shared_bytes(context.program, context.kernel, profile)
-    registers = registers_per_thread(context.program, context.kernel, profile)
-    if not now or not registers:
+    now = shared_bytes(context.program, context.kernel, profile)
+    facts = context.program.facts.get(context.kernel)
+    if not now:
         return ""
     before, after = (
-        occupancy(
-            context.machine.sm,
-            threads_per_block=launch.threads_per_block,
-            registers_per_thread=registers,
-            shared_bytes=size,
-        ).blocks_per_sm
-        or 0
-        for size in (now, ceil(now * (1 + more)))
+        kernel_occupancy(context.machine, facts, profile, more_shared_bytes=more).blocks_per_sm or 0
+        for more in (0, ceil(now * share))
     )
     if after >= before:
         return ""

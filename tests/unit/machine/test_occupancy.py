@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from tests import hand_made as made
 
@@ -78,3 +80,20 @@ def test_the_launch_knows_more_than_the_code() -> None:
     assert kernel_occupancy(model, None, None).theoretical is None
     rate = made.profile({"sm__warps_active.avg.per_cycle_active": 24.0})
     assert kernel_occupancy(model, None, rate).achieved == 0.5
+
+
+def test_a_configuration_limits_only_where_it_holds_fewer_blocks_than_would_fit() -> None:
+    """The driver configures what the blocks need that other resources allow; a program may ask for less."""
+
+    def limits(shared: int, configured: int, more: int = 0) -> tuple[int | None, str | None]:
+        launch = made.launch(block=(1024, 1, 1), static_shared_bytes=shared, carveout_shared_bytes=configured)
+        measured = replace(made.profile({}), launch=launch)
+        found = kernel_occupancy(machine.load("sm_86"), None, measured, more_shared_bytes=more)
+        return found.blocks_per_sm, found.limiter
+
+    assert limits(16384, 32768) == (1, "warps")  # 1024 of 1536 threads
+    assert limits(16384, 32768, more=16384) == (1, "warps")
+    assert limits(16384, 32768, more=100_000)[0] == 0
+    small = replace(made.launch(static_shared_bytes=7168, carveout_shared_bytes=16384), block=(128, 1, 1))
+    asked = kernel_occupancy(machine.load("sm_86"), None, replace(made.profile({}), launch=small))
+    assert (asked.blocks_per_sm, asked.limiter) == (2, "shared memory")

@@ -3,9 +3,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from tests.optimizer_values import Row, context_of, listing
 
+from gpadvisor.analyzer.occupancy import kernel_occupancy
 from gpadvisor.estimators.context import KernelContext
 from gpadvisor.model.advice import Match, Rejection
 from gpadvisor.model.blame import DependencyClass
@@ -90,6 +93,20 @@ def test_where_a_second_buffer_costs_blocks_registers_hold_the_next_tile(kilobyt
     assert isinstance(found, Match)
     assert "load the next tile into registers before this one is used" in found.advice
     assert f"would leave {left} per SM" in found.advice
+
+
+def test_the_driver_configures_shared_memory_for_the_second_buffer() -> None:
+    """Registers allow one block, for which 32 KB were configured: a second buffer has room all the same."""
+    now = _context(shared=24 << 10)
+    assert now.profile is not None
+    launch = replace(now.profile.launch, registers_per_thread=168, carveout_shared_bytes=32 << 10)
+    profile = replace(now.profile, launch=launch)
+    occupancy = kernel_occupancy(now.machine, None, profile)
+    assert (occupancy.blocks_per_sm, occupancy.limiter) == (1, "registers")
+    assert dict(occupancy.limits)["shared memory"] == 4
+    found = OPTIMIZER.match(replace(now, profile=profile, occupancy=occupancy))
+    assert isinstance(found, Match)
+    assert "a second buffer with cuda::memcpy_async" in found.advice
 
 
 def test_the_first_architecture_with_asynchronous_copies_has_the_rule() -> None:

@@ -609,6 +609,9 @@ def test_padding_that_costs_blocks_says_so(shared: int, lost: str) -> None:
     context = replace(context, profile=replace(context.profile, launch=launch), machine=machine.load("sm_75"))
     cure = _match(memory_transaction_reduction, context).cure
     assert cure.endswith(lost or "swizzle the index")
+    small = replace(launch, grid=(context.profile.device.sms, 1, 1))  # one block on each SM: none is lost
+    alone = replace(context, profile=replace(context.profile, launch=small))
+    assert _match(memory_transaction_reduction, alone).cure.endswith("swizzle the index")
 
 
 @pytest.mark.parametrize(("ideal", "offered"), [(100.0, True), (600.0, False)])
