@@ -14,6 +14,7 @@ import time
 from pathlib import Path
 from typing import Final
 
+from lsprotocol import types as lsp
 from tests.kernels import KERNELS, compile_text
 from tests.lsp_client import Editor, editor
 from tests.lsp_projects import make_project, report_of
@@ -135,6 +136,36 @@ async def memory(folder: Path, count: int = 10) -> tuple[float, float, float]:
     return before, after, workers
 
 
+async def first_lens(folder: Path, rounds: int) -> tuple[float, float]:
+    """Medians of processor seconds, and of seconds, from the server's start to the lens of a known report."""
+    place = make_project(folder / "lens", "thermal_stencil", report=report_of("thermal_stencil"), name=NAME)
+    cpu, wall = [], []
+    for round_ in range(rounds + 1):
+        begun = time.perf_counter()
+        async with editor(place) as one:
+            one.open(NAME)
+            await one.shown(NAME, lambda found: any("measured" in each.message for each in found))
+            assert any(_is_gain(lens.command) for lens in await one.lenses(NAME))
+            server = one.client._server.pid
+            if round_:  # the first one analyses it
+                wall.append(time.perf_counter() - begun)
+                cpu.append(sum(map(_processor_seconds, (server, *descendants(server)))))
+    return statistics.median(cpu), statistics.median(wall)
+
+
+def _is_gain(command: lsp.Command | None) -> bool:
+    return command is not None and "GPU time" in command.title
+
+
+def _processor_seconds(pid: int) -> float:
+    """Of a process and its children that have ended."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8")
+    except OSError:
+        return 0.0
+    return sum(map(int, text.rpartition(")")[2].split()[11:15])) / os.sysconf("SC_CLK_TCK")
+
+
 def _resident_mib(pid: int) -> float:
     try:
         lines = Path(f"/proc/{pid}/status").read_text(encoding="utf-8").splitlines()
@@ -161,6 +192,8 @@ def main(rounds: int) -> None:
     for what, values in times.items():
         high = statistics.quantiles(values, n=100)[98]
         print(f"| {what} | {len(values)} | {1e3 * statistics.median(values):.1f} ms | {1e3 * high:.1f} ms |")
+    cpu, wall = asyncio.run(first_lens(folder, rounds))
+    print(f"\nfirst lens of a known report: {cpu:.2f} s of processor time, {wall:.2f} s")
     before, after, workers = asyncio.run(memory(folder))
     print(
         f"\nserver: {before:.0f} MiB without a profile, {after:.0f} MiB with ten; workers: {workers:.0f} MiB"

@@ -73,7 +73,8 @@ export async function pickFirst(page, words, text, before = () => undefined) {
 }
 
 /**
- * Runs `body` with a fresh VS Code: { page, workspace, open, remote, palette, shot, root, set (user settings) }.
+ * Runs `body` with a fresh VS Code: { page, workspace, open, remote, palette, theme (by its label), shot, root,
+ * set (user settings, which hold from the next `open` on) }.
  * options: name (of the run), workspace (folder that is copied), file (a .code-workspace in it, opened in its place),
  * trust (ask for it), settings, machine (settings), path (PATH), hostTests, record (what the server is sent).
  */
@@ -170,7 +171,12 @@ export async function withCodeServer(options, body) {
       await page.keyboard.press("F1");
       await pickFirst(page, command, command);
     };
-    await body({ page, workspace, open, remote, palette, shot, root, set });
+    const theme = async (label) => {
+      await page.keyboard.press("Control+K"); // in the palette another command comes first
+      await page.keyboard.press("Control+T");
+      await pickFirst(page, label, label);
+    };
+    await body({ page, workspace, open, remote, palette, theme, shot, root, set });
     assert.deepEqual([...outside], [], "only the loopback address may be asked");
   } catch (error) {
     await (page && shot(`failed-${options.name}`).catch(() => undefined));

@@ -13,11 +13,12 @@ import { need, SHOTS, WAIT, withCodeServer } from "./code-server.mjs";
 
 const ROOT = path.join(path.dirname(fileURLToPath(import.meta.url)), "../..");
 const PROFILES = path.join(ROOT, "../shared/profiles");
+/** Settings and labels. */
 const THEMES = {
-  light: "Default Light Modern",
-  dark: "Default Dark Modern",
-  "hc-dark": "Default High Contrast",
-  "hc-light": "Default High Contrast Light",
+  light: ["Default Light Modern", "Light Modern"],
+  dark: ["Default Dark Modern", "Dark Modern"],
+  "hc-dark": ["Default High Contrast", "Dark High Contrast"],
+  "hc-light": ["Default High Contrast Light", "Light High Contrast"],
 };
 const SIZES = [
   { width: 1400, height: 900 },
@@ -73,8 +74,9 @@ function layOut(folder, all) {
 
 /** Opens source and report as somebody would who has cloned the repository: look, what is seen early, and late. */
 async function firstContact(driven, { name, folder, report, source }, look, all, wrong) {
-  const { page, open, remote } = driven;
-  await dress(driven, look);
+  const { page, open, remote, set } = driven;
+  set({ "workbench.colorTheme": THEMES[look.theme][0] });
+  await page.setViewportSize(look.size);
   await open([["openFile", remote(path.join(folder, source ?? report))]], { folder });
   await page.locator(".tab").first().waitFor(WAIT);
   const opened = performance.now();
@@ -95,19 +97,17 @@ async function firstContact(driven, { name, folder, report, source }, look, all,
   return [dressed, early === late ? late : early, early === late ? "" : `after ${took} s: ${late}`];
 }
 
-/** Sets theme and size. */
-async function dress({ page, set }, { theme, size }) {
-  set({ "workbench.colorTheme": THEMES[theme] });
-  await page.setViewportSize(size);
-}
-
 /** What must be in sight in each look: a status that is not red, with a next step. */
 async function seen(driven, name, look, wrong) {
-  const { page, shot } = driven;
+  const { page, shot, theme: choose } = driven;
   const { theme, size } = look;
-  await dress(driven, look);
+  await page.setViewportSize(size);
   const base = { light: "vs", dark: "vs-dark", "hc-dark": "hc-black", "hc-light": "hc-light" }[theme];
-  await page.locator(`.monaco-workbench.${base}`).waitFor(WAIT);
+  const worn = page.locator(`.monaco-workbench.${base}`);
+  if ((await worn.count()) === 0) {
+    await choose(THEMES[theme][1]);
+    await worn.waitFor(WAIT);
+  }
   await page.waitForTimeout(500); // the window lays itself out anew
   await shot(`foreign-${name}-${theme}-${size.width}`);
   const inThis = (what) => wrong(`${what} (${theme}, ${size.width})`);

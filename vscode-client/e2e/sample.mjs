@@ -38,24 +38,34 @@ export async function sample() {
 }
 
 /** Each step of the walkthrough, in light and dark; the first one is open at the end. */
-export async function walkthrough({ page, open, set, shot }) {
+export async function walkthrough({ page, open, theme, shot }) {
   await open([]);
   await page.locator(".getting-started-category", { hasText: "Find out why your kernels wait" }).first().click(WAIT);
   await page.setViewportSize({ width: 1600, height: 900 }); // in a narrow window a step has no page
   const shown = page.frameLocator("iframe.webview.ready").frameLocator("#active-frame");
-  for (const [theme, base] of [["Default Dark Modern", "vs-dark"], ["Default Light Modern", "vs"]]) {
-    set({ "workbench.startupEditor": "welcomePage", "workbench.colorTheme": theme });
+  for (const [label, base] of [["Light Modern", "vs"], ["Dark Modern", "vs-dark"]]) {
+    await theme(label);
     await page.locator(`.monaco-workbench.${base}`).waitFor(WAIT);
     for (const [at, [title, text]] of [...STEPS.entries()].reverse()) {
       await page.locator(".getting-started-step", { hasText: title }).click(WAIT);
       await shown.getByText(text).first().waitFor(WAIT);
       for (const picture of await shown.locator("img").all()) {
-        await picture.evaluate((one) => one.decode()); // fails where it is not found
+        await expectPicture(picture);
       }
       await shot(`walkthrough-${at + 1}-${base}`);
     }
   }
   await page.setViewportSize({ width: 1280, height: 800 });
+}
+
+/** Waits until a picture is there; VS Code gives up on one after 30 s, which a busy machine may take. */
+async function expectPicture(picture) {
+  const end = performance.now() + WAIT.timeout;
+  while (!(await picture.evaluate((one) => one.naturalWidth > 0))) {
+    assert.ok(performance.now() < end, `${await picture.getAttribute("src")} is not shown`);
+    await picture.evaluate((one) => one.complete && one.setAttribute("src", one.src));
+    await new Promise((resolve) => setTimeout(resolve, 1000));
+  }
 }
 
 async function firstAdvice(driven) {

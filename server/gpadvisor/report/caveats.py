@@ -118,14 +118,14 @@ def _few(advice: Advice, kernels: Sequence[KernelAdvice]) -> str:
 
 
 def _defined(kernels: Sequence[KernelAdvice]) -> str:
-    """Where a kernel without lines is in the sources."""
+    """Where a kernel without lines is in the sources, and why that gave none."""
     for kernel in kernels:
         for problem in kernel.problems:
             at = problem.location
             if problem.code is ProblemCode.NO_LINE_INFO and at is not None:
-                return (
-                    f" {short_name(core_name(kernel.name), _NAME)} begins at {base_file(at.file)}:{at.line}."
-                )
+                why = problem.message.partition("source lines; ")[2].split(": ")[0].split(", and ")[0]
+                place = f"{base_file(at.file)}:{at.line}{f'; {why}' if why else ''}"
+                return f" {short_name(core_name(kernel.name), _NAME)} begins at {place}."
     return ""
 
 

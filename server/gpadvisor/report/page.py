@@ -4,14 +4,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Final, TypedDict
 
-from gpadvisor.model.advice import Advice, CodeRef
+from gpadvisor.model.advice import Advice, CodeRef, KernelAdvice, Suggestion
 from gpadvisor.model.ids import SourceLocation
+from gpadvisor.report.entries import primary
 from gpadvisor.report.style import Style
 from gpadvisor.report.words import base_file, clean, pad, place, wrap
+from gpadvisor.source.mentions import file_of, with_lines
 from gpadvisor.source.plausible import can_be
 
 MIN_WIDTH: Final = 60
@@ -125,3 +127,31 @@ def local_sources(advice: Advice) -> LocalSources:
         },
         unsure=frozenset(match.report_path for match in advice.sources if match.is_unsure),
     )
+
+
+def with_todays_mentions(advice: Advice) -> Advice:
+    """The advice with the lines in its sentences as they are in the files here."""
+    today: dict[tuple[str | None, int], int | None] = {
+        (match.report_path, line): now for match in advice.sources for line, now in match.today
+    }
+    if not today:
+        return advice
+    files = [match.report_path for match in advice.sources]
+
+    def told(suggestion: Suggestion) -> Suggestion:
+        own = primary(suggestion)
+
+        def now(name: str | None, line: int) -> str | None:
+            at = file_of(name, None if own is None else own.file, files), line
+            if at not in today:
+                return None
+            return f"{line} as profiled" if today[at] is None else str(today[at])
+
+        cure, words = with_lines(suggestion.cure, now), with_lines(suggestion.advice, now)
+        return replace(suggestion, cure=cure, advice=words)
+
+    def of_today(kernel: KernelAdvice) -> KernelAdvice:
+        suggestions, notes = tuple(map(told, kernel.suggestions)), tuple(map(told, kernel.notes))
+        return replace(kernel, suggestions=suggestions, notes=notes)
+
+    return replace(advice, kernels=tuple(map(of_today, advice.kernels)))

@@ -12,7 +12,7 @@ from gpadvisor.model.advice import Advice, Category, Suggestion
 from gpadvisor.model.figures import gain
 from gpadvisor.report.entries import by_number, families
 from gpadvisor.report.names import short_name
-from gpadvisor.report.page import make_page
+from gpadvisor.report.page import make_page, with_todays_mentions
 from gpadvisor.report.text_suggestion import hotspot_lines, scope_words, whole_run, worth_showing
 from gpadvisor.report.words import CATEGORY_WORDS, cleaned, count, percent, plural, wrap
 
@@ -62,7 +62,7 @@ def render_why(
     Raises:
         UsageError: the advice has no such suggestion.
     """
-    advice = cleaned(advice)
+    advice = with_todays_mentions(cleaned(advice))
     found = families(advice)
     entry = by_number(found, wanted.upper())
     if entry is None:

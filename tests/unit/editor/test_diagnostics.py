@@ -82,6 +82,9 @@ def test_a_further_line_of_a_suggestion_says_where_the_change_is() -> None:
     assert shown[8].message.startswith("Part of 1.15x (1.12-1.19): Code Reordering, 58 % of samples: ")
     assert "The change is at gather.cu:7." in shown[8].message
     assert (shown[8].severity, shown[10].severity) == (Severity.HINT, Severity.WARNING)
+    static = finding(leads=False, lead=Place(file=FILE, line=6), evidence=Evidence.STATIC, speedup=None)
+    (one,) = _shown(analysis(files=(file_analysis(findings=(static,)),)))
+    assert one.message.startswith("Part of Code Reordering: ")
 
 
 def test_suppressed_findings_are_not_shown() -> None:

@@ -111,9 +111,11 @@ def test_nothing_is_compiled_where_that_is_not_wanted(project: Path) -> None:
 def test_a_source_that_does_not_compile_is_told_with_where_the_kernel_is(project: Path) -> None:
     source = project / "src" / "stencil.cu"
     source.write_text(TEXT.replace("float result", "undefined_type result"), encoding="utf-8")
-    (message,) = said(advice(project), ProblemCode.NO_LINE_INFO)
+    found = advice(project)
+    (message,) = said(found, ProblemCode.NO_LINE_INFO)
     assert "stencil.cu does not compile" in message
     assert "undefined_type" in message
+    assert "; stencil.cu does not compile here.\n" in render_text(found, width=200, color=False, sources={})
 
 
 def test_a_source_with_another_kernel_of_that_name_gives_no_lines(project: Path) -> None:
@@ -160,6 +162,8 @@ def test_a_compile_under_way_is_ended_with_the_time_and_tried_again_later(projec
     (message,) = said(found.advice, ProblemCode.NO_LINE_INFO)
     assert "stencil.cu did not compile for its lines within 0.001 s; --lines-from stencil.cu" in message
     assert not found.lasting
+    text = " ".join(render_text(found.advice, width=200, color=False, sources={}).split())
+    assert "; stencil.cu did not compile for its lines within 0.001 s; --lines-from stencil.cu waits" in text
     again = advise_file(project / "run.ncu-rep", request(project), lambda _: None, cache)
     assert said(again.advice, ProblemCode.LINES_RECOVERED)
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from tests import advice_values as values
 
-from gpadvisor.model.advice import Advice, SourceMatch
+from gpadvisor.model.advice import Advice, KernelAdvice, SourceMatch
 from gpadvisor.pipeline.sources.found import FoundSources
 from gpadvisor.pipeline.sources.moved import with_todays_lines
 from gpadvisor.report import render_markdown, render_text
@@ -17,9 +17,15 @@ MOVED = "// one line more\n" + values.GATHER_SOURCE
 FILE = values.GATHER_FILE
 
 
-def _seen(profiled: str | None, now: str, local: str = "/here/src/gather.cu") -> Advice:
+def _seen(
+    profiled: str | None,
+    now: str,
+    local: str = "/here/src/gather.cu",
+    kernels: tuple[KernelAdvice, ...] | None = None,
+) -> Advice:
     """Advice on a kernel of one file, of which the text here is not what the report carries."""
     advice = values.measured()
+    advice = advice if kernels is None else replace(advice, kernels=kernels)
     match = SourceMatch(report_path=FILE, local_path=local, method="path suffix")
     sources = FoundSources(
         matches=(match,),
@@ -38,6 +44,19 @@ def test_lines_are_followed_by_their_text() -> None:
     assert "lines moved by text." in text
     assert "/here/src/gather.cu:11  acc += load(in, j) * 0.5;" in text
     assert "/here/src/gather.cu:11" in render_markdown(advice, sources={FILE: values.GATHER_SOURCE})
+
+
+def test_lines_in_a_sentence_are_followed_too() -> None:
+    """What it names need not be a line that stands elsewhere in the advice."""
+    cure = "Hoist gather.cu:9; the source has 0.5 (line 10), and other.cu:9 stays."
+    kernel = values.measured().kernels[0]
+    first, *others = kernel.suggestions
+    kernel = replace(kernel, suggestions=(replace(first, cure=cure), *others))
+    text = " ".join(render_text(_seen(values.GATHER_SOURCE, MOVED, kernels=(kernel,))).split())
+    assert "Hoist gather.cu:10; the source has 0.5 (line 11), and other.cu:9 stays." in text
+    gone = values.GATHER_SOURCE.replace("* 0.5", "* 0.25")
+    text = " ".join(render_text(_seen(values.GATHER_SOURCE, gone, kernels=(kernel,))).split())
+    assert "Hoist gather.cu:9; the source has 0.5 (line 10 as profiled), and other.cu:9 stays." in text
 
 
 def test_a_line_that_is_gone_is_named_as_profiled() -> None:

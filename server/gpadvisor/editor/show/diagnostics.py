@@ -120,7 +120,8 @@ def message(finding: Finding, freshness: Freshness, kernel: KernelView | None) -
     rests_on = ", ".join(tags(finding, freshness, kernel))
     if finding.lead is not None and not finding.leads:
         at = f"{file_name(finding.lead.file)}:{finding.lead.line}"
-        return clean(f"Part of {headline(finding)}: {finding.title}. The change is at {at}. [{rests_on}]")
+        part = finding.name if finding.speedup is None else headline(finding)
+        return clean(f"Part of {part}: {finding.title}. The change is at {at}. [{rests_on}]")
     change = (finding.cure or shorten(finding.advice, _ADVICE)).rstrip(".")
     return clean(f"{headline(finding)}: {finding.title}. {change}. [{rests_on}]")
 

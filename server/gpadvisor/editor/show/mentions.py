@@ -3,14 +3,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
-from typing import Final
 
 from gpadvisor.editor.place.placing import LineMap, PlacedFile
 from gpadvisor.editor.show.words import file_name
-
-_MENTION: Final = re.compile(r"\b([\w+-][\w.+-]*\.\w{1,8}):(\d{1,7})\b|\bline (\d{1,7})\b")
+from gpadvisor.source.mentions import with_lines
 
 
 def mentions_now(text: str, own: str | None, files: Mapping[str, PlacedFile]) -> str:
@@ -24,13 +21,10 @@ def mentions_now(text: str, own: str | None, files: Mapping[str, PlacedFile]) ->
     by_name: dict[str, list[LineMap]] = {}
     for file in files.values():
         by_name.setdefault(file_name(file.path), []).append(file.map)
-    home = None if own is None or own not in files else files[own].map
+    home = [] if own is None or own not in files else [files[own].map]
 
-    def replaced(match: re.Match[str]) -> str:
-        name, line, alone = match.groups()
-        if alone is not None:
-            return match.group() if home is None else f"line {home.now(int(alone))[0]}"
-        known = by_name.get(name, [])
-        return f"{name}:{known[0].now(int(line))[0]}" if len(known) == 1 else match.group()
+    def now(name: str | None, line: int) -> str | None:
+        known = home if name is None else by_name.get(name, [])
+        return str(known[0].now(line)[0]) if len(known) == 1 else None
 
-    return _MENTION.sub(replaced, text)
+    return with_lines(text, now)

@@ -7,18 +7,20 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from gpadvisor.model.advice import KernelAdvice, SourceMatch
+from gpadvisor.model.advice import KernelAdvice, SourceMatch, Suggestion
 from gpadvisor.model.ids import SourceLocation
 from gpadvisor.pipeline.sources.found import FoundSources
+from gpadvisor.report.entries import primary
 from gpadvisor.source.line_map import line_keys, match_in_order, match_moved, split_lines
 from gpadvisor.source.matching import CONTENT_HASH, PATH_SUFFIX, path_parts
+from gpadvisor.source.mentions import file_of, mentions
 from gpadvisor.source.plausible import can_be
 
 
 def with_todays_lines(sources: FoundSources, kernels: Sequence[KernelAdvice]) -> tuple[SourceMatch, ...]:
     """The matches with what became of each named line, or that nothing tells."""
     named: dict[str, dict[int, str]] = defaultdict(dict)
-    for place, opcode in _named(kernels):
+    for place, opcode in _named(kernels, [match.report_path for match in sources.matches]):
         named[place.file].setdefault(place.line, opcode)
     return tuple(_told(match, sources, named.get(match.report_path, {})) for match in sources.matches)
 
@@ -44,11 +46,12 @@ def _told(match: SourceMatch, sources: FoundSources, lines: Mapping[int, str]) -
     return replace(match, today=tuple((line, None if at is None else at + 1) for line, at in today))
 
 
-def _named(kernels: Sequence[KernelAdvice]) -> Iterator[tuple[SourceLocation, str]]:
-    """Lines with the opcode that they are named for; of a scope and a call site with none."""
+def _named(kernels: Sequence[KernelAdvice], files: Sequence[str]) -> Iterator[tuple[SourceLocation, str]]:
+    """Lines with the opcode that they are named for; of a scope, a call site and a sentence with none."""
     for kernel in kernels:
         suggestions = (*kernel.suggestions, *kernel.notes)
         for suggestion in suggestions:
+            yield from ((place, "") for place in _mentioned(suggestion, files))
             for spot in suggestion.hotspots:
                 for code in (spot.definition, spot.use):
                     if code is not None and code.location is not None:
@@ -56,3 +59,12 @@ def _named(kernels: Sequence[KernelAdvice]) -> Iterator[tuple[SourceLocation, st
                         yield from ((frame.call_site, "") for frame in code.inline)
         scopes = [one.scope for one in suggestions] + [one.scope for one in kernel.scopes]
         yield from ((scope.location, "") for scope in scopes if scope.location is not None)
+
+
+def _mentioned(suggestion: Suggestion, files: Sequence[str]) -> Iterator[SourceLocation]:
+    """Lines in the sentences of a suggestion."""
+    own = primary(suggestion)
+    for name, line in mentions(f"{suggestion.cure} {suggestion.advice}"):
+        file = file_of(name, None if own is None else own.file, files)
+        if file is not None:
+            yield SourceLocation(file, line)
