@@ -8,24 +8,16 @@ from __future__ import annotations
 
 import ast
 import re
-from collections import defaultdict
-from collections.abc import Iterator
 from functools import cache
 
-import networkx as nx
+from docs import figures
+from docs.figures import MAX_FUNCTION_LINES, MAX_LINES, MAX_PARAMETERS
 from tests.kernels import ROOT
-
-SERVER = ROOT / "server"
-PACKAGE = SERVER / "gpadvisor"
-MAX_LINES, MAX_FUNCTION_LINES, MAX_PARAMETERS = 400, 60, 7
 
 
 @cache
-def _trees() -> dict[str, ast.Module]:
-    return {
-        str(path.relative_to(PACKAGE)): ast.parse(path.read_text(encoding="utf-8"))
-        for path in sorted(PACKAGE.rglob("*.py"))
-    }
+def _trees() -> figures.Trees:
+    return figures.trees(ROOT)
 
 
 def _room(name: str) -> str:
@@ -63,10 +55,6 @@ def test_only_the_sandbox_starts_processes() -> None:
         and _room(name) != "sandbox"
     ]
     assert not elsewhere
-
-
-def _lines(tree: ast.Module) -> int:
-    return max((node.end_lineno or 0 for node in tree.body), default=0)
 
 
 LARGER_FILES: dict[str, int] = {
@@ -136,66 +124,22 @@ def _check(found: dict[str, int], limit: int, known: dict[str, int]) -> None:
 
 
 def test_files_fit_the_eye() -> None:
-    _check({name: _lines(tree) for name, tree in _trees().items()}, MAX_LINES, LARGER_FILES)
-
-
-def _functions() -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
-    for name, tree in _trees().items():
-        for node in ast.walk(tree):
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                yield f"{name}:{node.name}", node
+    _check({name: figures.lines(tree) for name, tree in _trees().items()}, MAX_LINES, LARGER_FILES)
 
 
 def test_functions_fit_a_screen() -> None:
-    sizes = {name: (node.end_lineno or 0) - node.lineno + 1 for name, node in _functions()}
+    sizes = {name: size for name, (size, _) in figures.functions(_trees()).items()}
     _check(sizes, MAX_FUNCTION_LINES, LARGER_FUNCTIONS)
 
 
 def test_functions_take_few_parameters() -> None:
     """Those that stand in their place; keywords say what they are."""
-    counts: dict[str, int] = {}
-    for name, node in _functions():
-        places = [
-            one.arg for one in (*node.args.posonlyargs, *node.args.args) if one.arg not in {"self", "cls"}
-        ]
-        counts[name] = max(counts.get(name, 0), len(places))
+    counts = {name: count for name, (_, count) in figures.functions(_trees()).items()}
     _check(counts, MAX_PARAMETERS, MORE_PARAMETERS)
 
 
 def test_a_public_class_name_means_one_thing() -> None:
-    places: dict[str, list[str]] = defaultdict(list)
-    for name, tree in _trees().items():
-        for node in tree.body:
-            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-                places[node.name].append(name)
-    assert not {name: where for name, where in places.items() if len(where) > 1}
-
-
-def _imports(name: str, tree: ast.Module, known: set[str]) -> set[str]:
-    """Modules of this package that one imports when it is imported, types included."""
-    found: set[str] = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("gpadvisor"):
-            for alias in node.names:
-                inner = f"{node.module}.{alias.name}"
-                found.add(inner if inner in known else node.module)
-        elif isinstance(node, ast.Import):
-            found.update(alias.name for alias in node.names)
-    return found & known
-
-
-def _graph() -> nx.DiGraph:
-    names = {
-        f"gpadvisor.{name.removesuffix('.py').replace('/', '.')}".removesuffix(".__init__"): tree
-        for name, tree in _trees().items()
-    }
-    graph = nx.DiGraph()
-    for name, tree in names.items():
-        # The package itself is what users import; others take its version from it.
-        graph.add_edges_from(
-            (name, other) for other in _imports(name, tree, set(names)) if name != "gpadvisor"
-        )
-    return graph
+    assert not figures.shared_names(_trees())
 
 
 IN_CIRCLES: set[frozenset[str]] = {
@@ -226,5 +170,5 @@ IN_CIRCLES: set[frozenset[str]] = {
 
 
 def test_imports_do_not_run_in_circles() -> None:
-    found = {frozenset(one) for one in nx.strongly_connected_components(_graph()) if len(one) > 1}
+    found = {frozenset(one) for one in figures.circles(_trees())}
     assert found == IN_CIRCLES, [sorted(one) for one in found ^ IN_CIRCLES]
