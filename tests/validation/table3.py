@@ -37,8 +37,8 @@ from gpadvisor.pipeline.machines import machine_model
 from gpadvisor.pipeline.modelled import configuration, model_kernel
 from gpadvisor.pipeline.programs import kernel_program
 from gpadvisor.pipeline.request import Request
+from gpadvisor.pipeline.same_work import same_work
 from gpadvisor.pipeline.settings import Settings
-from gpadvisor.pipeline.what_if import same_work
 from gpadvisor.simulator import Simulation
 
 ARCH: Final = "sm_80"

@@ -13,10 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpadvisor.advice.evaluate import EstimatedMatch
-from gpadvisor.estimators.caps import active_loads, cap_speedup
+from gpadvisor.estimators.caps import cap_speedup
 from gpadvisor.estimators.context import KernelContext
 from gpadvisor.estimators.matched import matched_rows
 from gpadvisor.estimators.ranges import Range, cut_by, speedup
+from gpadvisor.estimators.utilisation import active_loads
 from gpadvisor.model.advice import Category, Estimate, Group
 from gpadvisor.model.blame import Blame
 

@@ -26,10 +26,11 @@ from gpadvisor.advice.shown import (
     standing,
 )
 from gpadvisor.advice.verdict import beside_the_launch, limiting, limiting_words, unit_words, verdict
-from gpadvisor.estimators.caps import BUSY_PERCENT, active_loads, busiest_after, utilisations
+from gpadvisor.estimators.caps import BUSY_PERCENT, busiest_after
 from gpadvisor.estimators.context import KernelContext, Optimizer
 from gpadvisor.estimators.half_rate import at_half_rate
 from gpadvisor.estimators.matched import matched_rows
+from gpadvisor.estimators.utilisation import active_loads, utilisations
 from gpadvisor.evidence.measured import registers_per_thread, shared_bytes
 from gpadvisor.evidence.queries import function_scope, kernel_function, kernel_scope
 from gpadvisor.evidence.traffic import kernel_traffic

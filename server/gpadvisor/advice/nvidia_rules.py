@@ -8,8 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from gpadvisor.estimators.caps import BUSY_PERCENT, ISSUE, MEMORY, MEMORY_RESOURCES
+from gpadvisor.estimators.caps import BUSY_PERCENT
 from gpadvisor.estimators.context import Optimizer
+from gpadvisor.estimators.utilisation import ISSUE, MEMORY, MEMORY_RESOURCES
 from gpadvisor.model.advice import (
     Occupancy,
     Rejection,

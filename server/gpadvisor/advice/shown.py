@@ -9,18 +9,11 @@ from typing import Final
 
 from gpadvisor.advice.evaluate import EstimatedMatch
 from gpadvisor.analyzer.places import is_prebuilt
-from gpadvisor.estimators.caps import (
-    DRAM,
-    ISSUE,
-    MEMORY_RESOURCES,
-    PRACTICAL_PEAK,
-    active_loads,
-    busiest_after,
-    measured_loads,
-)
+from gpadvisor.estimators.caps import PRACTICAL_PEAK, busiest_after
 from gpadvisor.estimators.context import KernelContext
 from gpadvisor.estimators.launches import is_as_short_as_a_launch
-from gpadvisor.evidence.patterns import is_memory
+from gpadvisor.estimators.utilisation import DRAM, ISSUE, MEMORY_RESOURCES, active_loads, measured_loads
+from gpadvisor.evidence.accesses import is_memory
 from gpadvisor.model.advice import Category, Estimate
 from gpadvisor.model.profile import LITTLE_OF_RUN, Evidence, first_share
 

@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from gpadvisor.estimators.caps import BUSY_PERCENT, ISSUE
+from gpadvisor.estimators.caps import BUSY_PERCENT
+from gpadvisor.estimators.utilisation import ISSUE
 from gpadvisor.evidence.queries import counted
 from gpadvisor.model.advice import (
     Category,

@@ -4,33 +4,31 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gpadvisor.blamer.apportion import apportion_carrying, apportion_stalls, ratios
+from gpadvisor.blamer.apportion import apportion_carrying, ratios
 from gpadvisor.blamer.coverage import Links, combined, coverage
 from gpadvisor.blamer.edges import Edges
 from gpadvisor.blamer.graph import FunctionGraph
 from gpadvisor.blamer.in_flight import drain_stall, fence_stall
-from gpadvisor.blamer.observe import Observed, cycles_per_sample, issues, observe
+from gpadvisor.blamer.observe import cycles_per_sample, issues, observe
 from gpadvisor.blamer.occupied import occupied
 from gpadvisor.blamer.pruning import is_memory_source
 from gpadvisor.blamer.queues import THROTTLES, Queues
+from gpadvisor.blamer.rows import Row, blame_table, plain_rows, shared_rows, source_rows, weights
 from gpadvisor.blamer.rules import DEFAULT_RULES, BlameRules
 from gpadvisor.blamer.scoreboard_stalls import by_hardware
 from gpadvisor.blamer.slicing import SLICED, sliced
-from gpadvisor.blamer.sources import Source, StallSources, UseResult
+from gpadvisor.blamer.sources import StallSources, UseResult
 from gpadvisor.blamer.synchronization import BARRIERS, by_address, by_barrier, synchronization_stall
 from gpadvisor.model.blame import (
-    CLASSES,
     NO_INDEX,
     Blame,
-    BlameTable,
     DependencyClass,
-    DependencyKind,
     Role,
 )
 from gpadvisor.model.instruction import OpcodeClass
@@ -39,12 +37,6 @@ from gpadvisor.model.problem import Problem, ProblemCode
 from gpadvisor.model.profile import KernelProfile
 from gpadvisor.model.program import Function, Program
 from gpadvisor.model.stalls import StallClass, StallReason
-
-Row = tuple[int, int, int, int, int, int, int, int, int, int]
-"""One row of the table, in the order of BlameTable's columns."""
-
-_CODE_OF = {dependency: number for number, dependency in enumerate(CLASSES)}
-_BLAMED = Role.BLAMED.value
 
 
 def blame(
@@ -95,11 +87,11 @@ class _Attribution:
         inside = (asks | self._of(self._is_throttle)) & (observed.index != NO_INDEX)
         for at in np.unique(observed.function[observed.index != NO_INDEX]).tolist():
             self._function(self._program.functions[at], inside & (observed.function == at))
-        own = _plain_rows(observed, ~asks & ~inside, Role.SELF, DependencyClass.SELF)
-        lost = _plain_rows(observed, asks & ~inside & ~exits, Role.UNATTRIBUTED, DependencyClass.NONE)
+        own = plain_rows(observed, ~asks & ~inside, Role.SELF, DependencyClass.SELF)
+        lost = plain_rows(observed, asks & ~inside & ~exits, Role.UNATTRIBUTED, DependencyClass.NONE)
         return Blame(
             reasons=self._reasons,
-            rows=_table([*self._rows, *own, *lost]),
+            rows=blame_table([*self._rows, *own, *lost]),
             edges=self._edges,
             coverage=combined(self._coverage),
             problems=tuple(self._problems),
@@ -234,14 +226,14 @@ class _FunctionWork:
         for use, reason, stall_class in at:
             found, stalls = queues.found(use, stall_class), self._stalls[use]
             edges = tuple(source.edge for source in found.sources)
-            shares = ratios(*_weights(self._graph, self._rules, found.sources))
+            shares = ratios(*weights(self._graph, self._rules, found.sources))
             by_source = dict(zip((edge.definition for edge in edges), shares, strict=True))
             observed = stalls.by_reason[reason]
             parts = (
                 apportion_carrying(*observed, by_source, owed.setdefault(reason, {})) if edges else [observed]
             )
             self.filled.append(UseResult(edges, {reason: found}))
-            self.rows.extend(_rows(self._graph, reason, use, stalls.place, found, parts))
+            self.rows.extend(source_rows(self._graph, reason, use, stalls.place, found, parts))
 
     def _results(self, use: int, reasons: Mapping[int, StallReason]) -> Iterable[UseResult]:
         graph, rules = self._graph, self._rules
@@ -302,103 +294,3 @@ class _FunctionWork:
     def is_memory(self, definition: int) -> bool:
         """Whether a def competes for memory stalls."""
         return is_memory_source(self._graph.instructions[definition], self._rules)
-
-
-def shared_rows(
-    graph: FunctionGraph,
-    rules: BlameRules,
-    reason: int,
-    use: int,
-    place: int,
-    found: StallSources,
-    stalls: tuple[int, int],
-) -> list[Row]:
-    """The rows of one reason at one use (GPA Eq. 1); they add up to its samples."""
-    if len(found.sources) < 2:
-        parts = [stalls]
-    else:
-        parts = apportion_stalls(*stalls, ratios(*_weights(graph, rules, found.sources)))
-    return _rows(graph, reason, use, place, found, parts)
-
-
-def _rows(
-    graph: FunctionGraph,
-    reason: int,
-    use: int,
-    place: int,
-    found: StallSources,
-    parts: Sequence[tuple[int, int]],
-) -> list[Row]:
-    """The rows of samples that are shared out; without sources the one part has the role that was found."""
-    function = graph.function.id
-    if not found.sources:
-        code = _CODE_OF[found.dependency_class]
-        return [(function, reason, found.role.value, code, place, NO_INDEX, use, NO_INDEX, *parts[0])]
-    return [
-        (function, reason, *_cause(source, place, use), part, part_latency)
-        for source, (part, part_latency) in zip(found.sources, parts, strict=True)
-        if part
-    ]
-
-
-def _cause(source: Source, place: int, use: int) -> tuple[int, int, int, int, int, int]:
-    """Role, class, place, def, use and distance of a source; what fills its own queue keeps the wait."""
-    edge = source.edge
-    if edge.kind is DependencyKind.FILLS and edge.definition == use:
-        return Role.SELF.value, _CODE_OF[DependencyClass.SELF], place, NO_INDEX, use, NO_INDEX
-    distance = NO_INDEX if edge.distance is None else edge.distance
-    return _BLAMED, _CODE_OF[source.dependency_class], place, edge.definition, use, distance
-
-
-def _weights(
-    graph: FunctionGraph, rules: BlameRules, sources: Iterable[Source]
-) -> tuple[list[float], list[float]]:
-    """Distances and issues for Eq. 1; a def without a path bound counts as the farthest one."""
-    known = [source.distance for source in sources]
-    farthest = max((one for one in known if one is not None), default=1.0)
-    distances = [farthest if one is None else float(one) for one in known]
-    weights = []
-    for source in sources:
-        issued = float(graph.issue_counts[source.edge.definition] or rules.unsampled_issues)
-        weights.append(issued if source.weight is None else source.weight)
-    return distances, weights
-
-
-def _plain_rows(
-    observed: Observed, chosen: NDArray[np.bool_], role: Role, dependency: DependencyClass
-) -> list[Row]:
-    rows = np.flatnonzero(chosen)
-    return [
-        (function, reason, role.value, _CODE_OF[dependency], place, NO_INDEX, use, NO_INDEX, samples, latency)
-        for function, reason, place, use, samples, latency in zip(
-            observed.function[rows].tolist(),
-            observed.reason[rows].tolist(),
-            observed.place[rows].tolist(),
-            observed.index[rows].tolist(),
-            observed.samples[rows].tolist(),
-            observed.latency[rows].tolist(),
-            strict=True,
-        )
-    ]
-
-
-def _table(rows: list[Row]) -> BlameTable:
-    columns = list(zip(*sorted(rows), strict=True)) if rows else [()] * 10
-    types = (
-        np.uint16, np.uint8, np.uint8, np.uint8, np.uint8, np.int32, np.int32, np.int32, np.int64, np.int64,
-    )  # fmt: skip
-    function, reason, role, dependency, place, definition, use, distance, samples, latency = (
-        np.array(column, dtype=kind) for column, kind in zip(columns, types, strict=True)
-    )
-    return BlameTable(
-        function=function,
-        reason=reason,
-        role=role,
-        dependency_class=dependency,
-        place=place,
-        def_index=definition,
-        use_index=use,
-        distance=distance,
-        samples=samples,
-        latency=latency,
-    )

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpadvisor.cubin.image import CodeSection, Cubin, LineTable
-from gpadvisor.cubin.line_program import Row, Sequence, sequences, string_at
+from gpadvisor.cubin.line_program import Row, Sequence, sequences
+from gpadvisor.cubin.line_tables import string_at
 from gpadvisor.cubin.names import demangle, unescaped_path
 from gpadvisor.model.ids import INSTRUCTION_BYTES, SourceLocation
 from gpadvisor.model.program import InlineFrame, LineEntry

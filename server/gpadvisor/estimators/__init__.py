@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-from gpadvisor.estimators.caps import loads, utilisations
 from gpadvisor.estimators.context import KernelContext, Optimizer
 from gpadvisor.estimators.latency_hiding import latency_hiding
 from gpadvisor.estimators.matched import matched_latency, matched_rows, matched_samples
 from gpadvisor.estimators.parallel import issue_ratio, parallel, parallel_equation
 from gpadvisor.estimators.stall_elimination import stall_elimination
+from gpadvisor.estimators.utilisation import loads, utilisations
 
 __all__ = [
     "KernelContext",

@@ -8,18 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from gpadvisor.estimators.caps import (
-    DRAM,
-    ISSUE,
-    L2,
-    MEMORY,
-    OVERLAP,
-    Cap,
-    active_loads,
-    cap_speedup,
-    loads,
-    together,
-)
+from gpadvisor.estimators.caps import OVERLAP, Cap, cap_speedup, together
 from gpadvisor.estimators.context import KernelContext
 from gpadvisor.estimators.elapsed import whole
 from gpadvisor.estimators.interval import wilson
@@ -35,6 +24,7 @@ from gpadvisor.estimators.ranges import (
     say_truncated,
     speedup,
 )
+from gpadvisor.estimators.utilisation import DRAM, ISSUE, L2, MEMORY, active_loads, loads
 from gpadvisor.evidence.queries import percent
 from gpadvisor.model.advice import Estimate, Match, ParallelTarget, Relief, Utilisation
 from gpadvisor.model.profile import CONFIGURATION_SHARE, CONFIGURATIONS, KernelProfile

@@ -13,20 +13,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from gpadvisor.estimators.caps import (
-    BUSY_PERCENT,
-    L1,
-    L1_DATA,
-    L1_REQUESTS,
-    L1_TO_L2,
-    L2,
-    TEXTURE,
-    utilisations,
-)
+from gpadvisor.estimators.caps import BUSY_PERCENT
 from gpadvisor.estimators.context import KernelContext
+from gpadvisor.estimators.utilisation import L1, L1_DATA, L1_REQUESTS, L1_TO_L2, L2, TEXTURE, utilisations
 from gpadvisor.evidence.access_shapes import AccessShape, Lie, access_shape, shared_passes
+from gpadvisor.evidence.accesses import is_global, is_memory, is_shared
 from gpadvisor.evidence.lane_values import WARP
-from gpadvisor.evidence.patterns import is_global, is_memory, is_shared
 from gpadvisor.evidence.queries import kernel_function
 from gpadvisor.model.ids import LoopId
 from gpadvisor.model.instruction import MemorySpace, OpcodeClass

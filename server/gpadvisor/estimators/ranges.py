@@ -11,10 +11,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from gpadvisor.estimators.caps import Cap, TimeLeft, active_loads, busiest_after, time_left, unit_text
+from gpadvisor.estimators.caps import Cap, TimeLeft, busiest_after, time_left, unit_text
 from gpadvisor.estimators.context import KernelContext
 from gpadvisor.estimators.elapsed import active_share, whole
 from gpadvisor.estimators.interval import wilson
+from gpadvisor.estimators.utilisation import active_loads
 from gpadvisor.model.advice import Adjustment, Estimate, Match, MeasuredBound, Relief, Utilisation
 from gpadvisor.model.profile import Evidence
 

@@ -14,10 +14,10 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from gpadvisor.estimators.caps import ISSUE, L1_REQUESTS, PIPES
 from gpadvisor.estimators.context import KernelContext
+from gpadvisor.estimators.utilisation import ISSUE, L1_REQUESTS, PIPES
+from gpadvisor.evidence.accesses import is_memory
 from gpadvisor.evidence.measured import Values, executed_warps
-from gpadvisor.evidence.patterns import is_memory
 from gpadvisor.evidence.queries import kernel_functions
 from gpadvisor.model.advice import Relief
 from gpadvisor.model.blame import NO_INDEX

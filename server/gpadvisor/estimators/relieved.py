@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from gpadvisor.estimators.caps import L1_DATA, L1_REQUESTS, PIPES, busiest_after, unit_text
+from gpadvisor.estimators.caps import busiest_after, unit_text
+from gpadvisor.estimators.utilisation import L1_DATA, L1_REQUESTS, PIPES
 from gpadvisor.model.advice import MeasuredBound, Relief, Utilisation
 from gpadvisor.model.instruction import Pipe
 

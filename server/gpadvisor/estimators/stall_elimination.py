@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpadvisor.estimators.caps import ISSUE, remaining
+from gpadvisor.estimators.caps import remaining
 from gpadvisor.estimators.context import KernelContext
 from gpadvisor.estimators.matched import matched_rows, matched_samples, waiting_in_turn
 from gpadvisor.estimators.ranges import NOTABLE, measured_range, sampled_range, speedup
+from gpadvisor.estimators.utilisation import ISSUE
 from gpadvisor.model.advice import Estimate, Match, Relief
 from gpadvisor.model.blame import Blame
 from gpadvisor.model.stalls import StallClass

@@ -12,8 +12,8 @@ from typing import Final
 
 import numpy as np
 
+from gpadvisor.evidence.accesses import is_global, is_shared
 from gpadvisor.evidence.lane_values import WARP, Lanes, LaneValues
-from gpadvisor.evidence.patterns import is_global, is_shared
 from gpadvisor.evidence.queries import loop_indices
 from gpadvisor.model.instruction import OpcodeClass
 from gpadvisor.model.machine import CodeForm

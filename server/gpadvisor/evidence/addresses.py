@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from gpadvisor.evidence.patterns import is_global, is_shared
+from gpadvisor.evidence.accesses import is_global, is_shared
 from gpadvisor.model.instruction import Instruction, OpcodeClass
 from gpadvisor.model.program import Block, Function
 

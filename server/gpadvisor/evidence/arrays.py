@@ -7,7 +7,7 @@ import re
 from functools import lru_cache
 from typing import Final
 
-from gpadvisor.evidence.patterns import is_memory
+from gpadvisor.evidence.accesses import is_memory
 from gpadvisor.model.instruction import MemorySpace
 from gpadvisor.model.program import Function
 

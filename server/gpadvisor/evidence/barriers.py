@@ -9,9 +9,9 @@ from enum import Enum
 from functools import lru_cache
 from typing import Final
 
+from gpadvisor.evidence.accesses import is_ordered, is_shared
 from gpadvisor.evidence.alignment import Alignment
 from gpadvisor.evidence.arrays import has_parameters, same_array
-from gpadvisor.evidence.patterns import is_ordered, is_shared
 from gpadvisor.model.ids import FunctionId, SourceLocation
 from gpadvisor.model.instruction import (
     COMPUTING,

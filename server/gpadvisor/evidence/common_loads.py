@@ -7,9 +7,9 @@ from typing import Final
 
 import numpy as np
 
+from gpadvisor.evidence.accesses import is_global, is_local
 from gpadvisor.evidence.barriers import is_barrier
 from gpadvisor.evidence.measured import executed_warps, metric
-from gpadvisor.evidence.patterns import is_global, is_local
 from gpadvisor.evidence.queries import Mask, by_stall
 from gpadvisor.model.blame import NO_INDEX, Blame
 from gpadvisor.model.instruction import OpcodeClass

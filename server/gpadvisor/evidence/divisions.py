@@ -14,7 +14,8 @@ from collections import Counter
 from functools import lru_cache
 from typing import Final
 
-from gpadvisor.evidence.patterns import CodeSequence, is_memory, opcode_index
+from gpadvisor.evidence.accesses import is_memory
+from gpadvisor.evidence.patterns import CodeSequence, opcode_index
 from gpadvisor.model.ids import SourceLocation
 from gpadvisor.model.instruction import Instruction, Register, RegisterFile, register_file
 from gpadvisor.model.program import Function

@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-import re
-from bisect import bisect_left
 from collections import Counter
 from dataclasses import dataclass
 from functools import lru_cache
@@ -23,11 +21,10 @@ from gpadvisor.model.instruction import (
     Register,
     RegisterFile,
     register_file,
-    register_name,
 )
 from gpadvisor.model.program import Function, LineEntry
 
-_ADDITIONS: Final = frozenset({"IADD3", "IADD", "UIADD3", "VIADD", "UIADD", "VIADDMNMX"})
+ADDITIONS: Final = frozenset({"IADD3", "IADD", "UIADD3", "VIADD", "UIADD", "VIADDMNMX"})
 _COMPARES: Final = frozenset({"ISETP", "UISETP"})
 _REPEATED: Final = frozenset(
     {
@@ -44,8 +41,6 @@ _REPEATED: Final = frozenset(
 _COUNTER_DEPTH: Final = 3
 """Instructions between a loop's counter and its comparison: the end is often a difference of two values."""
 _LARGEST_UNROLL: Final = 64
-_CHAIN_LIMIT: Final = 512
-"""Instructions followed in search of a loop-carried chain; longer ones are taken for none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +144,7 @@ def _counter(function: Function, loop: LoopId, indices: list[int]) -> _Counter |
     for latch in _latches(function, loop):
         deciding = [one for one in function.instructions[latch].uses if register_file(one) in _PREDICATES]
         # A guard, or the operand of a branch on a predicate of the whole warp (``BRA.U UP0, ...``).
-        compare = _last_writer(function, indices, deciding[0], latch) if deciding else None
+        compare = last_writer(function, indices, deciding[0], latch) if deciding else None
         if compare is None or function.instructions[compare].opcode not in _COMPARES:
             continue
         seen = {compare}
@@ -160,14 +155,15 @@ def _counter(function: Function, loop: LoopId, indices: list[int]) -> _Counter |
                 step = _step(function, indices, register)
                 if step is not None:
                     return _Counter(function.instructions[compare], step, register, direct=depth == 0)
-                writer = _last_writer(function, indices, register, index)
+                writer = last_writer(function, indices, register, index)
                 if writer is not None and writer not in seen and depth < _COUNTER_DEPTH:
                     seen.add(writer)
                     pending.append((writer, depth + 1))
     return None
 
 
-def _last_writer(function: Function, indices: list[int], register: Register, before: int) -> int | None:
+def last_writer(function: Function, indices: list[int], register: Register, before: int) -> int | None:
+    """The last of some instructions before another that writes a register."""
     return next(
         (
             index
@@ -181,11 +177,11 @@ def _last_writer(function: Function, indices: list[int], register: Register, bef
 def _step(function: Function, indices: list[int], register: Register) -> int | None:
     """The constant added to a register once per pass."""
     steps = [
-        _immediate(function.instructions[index])
+        immediate(function.instructions[index])
         for index in indices
         if register in function.instructions[index].defs
         and register in function.instructions[index].uses
-        and function.instructions[index].opcode in _ADDITIONS
+        and function.instructions[index].opcode in ADDITIONS
     ]
     return steps[0] if len(steps) == 1 else None
 
@@ -200,7 +196,8 @@ def _immediates(instruction: Instruction) -> list[int]:
     return found
 
 
-def _immediate(instruction: Instruction) -> int | None:
+def immediate(instruction: Instruction) -> int | None:
+    """The one number of an instruction that is not zero; None where there are several or none."""
     values = [value for value in _immediates(instruction) if value]
     return values[0] if len(values) == 1 else None
 
@@ -328,50 +325,6 @@ def measured_trips(function: Function, loop: LoopId, executed: Values) -> float 
     return inside / entering if entering > 0 and inside >= entering else None
 
 
-def is_recurrence(function: Function, loop: LoopId, definition: int) -> bool:
-    """Whether an instruction needs its own result of the pass before, so that passes cannot overlap.
-
-    A counter that steps by a constant does not count: its values are known ahead.
-    """
-    if function.instructions[definition].opcode in _ADDITIONS and _step_of(function, definition) is not None:
-        return False
-    writers = _writers(function, loop)
-    seen: set[int] = set()
-    pending = [definition]
-    while pending and len(seen) < _CHAIN_LIMIT:
-        index = pending.pop()
-        for register in function.instructions[index].uses:
-            for writer in _reaching(writers.get(register, ()), index):
-                if writer == definition:
-                    return True
-                if writer not in seen:
-                    seen.add(writer)
-                    pending.append(writer)
-    return False
-
-
-def _step_of(function: Function, index: int) -> int | None:
-    instruction = function.instructions[index]
-    return _immediate(instruction) if set(instruction.defs).intersection(instruction.uses) else None
-
-
-@lru_cache(maxsize=64)
-def _writers(function: Function, loop: LoopId) -> dict[Register, tuple[int, ...]]:
-    """The instructions of a loop that write each register."""
-    found: dict[Register, list[int]] = {}
-    for index in loop_facts(function, loop).indices:
-        for register in function.instructions[index].defs:
-            found.setdefault(register, []).append(index)
-    return {register: tuple(writers) for register, writers in found.items()}
-
-
-def _reaching(writers: tuple[int, ...], use: int) -> tuple[int, ...]:
-    """The writer before a use in program order, else (round the loop) the last one."""
-    if not writers:
-        return ()
-    return (writers[bisect_left(writers, use) - 1],)
-
-
 def divergence(executed: Values | None, threads: Values | None, indices: tuple[int, ...]) -> float | None:
     """Mean threads per executed warp instruction over some instructions."""
     if executed is None or threads is None:
@@ -379,72 +332,3 @@ def divergence(executed: Values | None, threads: Values | None, indices: tuple[i
     at = np.array(indices, dtype=np.intp)
     warps = float(executed[at].sum())
     return float(threads[at].sum()) / warps if warps else None
-
-
-@lru_cache(maxsize=64)
-def kept_in_memory(function: Function) -> frozenset[int]:
-    """Loads and stores of one element that each pass of an innermost loop reads and writes again.
-
-    Its address does not change in the loop, and nothing in the loop lets other threads see it; the compiler
-    leaves it in memory where another access of the loop may be to the same place.
-    """
-    found: set[int] = set()
-    for loop in function.loops:
-        facts = loop_facts(function, loop.id)
-        code = {index: function.instructions[index] for index in facts.indices}
-        if facts.has_inner or any(one.info.opclass in _SHOWS_OTHERS for one in code.values()):
-            continue
-        changed = {written for one in code.values() for written in one.defs}
-        by_place: dict[tuple[MemorySpace | None, str], list[int]] = {}
-        for index, one in code.items():
-            if (
-                one.info.space in _HELD_SPACES
-                and one.info.opclass in _PLAIN
-                and "STRONG" not in one.modifiers
-            ):
-                by_place.setdefault((one.info.space, _address(one)), []).append(index)
-        for (_, address), indices in by_place.items():
-            moved = any(register_name(written) in _NAMES.findall(address) for written in changed)
-            if moved or not _NAMES.search(address):
-                continue
-            loads = [index for index in indices if code[index].info.opclass is OpcodeClass.LOAD]
-            stores = [index for index in indices if index not in loads]
-            if stores and (loads or any(_stores_sum(function, loop.id, index) for index in stores)):
-                found.update(indices)
-    return frozenset(found)
-
-
-def _stores_sum(function: Function, loop: LoopId, store: int) -> bool:
-    """Whether a store writes what its own value of the pass before goes into."""
-    value = _VALUE.search(function.instructions[store].operands)
-    if value is None:
-        return False
-    indices = list(loop_facts(function, loop).indices)
-    made = _last_writer(function, indices, Register(int(value[1])), store)
-    return made is not None and is_recurrence(function, loop, made)
-
-
-_VALUE: Final = re.compile(r"\], R(\d+)")
-
-
-_PLAIN: Final = frozenset({OpcodeClass.LOAD, OpcodeClass.STORE})
-_HELD_SPACES: Final = frozenset({MemorySpace.SHARED, MemorySpace.GLOBAL, MemorySpace.GENERIC})
-_SHOWS_OTHERS: Final = frozenset(
-    {
-        OpcodeClass.BARRIER,
-        OpcodeClass.MEMORY_BARRIER,
-        OpcodeClass.CLUSTER_BARRIER,
-        OpcodeClass.MBARRIER,
-        OpcodeClass.ATOMIC,
-        OpcodeClass.REDUCTION,
-        OpcodeClass.CALL,
-    }
-)
-_NAMES: Final = re.compile(r"\bU?R\d+")
-_BRACKETS: Final = re.compile(r"\[([^\[\]]*R\d[^\[\]]*)\]")
-
-
-def _address(instruction: Instruction) -> str:
-    """The address as the disassembler prints it, without the descriptor before it."""
-    found = _BRACKETS.findall(instruction.operands)
-    return found[-1].replace(".reuse", "") if found else ""

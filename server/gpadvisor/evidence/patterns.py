@@ -8,7 +8,6 @@ in the signatures are constants of the CUDA math library's algorithms as they st
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from types import MappingProxyType
@@ -16,23 +15,15 @@ from typing import Final
 
 from gpadvisor.model.instruction import (
     Instruction,
-    MemorySpace,
     OpcodeClass,
     Pipe,
     Register,
-    RegisterFile,
-    register,
-    register_file,
 )
 from gpadvisor.model.machine import MachineModel
-from gpadvisor.model.program import Definitions, Function
+from gpadvisor.model.program import Function
 
-_WINDOW: Final = 64
+WINDOW: Final = 64
 """Instructions after its start within which a sequence is followed; the longest known has about 40."""
-
-_STACK_SLOT: Final = re.compile(r"\[R1(?:\.\w+)?(?:\+?(?P<offset>-?0x[0-9a-f]+))?\]")
-"""An address of the stack pointer and a constant."""
-_STACK_POINTER: Final = register(RegisterFile.GPR, 1)
 
 
 @lru_cache(maxsize=64)
@@ -42,85 +33,6 @@ def opcode_index(function: Function) -> MappingProxyType[str, tuple[int, ...]]:
     for index, instruction in enumerate(function.instructions):
         found.setdefault(instruction.opcode, []).append(index)
     return MappingProxyType({opcode: tuple(at) for opcode, at in found.items()})
-
-
-def is_memory(instruction: Instruction) -> bool:
-    """Whether an instruction reads or writes memory through the load/store or texture unit."""
-    return instruction.info.space is not None and instruction.info.opclass in _MEMORY
-
-
-_MEMORY: Final = frozenset(
-    {
-        OpcodeClass.LOAD,
-        OpcodeClass.STORE,
-        OpcodeClass.ATOMIC,
-        OpcodeClass.REDUCTION,
-        OpcodeClass.ASYNC_COPY,
-    }
-)
-DEVICE_SPACES: Final = frozenset({MemorySpace.GLOBAL, MemorySpace.GENERIC})
-"""Where a global access may go; generic ones may turn out to be shared or local."""
-
-
-def is_global(instruction: Instruction) -> bool:
-    """Whether an instruction accesses global (or generic) memory."""
-    return is_memory(instruction) and instruction.info.space in DEVICE_SPACES
-
-
-def is_local(instruction: Instruction) -> bool:
-    """Whether an instruction accesses local memory."""
-    return is_memory(instruction) and instruction.info.space is MemorySpace.LOCAL
-
-
-def is_shared(instruction: Instruction) -> bool:
-    """Whether an instruction accesses shared memory."""
-    return is_memory(instruction) and instruction.info.space is MemorySpace.SHARED
-
-
-def is_ordered(instruction: Instruction) -> bool:
-    """Whether a memory access is volatile or atomic by its scope, so that the compiler keeps its place."""
-    return any(modifier in _SCOPED for modifier in instruction.modifiers)
-
-
-_SCOPED: Final = frozenset({"STRONG", "ACQUIRE", "MMIO"})
-
-
-def is_stack_slot(instruction: Instruction) -> bool:
-    """Whether a local access names a fixed place of the frame, as register spills do.
-
-    An array that is indexed at run time has its index in the address.
-    """
-    return is_local(instruction) and _STACK_SLOT.search(instruction.operands) is not None
-
-
-def one_way_slots(function: Function, indices: Iterable[int]) -> set[int]:
-    """Of accesses to fixed places of the frame, those to places that are only written or only read.
-
-    A spilled register is both. What else is there was put for, or by, a function that is called: arguments of
-    printf, results by address.
-    """
-    written: set[int] = set()
-    read: set[int] = set()
-    places = {}
-    for index in indices:
-        instruction = function.instructions[index]
-        found = _STACK_SLOT.search(instruction.operands)
-        if found is not None:
-            offset = int(found.group("offset") or "0", 16)
-            places[index] = range(offset, offset + (instruction.width_bytes or 4))
-            (written if instruction.info.opclass is OpcodeClass.STORE else read).update(places[index])
-    both = written & read
-    return {index for index, place in places.items() if both.isdisjoint(place)}
-
-
-def passes_stack_on(function: Function) -> bool:
-    """Whether the address of the stack frame goes into another register than the pointer itself."""
-    return any(
-        _STACK_POINTER in one.uses
-        and _STACK_POINTER not in one.defs
-        and one.info.opclass in {OpcodeClass.INTEGER, OpcodeClass.INTEGER_MULTIPLY, OpcodeClass.MOVE}
-        for one in function.instructions
-    )
 
 
 def is_slow_arithmetic(instruction: Instruction) -> bool:
@@ -164,93 +76,9 @@ class CodeSequence:
     operand: str | None = None  # the divisor as SASS prints it
 
 
-def _uses(instruction: Instruction, registers: set[Register]) -> bool:
+def uses(instruction: Instruction, registers: set[Register]) -> bool:
+    """Whether an instruction reads one of some registers."""
     return any(used in registers for used in instruction.uses)
-
-
-def double_excursions(function: Function) -> tuple[CodeSequence, ...]:
-    """Single precision turned into double and back: mostly a literal without ``f``."""
-    found = list(_float_sums(function))
-    known = frozenset().union(*(one.indices for one in found))
-    for start in opcode_index(function).get("F2F", ()):
-        if start not in known and function.instructions[start].modifiers[:2] == _TO_DOUBLE:
-            chain = _through_doubles(function, start)
-            if chain is not None:
-                added = all(_adds_registers(function.instructions[index]) for index in chain)
-                found.append(CodeSequence(DOUBLE_SUM if added else "float to double and back", start, chain))
-    return tuple(found)
-
-
-DOUBLE_SUM: Final = "float added to a double"
-
-
-_TO_DOUBLE: Final = ("F64", "F32")
-_TO_FLOAT: Final = ("F32", "F64")
-
-
-def _float_sums(function: Function) -> Iterator[CodeSequence]:
-    """Sums that a loop carries in a double, into which only floats go and of which a float is made."""
-    opcodes = opcode_index(function)
-    ends = [at for at in opcodes.get("F2F", ()) if function.instructions[at].modifiers[:2] == _TO_FLOAT]
-    if not ends or "DADD" not in opcodes:
-        return
-    reaching = function.reaching
-    known: frozenset[int] = frozenset()
-    for end in ends:
-        web = _sum_of_floats(function, reaching, end)
-        starts = [at for at in web if function.instructions[at].modifiers[:2] == _TO_DOUBLE]
-        if any(function.innermost_loop(at) is not None for at in starts) and not web <= known:
-            known |= web
-            yield CodeSequence(DOUBLE_SUM, min(starts), web)
-
-
-def _sum_of_floats(function: Function, reaching: Definitions, end: int) -> frozenset[int]:
-    """The additions that a double comes from, with the conversions at both ends; empty if others go in."""
-    taken, copies, pending = {end}, set[int](), [end]
-    while pending:
-        use = pending.pop()
-        for read in function.instructions[use].uses:
-            if register_file(read) is not RegisterFile.GPR:
-                continue
-            for at in reaching.definitions(use, read) - taken - copies:
-                one = function.instructions[at]
-                if one.opcode == "F2F" and one.modifiers[:2] == _TO_DOUBLE:
-                    taken.add(at)
-                elif one.opcode == "DADD" and _adds_registers(one):
-                    taken.add(at)
-                    pending.append(at)
-                elif one.info.opclass is OpcodeClass.MOVE or one.operands.endswith("SRZ"):  # zero, at first
-                    copies.add(at)
-                    pending.append(at)
-                else:
-                    return frozenset()
-    return frozenset(taken)
-
-
-def _adds_registers(instruction: Instruction) -> bool:
-    """Whether an instruction is no double arithmetic but that of a sum, which has no literal."""
-    if instruction.info.opclass is not OpcodeClass.FLOAT64:
-        return True
-    return instruction.opcode == "DADD" and _TWO_REGISTERS.fullmatch(instruction.operands) is not None
-
-
-_TWO_REGISTERS: Final = re.compile(r"R\d+, -?R\d+(?:\.reuse)?, -?R\d+(?:\.reuse)?")
-
-
-def _through_doubles(function: Function, start: int) -> frozenset[int] | None:
-    reached = set(function.instructions[start].defs)
-    taken = {start}
-    for index in range(start + 1, min(start + _WINDOW, len(function.instructions))):
-        instruction = function.instructions[index]
-        if not _uses(instruction, reached):
-            reached.difference_update(() if instruction.guard else instruction.defs)
-            continue
-        if instruction.opcode == "F2F" and instruction.modifiers[:2] == _TO_FLOAT:
-            return frozenset({*taken, index}) if len(taken) > 1 else None
-        if instruction.info.opclass is OpcodeClass.FLOAT64:
-            taken.add(index)
-            reached.update(instruction.defs)
-    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,9 +133,9 @@ def _until(function: Function, start: int, signature: _Signature) -> frozenset[i
     """The chain of floating-point work from the start to the instruction that ends the operation."""
     reached = set(function.instructions[start].defs)
     taken = {start}
-    for index in range(start + 1, min(start + _WINDOW, len(function.instructions))):
+    for index in range(start + 1, min(start + WINDOW, len(function.instructions))):
         instruction = function.instructions[index]
-        if not _uses(instruction, reached):
+        if not uses(instruction, reached):
             continue
         taken.add(index)
         reached.update(instruction.defs)
@@ -323,7 +151,7 @@ def _divisions(function: Function) -> list[CodeSequence]:
     found = []
     for check in opcode_index(function).get("FCHK", ()):
         start = check
-        for index in range(check, max(check - _WINDOW, -1), -1):
+        for index in range(check, max(check - WINDOW, -1), -1):
             if _is(function.instructions[index], "MUFU", "RCP"):
                 start = index
                 break
@@ -336,7 +164,7 @@ def _divisions(function: Function) -> list[CodeSequence]:
         taken = {start, check}
         for index in range(start + 1, end + 1):
             instruction = function.instructions[index]
-            if _uses(instruction, reached) or index == end:
+            if uses(instruction, reached) or index == end:
                 taken.add(index)
                 reached.update(instruction.defs)
         found.append(CodeSequence("float division", start, frozenset(taken)))
@@ -390,7 +218,7 @@ def _square_roots(function: Function) -> list[CodeSequence]:
                 taken = {start, root, end}
                 reached = set(function.instructions[root].defs)
                 for index in range(root + 1, last + 1):
-                    if function.instructions[index].opcode in {"FMUL", "FFMA"} and _uses(
+                    if function.instructions[index].opcode in {"FMUL", "FFMA"} and uses(
                         function.instructions[index], reached
                     ):
                         taken.add(index)
@@ -405,7 +233,7 @@ def _doubles(function: Function) -> list[CodeSequence]:
     for start in opcode_index(function).get("MUFU", ()):
         first = function.instructions[start]
         kind = next((_DOUBLE_KINDS[name] for name in first.modifiers if name in _DOUBLE_KINDS), None)
-        end = _next_call(function, start, 2 * _WINDOW)  # some architectures pad doubles with NOPs
+        end = _next_call(function, start, 2 * WINDOW)  # some architectures pad doubles with NOPs
         if kind is None or end == start:
             continue
         if "drsqrt" in (function.instructions[end].callee or _called(function, end)):
@@ -418,7 +246,7 @@ def _doubles(function: Function) -> list[CodeSequence]:
             steps = instruction.info.opclass in {OpcodeClass.FLOAT64, OpcodeClass.BRANCH} or (
                 instruction.opcode in {"FFMA", "FSETP"}
             )
-            if steps and _uses(instruction, reached):
+            if steps and uses(instruction, reached):
                 taken.add(index)
                 reached.update(instruction.defs)
         divisor = _divisor(first)
@@ -483,7 +311,7 @@ def _is(instruction: Instruction, opcode: str, modifier: str) -> bool:
     return instruction.opcode == opcode and modifier in instruction.modifiers
 
 
-def _next_call(function: Function, start: int, within: int = _WINDOW // 2) -> int:
+def _next_call(function: Function, start: int, within: int = WINDOW // 2) -> int:
     """The next call after an index, where the rare cases are handled; the index itself where none is near."""
     for index in range(start + 1, min(start + within, len(function.instructions))):
         if function.instructions[index].info.opclass is OpcodeClass.CALL:

@@ -12,9 +12,9 @@ from typing import Final
 
 import numpy as np
 
+from gpadvisor.evidence.accesses import is_global, is_shared
 from gpadvisor.evidence.loops import loop_facts
 from gpadvisor.evidence.measured import executed_warps, metric
-from gpadvisor.evidence.patterns import is_global, is_shared
 from gpadvisor.evidence.queries import kernel_functions
 from gpadvisor.evidence.traffic import kernel_traffic
 from gpadvisor.model.ids import LoopId

@@ -6,8 +6,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from gpadvisor.evidence.loops import is_recurrence, loop_facts
-from gpadvisor.evidence.patterns import DEVICE_SPACES, is_ordered
+from gpadvisor.evidence.accesses import DEVICE_SPACES, is_ordered
+from gpadvisor.evidence.accumulators import is_recurrence
+from gpadvisor.evidence.loops import loop_facts
 from gpadvisor.model.instruction import Instruction, OpcodeClass, Register
 from gpadvisor.model.program import Function
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Final
 
+from gpadvisor.evidence.accesses import is_memory
 from gpadvisor.evidence.barriers import (
     SHARED_BY_THREADS,
     SHIFTS,
@@ -16,7 +17,6 @@ from gpadvisor.evidence.barriers import (
     is_whole_block,
     stored_value,
 )
-from gpadvisor.evidence.patterns import is_memory
 from gpadvisor.evidence.queries import loop_indices
 from gpadvisor.model.ids import LoopId
 from gpadvisor.model.instruction import Instruction, OpcodeClass, Register

@@ -31,7 +31,7 @@ from gpadvisor.model.finding import EditorAnalysis, LedgerEntry
 from gpadvisor.model.fix import LaunchFacts
 from gpadvisor.pipeline.cache import Cache, cache_folder
 from gpadvisor.sandbox.codec import from_json, to_json
-from gpadvisor.sandbox.pool import JobError, WorkerError
+from gpadvisor.sandbox.pool_limits import JobError, WorkerError
 
 if TYPE_CHECKING:
     from gpadvisor.lsp.session import Session

@@ -22,7 +22,8 @@ from gpadvisor.lsp.settings import SECTION, EditorSettings, read_settings
 from gpadvisor.lsp.texts import Encoding, TextChange
 from gpadvisor.lsp.workspace import Folder, Workspace, file_path
 from gpadvisor.model.finding import SassView
-from gpadvisor.sandbox.pool import Limits, Workers
+from gpadvisor.sandbox.pool import Workers
+from gpadvisor.sandbox.pool_limits import Limits
 
 if TYPE_CHECKING:
     from gpadvisor.lsp.server import Server

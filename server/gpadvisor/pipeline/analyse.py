@@ -16,8 +16,8 @@ from gpadvisor.analyzer.occupancy import kernel_occupancy
 from gpadvisor.blamer import DEFAULT_RULES, BlameRules, blame
 from gpadvisor.cubin import demangle
 from gpadvisor.errors import CubinError, ProfileMismatchError, SassError, ToolError, UsageError
-from gpadvisor.estimators.caps import utilisations
 from gpadvisor.estimators.context import KernelContext
+from gpadvisor.estimators.utilisation import utilisations
 from gpadvisor.evidence.barriers import asks_others
 from gpadvisor.machine import code_form
 from gpadvisor.model.advice import LaunchSummary

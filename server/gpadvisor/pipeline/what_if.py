@@ -25,8 +25,7 @@ from gpadvisor.model.advice import Estimate, KernelAdvice, ParallelTarget, Sugge
 from gpadvisor.model.finding import Finding, Place
 from gpadvisor.model.fix import Fix, apply_edits, moved_line
 from gpadvisor.model.ids import SourceLocation
-from gpadvisor.model.instruction import MemorySpace, OpcodeClass
-from gpadvisor.model.profile import KernelProfile
+from gpadvisor.model.instruction import OpcodeClass
 from gpadvisor.model.program import Program
 from gpadvisor.pipeline.analyse import AnalysedKernel
 from gpadvisor.pipeline.cache import Cache
@@ -37,15 +36,12 @@ from gpadvisor.pipeline.inputs import InputKind, input_kind
 from gpadvisor.pipeline.opening import compile_settings
 from gpadvisor.pipeline.programs import kernel_program, kernel_sections, open_cubin
 from gpadvisor.pipeline.request import Progress, Request
+from gpadvisor.pipeline.same_work import same_work
 from gpadvisor.rules import BY_CODE
 from gpadvisor.simulator import SimulationConfig, simulate
 from gpadvisor.source.edits import SiteKind
 from gpadvisor.toolchain import compile_source
 
-_RESULTS: Final = frozenset({MemorySpace.GLOBAL, MemorySpace.GENERIC})
-_SPACES: Final = _RESULTS | {MemorySpace.SHARED}
-_TOLERANCE: Final = 1.1
-"""By chance: branches that nothing decides are drawn."""
 _LOWEST: Final = 0.91
 _HIGHEST: Final = 1.23
 """What a V100 gained over what the pair of simulations gives, at least and at most: of the eleven changes of
@@ -90,34 +86,6 @@ class _Case:
         ):
             return None
         return self.before_ns / (after.duration_seconds * 1e9)
-
-
-def same_work(before: tuple[Program, KernelProfile], after: tuple[Program, KernelProfile]) -> bool:
-    """Whether two runs store about as many results, and the changed one loads no more than it did.
-
-    Where loops have no told or known number of passes, changed code may be taken through them more often or
-    less, and the times of two such runs say nothing of the change. Loads and shared memory may go with it.
-    """
-    stored, loaded = (
-        [_moved_bytes(*side, opclass, spaces) for side in (before, after)]
-        for opclass, spaces in ((OpcodeClass.STORE, _RESULTS), (OpcodeClass.LOAD, _SPACES))
-    )
-    return max(stored) <= _TOLERANCE * min(stored) and loaded[1] <= _TOLERANCE * loaded[0]
-
-
-def _moved_bytes(
-    program: Program, profile: KernelProfile, opclass: OpcodeClass, spaces: frozenset[MemorySpace]
-) -> int:
-    """Bytes that the threads of a launch load, or store."""
-    if profile.counts is None:
-        return 0
-    threads = dict(zip(profile.counts.pc.tolist(), profile.counts.threads.tolist(), strict=True))
-    return sum(
-        threads.get(int(one.pc), 0) * (one.width_bytes or 4)
-        for function in program.functions
-        for one in function.instructions
-        if one.info.opclass is opclass and one.info.space in spaces
-    )
 
 
 def with_what_ifs(

@@ -64,12 +64,13 @@ from typing import Final
 import numpy as np
 
 from gpadvisor.analyzer.occupancy import kernel_occupancy
-from gpadvisor.estimators.caps import busiest_after, measured_loads
+from gpadvisor.estimators.caps import busiest_after
 from gpadvisor.estimators.context import KernelContext, Optimizer
 from gpadvisor.estimators.latency_hiding import latency_hiding
+from gpadvisor.estimators.utilisation import measured_loads
+from gpadvisor.evidence.accesses import is_global, is_shared
 from gpadvisor.evidence.loops import loop_facts
 from gpadvisor.evidence.measured import shared_bytes
-from gpadvisor.evidence.patterns import is_global, is_shared
 from gpadvisor.evidence.queries import (
     by_place,
     by_role,

@@ -52,14 +52,15 @@ from typing import Final
 
 import numpy as np
 
-from gpadvisor.estimators.caps import busiest_after, measured_loads
+from gpadvisor.estimators.caps import busiest_after
 from gpadvisor.estimators.context import KernelContext, Optimizer
 from gpadvisor.estimators.reliefs import freed
 from gpadvisor.estimators.stall_elimination import stall_elimination
+from gpadvisor.estimators.utilisation import measured_loads
+from gpadvisor.evidence.accesses import is_shared
 from gpadvisor.evidence.addresses import is_same_for_all
 from gpadvisor.evidence.lanes import active_share, threads_per_warp
 from gpadvisor.evidence.measured import executed_warps, metric
-from gpadvisor.evidence.patterns import is_shared
 from gpadvisor.evidence.queries import (
     by_place,
     by_stall,

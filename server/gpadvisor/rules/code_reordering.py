@@ -61,10 +61,11 @@ import numpy as np
 
 from gpadvisor.estimators.context import KernelContext, Optimizer
 from gpadvisor.estimators.latency_hiding import latency_hiding
+from gpadvisor.evidence.accesses import DEVICE_SPACES
+from gpadvisor.evidence.accumulators import kept_in_memory
 from gpadvisor.evidence.arrays import same_array
 from gpadvisor.evidence.launches import runs_once
-from gpadvisor.evidence.loops import kept_in_memory, loop_facts
-from gpadvisor.evidence.patterns import DEVICE_SPACES
+from gpadvisor.evidence.loops import loop_facts
 from gpadvisor.evidence.queries import (
     Rows,
     kernel_functions,

@@ -57,21 +57,11 @@ from typing import Final
 
 import numpy as np
 
-from gpadvisor.estimators.caps import (
-    BUSY_PERCENT,
-    DRAM,
-    ISSUE,
-    L1,
-    L1_REQUESTS,
-    L1_TO_L2,
-    L2,
-    PIPES,
-    busiest_after,
-    measured_loads,
-)
+from gpadvisor.estimators.caps import BUSY_PERCENT, busiest_after
 from gpadvisor.estimators.context import KernelContext, Optimizer
 from gpadvisor.estimators.relieved import L1_UNITS, LSU_PIPE, as_reliefs, relieved_bound
 from gpadvisor.estimators.stall_elimination import stall_elimination
+from gpadvisor.estimators.utilisation import DRAM, ISSUE, L1, L1_REQUESTS, L1_TO_L2, L2, PIPES, measured_loads
 from gpadvisor.evidence.loops import loop_facts
 from gpadvisor.evidence.measured import Values, executed_warps, metric
 from gpadvisor.evidence.products import WARP, ProductLoop, product_loops, times_loaded

@@ -50,11 +50,13 @@ from typing import Final
 
 import numpy as np
 
-from gpadvisor.estimators.caps import BUSY_PERCENT, active_loads, busiest_after
+from gpadvisor.estimators.caps import BUSY_PERCENT, busiest_after
 from gpadvisor.estimators.context import KernelContext, Optimizer, WhatIf
 from gpadvisor.estimators.stall_elimination import stall_elimination
+from gpadvisor.estimators.utilisation import active_loads
+from gpadvisor.evidence.accesses import is_global
 from gpadvisor.evidence.loops import loop_facts
-from gpadvisor.evidence.patterns import is_global, math_sequences
+from gpadvisor.evidence.patterns import math_sequences
 from gpadvisor.evidence.queries import (
     Rows,
     by_stall,

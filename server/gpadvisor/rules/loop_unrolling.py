@@ -59,13 +59,14 @@ from gpadvisor.analyzer.occupancy import occupancy
 from gpadvisor.estimators.context import KernelContext, Optimizer, WhatIf
 from gpadvisor.estimators.latency_hiding import latency_hiding
 from gpadvisor.estimators.reliefs import freed
+from gpadvisor.evidence.accesses import DEVICE_SPACES, is_memory, is_ordered
+from gpadvisor.evidence.accumulators import is_recurrence
 from gpadvisor.evidence.arrays import same_array
 from gpadvisor.evidence.loops import (
     LoopFacts,
     divergence,
     every_pass,
     is_counted,
-    is_recurrence,
     loop_facts,
     loop_overhead,
     loops_of_same_loads,
@@ -78,7 +79,7 @@ from gpadvisor.evidence.measured import (
     registers_per_thread,
     shared_bytes,
 )
-from gpadvisor.evidence.patterns import DEVICE_SPACES, is_memory, is_ordered, math_sequences
+from gpadvisor.evidence.patterns import math_sequences
 from gpadvisor.evidence.queries import (
     Rows,
     common_loop,

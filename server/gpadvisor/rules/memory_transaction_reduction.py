@@ -64,7 +64,11 @@ from typing import Final
 import numpy as np
 
 from gpadvisor.analyzer.occupancy import kernel_occupancy
-from gpadvisor.estimators.caps import (
+from gpadvisor.estimators.context import KernelContext, Optimizer
+from gpadvisor.estimators.passes import passes
+from gpadvisor.estimators.relieved import as_reliefs, relieved_bound
+from gpadvisor.estimators.stall_elimination import stall_elimination
+from gpadvisor.estimators.utilisation import (
     DRAM,
     L1,
     L1_DATA,
@@ -75,10 +79,6 @@ from gpadvisor.estimators.caps import (
     measured_loads,
     utilisations,
 )
-from gpadvisor.estimators.context import KernelContext, Optimizer
-from gpadvisor.estimators.passes import passes
-from gpadvisor.estimators.relieved import as_reliefs, relieved_bound
-from gpadvisor.estimators.stall_elimination import stall_elimination
 from gpadvisor.evidence.access_shapes import (
     AccessShape,
     Lie,
@@ -88,9 +88,9 @@ from gpadvisor.evidence.access_shapes import (
     scattered_by_swap,
     widest_shared,
 )
+from gpadvisor.evidence.accesses import is_global, is_local, is_shared
 from gpadvisor.evidence.addresses import Neighbours, neighbours
 from gpadvisor.evidence.measured import Values, executed_warps, shared_bytes
-from gpadvisor.evidence.patterns import is_global, is_local, is_shared
 from gpadvisor.evidence.queries import (
     Mask,
     by_class,

@@ -59,19 +59,14 @@ from typing import Final
 import numpy as np
 
 from gpadvisor.analyzer.occupancy import occupancy
-from gpadvisor.estimators.caps import DRAM, L1_DATA, L1_TO_L2, L2
 from gpadvisor.estimators.context import KernelContext, Optimizer, WhatIf
 from gpadvisor.estimators.reliefs import freed
 from gpadvisor.estimators.stall_elimination import stall_elimination
+from gpadvisor.estimators.utilisation import DRAM, L1_DATA, L1_TO_L2, L2
+from gpadvisor.evidence.accesses import is_local, is_stack_slot, one_way_slots, passes_stack_on
 from gpadvisor.evidence.arrays import is_indexed_by_data
 from gpadvisor.evidence.measured import metric, registers_per_thread, shared_bytes
-from gpadvisor.evidence.patterns import (
-    is_local,
-    is_stack_slot,
-    math_sequences,
-    one_way_slots,
-    passes_stack_on,
-)
+from gpadvisor.evidence.patterns import math_sequences
 from gpadvisor.evidence.queries import (
     Mask,
     by_class,

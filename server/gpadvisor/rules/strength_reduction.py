@@ -64,18 +64,13 @@ from typing import Final
 
 import numpy as np
 
-from gpadvisor.estimators.caps import PIPES, measured_loads
 from gpadvisor.estimators.context import KernelContext, Optimizer, WhatIf
 from gpadvisor.estimators.reliefs import executions, freed
 from gpadvisor.estimators.stall_elimination import stall_elimination
+from gpadvisor.estimators.utilisation import PIPES, measured_loads
 from gpadvisor.evidence.divisions import division_calls, written_divisions
-from gpadvisor.evidence.patterns import (
-    DOUBLE_SUM,
-    CodeSequence,
-    double_excursions,
-    is_slow_on,
-    math_sequences,
-)
+from gpadvisor.evidence.double_excursions import DOUBLE_SUM, double_excursions
+from gpadvisor.evidence.patterns import CodeSequence, is_slow_on, math_sequences
 from gpadvisor.evidence.queries import (
     Mask,
     by_instruction,

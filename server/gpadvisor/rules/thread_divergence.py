@@ -56,11 +56,13 @@ from typing import Final
 
 import numpy as np
 
-from gpadvisor.estimators.caps import BUSY_PERCENT, L1_DATA, busiest_after, measured_loads
+from gpadvisor.estimators.caps import BUSY_PERCENT, busiest_after
 from gpadvisor.estimators.context import KernelContext, Optimizer
 from gpadvisor.estimators.reliefs import freed
 from gpadvisor.estimators.relieved import as_reliefs, relieved_bound
 from gpadvisor.estimators.stall_elimination import stall_elimination
+from gpadvisor.estimators.utilisation import L1_DATA, measured_loads
+from gpadvisor.evidence.accesses import is_global, is_shared
 from gpadvisor.evidence.lanes import (
     Choice,
     active_share,
@@ -73,7 +75,6 @@ from gpadvisor.evidence.lanes import (
     wavefronts,
 )
 from gpadvisor.evidence.measured import Values, executed_warps
-from gpadvisor.evidence.patterns import is_global, is_shared
 from gpadvisor.evidence.queries import (
     Mask,
     by_class,

@@ -55,7 +55,6 @@ from typing import Final
 
 from gpadvisor.analyzer.occupancy import BLOCKS, REGISTERS, WARPS
 from gpadvisor.analyzer.thread_use import thread_use
-from gpadvisor.estimators.caps import DRAM, L1, L1_DATA, L1_TO_L2, L2
 from gpadvisor.estimators.context import KernelContext, Optimizer
 from gpadvisor.estimators.launches import (
     ONE_THREAD,
@@ -71,9 +70,10 @@ from gpadvisor.estimators.parallel import issue_ratio, parallel
 from gpadvisor.estimators.passes import passes
 from gpadvisor.estimators.reliefs import fewer_warps
 from gpadvisor.estimators.relieved import as_reliefs
+from gpadvisor.estimators.utilisation import DRAM, L1, L1_DATA, L1_TO_L2, L2
+from gpadvisor.evidence.accesses import is_memory
 from gpadvisor.evidence.launches import Freedom, freedom
 from gpadvisor.evidence.measured import executed_threads, registers_per_thread, shared_bytes
-from gpadvisor.evidence.patterns import is_memory
 from gpadvisor.evidence.queries import counted, kernel_functions, percent
 from gpadvisor.evidence.traffic import SECTOR_BYTES, SECTORS_PER_LINE, kernel_traffic
 from gpadvisor.model.advice import Category, Match, ParallelTarget, Rejection, Relief

@@ -41,21 +41,12 @@ from typing import Final
 
 import numpy as np
 
-from gpadvisor.estimators.caps import (
-    DRAM,
-    ISSUE,
-    L1,
-    L1_DATA,
-    L1_REQUESTS,
-    L2,
-    PIPES,
-    busiest_after,
-    measured_loads,
-)
+from gpadvisor.estimators.caps import busiest_after
 from gpadvisor.estimators.context import KernelContext, Optimizer
 from gpadvisor.estimators.notes import no_estimate
+from gpadvisor.estimators.utilisation import DRAM, ISSUE, L1, L1_DATA, L1_REQUESTS, L2, PIPES, measured_loads
+from gpadvisor.evidence.accesses import is_memory
 from gpadvisor.evidence.measured import Values, executed_warps, metric
-from gpadvisor.evidence.patterns import is_memory
 from gpadvisor.evidence.queries import by_place, causes, kernel_functions, line_text, percent, regions
 from gpadvisor.model.advice import Category, Match, Rejection
 from gpadvisor.model.instruction import Pipe

@@ -53,7 +53,9 @@ from typing import Final
 import numpy as np
 
 from gpadvisor.estimators.context import KernelContext, Optimizer
-from gpadvisor.evidence.patterns import double_excursions, is_local, is_slow_on
+from gpadvisor.evidence.accesses import is_local
+from gpadvisor.evidence.double_excursions import double_excursions
+from gpadvisor.evidence.patterns import is_slow_on
 from gpadvisor.evidence.queries import (
     Mask,
     by_class,

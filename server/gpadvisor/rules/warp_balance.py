@@ -64,11 +64,11 @@ import numpy as np
 from gpadvisor.estimators.context import KernelContext, Optimizer, WhatIf
 from gpadvisor.estimators.reliefs import freed
 from gpadvisor.estimators.stall_elimination import stall_elimination
+from gpadvisor.evidence.accesses import is_global, is_memory, is_ordered
 from gpadvisor.evidence.barriers import Needless, blocks_between, is_barrier, needless_barriers
 from gpadvisor.evidence.common_loads import common_loads, last_barrier
 from gpadvisor.evidence.lanes import active_share
 from gpadvisor.evidence.measured import executed_warps
-from gpadvisor.evidence.patterns import is_global, is_memory, is_ordered
 from gpadvisor.evidence.queries import (
     Mask,
     Rows,

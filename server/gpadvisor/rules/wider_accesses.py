@@ -55,14 +55,15 @@ from typing import Final
 
 import numpy as np
 
-from gpadvisor.estimators.caps import BUSY_PERCENT, ISSUE, L1, PIPES, busiest_after, measured_loads
+from gpadvisor.estimators.caps import BUSY_PERCENT, busiest_after
 from gpadvisor.estimators.context import KernelContext, Optimizer
 from gpadvisor.estimators.reliefs import freed
 from gpadvisor.estimators.relieved import L1_UNITS, as_reliefs, relieved_bound
 from gpadvisor.estimators.stall_elimination import stall_elimination
+from gpadvisor.estimators.utilisation import ISSUE, L1, PIPES, measured_loads
+from gpadvisor.evidence.accesses import is_shared
 from gpadvisor.evidence.addresses import Neighbours, neighbours
 from gpadvisor.evidence.measured import Values, executed_warps, metric
-from gpadvisor.evidence.patterns import is_shared
 from gpadvisor.evidence.queries import (
     Mask,
     by_place,

@@ -14,12 +14,13 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
-from gpadvisor.errors import CancelledError, GpadvisorError, NoDeviceCodeError, ToolError
+from gpadvisor.errors import CancelledError, NoDeviceCodeError
 from gpadvisor.files import scratch_folder
 from gpadvisor.model.compiler_message import CompilerMessage
 from gpadvisor.sandbox import frames
 from gpadvisor.sandbox.children import SINGLE_THREADED, python_command
 from gpadvisor.sandbox.codec import from_json
+from gpadvisor.sandbox.pool_limits import JobError, Limits, WorkerError
 from gpadvisor.sandbox.processes import kill_tree
 
 log: Final = logging.getLogger("gpadvisor.sandbox.pool")
@@ -33,27 +34,6 @@ _SPARE_SECONDS: Final = 2.0
 _LAST_WORDS_SECONDS: Final = 0.5
 _MAX_IDLE: Final = 2
 _STDERR_LINE: Final = 1 << 16
-
-
-class WorkerError(ToolError):
-    """A worker process died, hung or ran out of memory; the server goes on."""
-
-
-class JobError(GpadvisorError):
-    """A job ended with a sentence for the user; with what a compiler said, where that is the reason."""
-
-    def __init__(self, sentence: str, kind: str = "", messages: tuple[CompilerMessage, ...] = ()) -> None:
-        super().__init__(sentence)
-        self.kind = kind  # name of the error's class, such as "NoDeviceCodeError"
-        self.messages = messages
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
-    """What one worker may use."""
-
-    memory_bytes: int = 8 << 30
-    count: int = 2  # long jobs at the same time
 
 
 @dataclass(slots=True, eq=False)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from gpadvisor.simulator.chance import cycles
 from gpadvisor.simulator.compiled import compiled, entry, seldom
 from gpadvisor.simulator.evaluate import Slice, Values, evaluate, lanes_of
-from gpadvisor.simulator.lowering import Packed
+from gpadvisor.simulator.lowered import Packed
 from gpadvisor.simulator.memory import global_access, hold, shared_access, texture_access
 from gpadvisor.simulator.paths import (
     branch,

@@ -7,7 +7,7 @@ A scoreboard is a counter: the waiting instruction cannot tell which of the oper
 from __future__ import annotations
 
 from gpadvisor.simulator.compiled import compiled, seldom
-from gpadvisor.simulator.lowering import Packed
+from gpadvisor.simulator.lowered import Packed
 from gpadvisor.simulator.state import (
     BARRIER_NUMBER,
     COPIES,

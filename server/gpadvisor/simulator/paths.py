@@ -6,7 +6,7 @@ from __future__ import annotations
 from gpadvisor.simulator.chance import uniform
 from gpadvisor.simulator.compiled import compiled, seldom
 from gpadvisor.simulator.evaluate import ALL, Values, lanes_of
-from gpadvisor.simulator.lowering import Packed
+from gpadvisor.simulator.lowered import Packed
 from gpadvisor.simulator.state import (
     ACTIVE,
     ARRIVED,

@@ -12,7 +12,7 @@ from typing import Final
 
 from gpadvisor.model.program import Function
 from gpadvisor.simulator.configuration import POINTER_BASE, POINTER_STEP
-from gpadvisor.simulator.semantics import IMMEDIATE, Meaning
+from gpadvisor.simulator.meanings import IMMEDIATE, Meaning
 from gpadvisor.simulator.slices import addends, relevance
 
 _MARK: Final = 1 << 40

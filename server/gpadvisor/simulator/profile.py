@@ -37,7 +37,8 @@ from gpadvisor.simulator.configuration import SimulationConfig
 from gpadvisor.simulator.control import kernel_line, together
 from gpadvisor.simulator.engine import run
 from gpadvisor.simulator.launch import Share, find_kernel, real_parameters, share_of_sm, whole_parameters
-from gpadvisor.simulator.lowering import Lowered, lower, packed
+from gpadvisor.simulator.lowered import Lowered, packed
+from gpadvisor.simulator.lowering import lower
 from gpadvisor.simulator.resources import Unit
 from gpadvisor.simulator.state import Machine, Results
 from gpadvisor.simulator.timing import SimulatedDevice, timing_of

@@ -6,7 +6,7 @@ from __future__ import annotations
 from gpadvisor.simulator.chance import uniform
 from gpadvisor.simulator.compiled import compiled, seldom
 from gpadvisor.simulator.holders import note_holder, note_holders
-from gpadvisor.simulator.lowering import Packed
+from gpadvisor.simulator.lowered import Packed
 from gpadvisor.simulator.state import (
     ACCESS,
     AT_BARRIER,

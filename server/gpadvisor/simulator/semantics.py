@@ -7,8 +7,7 @@ Only what decides branches and addresses matters here; everything else makes its
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from enum import IntEnum
+from dataclasses import replace
 from typing import Final
 
 from gpadvisor.model.instruction import (
@@ -21,222 +20,39 @@ from gpadvisor.model.instruction import (
 )
 from gpadvisor.sass.halves import half_constant
 from gpadvisor.sass.tokens import Operand, OperandKind, parse_operand
-
-
-class Op(IntEnum):
-    """Operations of the evaluator."""
-
-    NOTHING = 0
-    UNKNOWN = 1  # the results are not known
-    ADD = 2  # d = a + b + c + carries; p0 = carry out
-    MUL_ADD = 3  # d = low word of a * b + c
-    MUL_ADD_WIDE = 4  # d pair = a * b + c pair
-    MUL_ADD_HIGH = 5  # d = high word of a * b + c pair
-    LOGIC = 6  # d = table of a, b, c; p0 = d is not zero
-    SHIFT = 7  # d = a part of {c, a} shifted by b
-    SHIFT_ADD = 8  # LEA: d = (a << c) + b
-    SHIFT_ADD_HIGH = 9  # LEA.HI: d = ({c, a} << m) >> 32, plus b
-    COMPARE = 10  # p0 = (a ? b) with q0
-    SELECT = 11  # d = q0 ? a : b
-    MINIMUM = 12  # d = q0 ? min : max
-    PREDICATE_LOGIC = 13
-    SPECIAL = 14  # d = a special register
-    ABSOLUTE = 15
-    PERMUTE = 16
-    BROADCAST = 17  # d = a of the first active lane
-    VOTE = 18
-    ADD_WIDE = 19  # d pair = a pair + b pair; sources are both low words, then both high ones
-    ADD_MINIMUM = 20  # d = q0 ? min : max of a + b and c
-    SELECT_WIDE = 21  # d pair = q0 ? a pair : b pair; sources as of ADD_WIDE
-    # Integer division by what is known at run time only goes through these, corrected by integer code.
-    FLOAT_UP = 22  # d = a pair as a float, rounded up
-    RECIPROCAL = 23  # d = 1 / a, of floats
-    TRUNCATE = 24  # d pair = the integer part of a, no less than 0; mode = its bits
-
-
-class Special(IntEnum):
-    """Special registers whose value follows from the launch."""
-
-    ZERO = 0
-    TID_X = 1
-    TID_Y = 2
-    TID_Z = 3
-    CTAID_X = 4
-    CTAID_Y = 5
-    CTAID_Z = 6
-    LANE = 7
-    NTID_X = 8
-    NTID_Y = 9
-    NTID_Z = 10
-    NCTAID_X = 11
-    NCTAID_Y = 12
-    NCTAID_Z = 13
-    WARP = 14
-
-
-_SPECIAL_NAMES: Final = {
-    "SR_TID.X": Special.TID_X,
-    "SR_TID.Y": Special.TID_Y,
-    "SR_TID.Z": Special.TID_Z,
-    "SR_CTAID.X": Special.CTAID_X,
-    "SR_CTAID.Y": Special.CTAID_Y,
-    "SR_CTAID.Z": Special.CTAID_Z,
-    "SR_LANEID": Special.LANE,
-    "SR_NTID.X": Special.NTID_X,
-    "SR_NCTAID.X": Special.NCTAID_X,
-    "SR_NCTAID.Y": Special.NCTAID_Y,
-    "SR_NCTAID.Z": Special.NCTAID_Z,
-    "SR_CgaCtaId": Special.ZERO,
-    "SR_VIRTID": Special.WARP,
-    "SRZ": Special.ZERO,
-}
-
-PLAIN, NEGATED, INVERTED, MAGNITUDE = 0, 1, 2, 3
-"""How a source is read."""
-
-# Kinds of source.
-ABSENT, REGISTER, IMMEDIATE, NOT_KNOWN = 0, 1, 2, 3
-TRUE: Final = -1
-"""Predicate operand that is PT."""
-
-
-@dataclass(frozen=True, slots=True)
-class ValueSource:
-    """One source word."""
-
-    kind: int
-    value: int = 0  # Register, or the word itself
-    how: int = PLAIN
-
-
-_ZERO: Final = ValueSource(IMMEDIATE, 0)
-_UNKNOWN: Final = ValueSource(NOT_KNOWN)
-
-
-@dataclass(slots=True)
-class Meaning:
-    """One instruction for the evaluator; predicates are ``Register`` values or TRUE."""
-
-    op: Op
-    sources: list[ValueSource] = field(default_factory=list)
-    predicates: list[tuple[int, bool]] = field(default_factory=list)  # read: which, negated
-    results: list[int] = field(default_factory=list)  # low word, high word; -1 = none
-    flags: list[int] = field(default_factory=list)  # predicates written; -1 = none
-    mode: int = 0
-    table: int = 0
-    signed: bool = False
-
-
-Constants = Callable[[int], int | None]
-"""The known word at an offset of constant bank 0."""
+from gpadvisor.simulator.meanings import (
+    IMMEDIATE,
+    INVERTED,
+    NEGATED,
+    PLAIN,
+    REGISTER,
+    SPECIAL_NAMES,
+    TRUE,
+    ZERO,
+    Constants,
+    Meaning,
+    Op,
+    OperandReader,
+    Special,
+    ValueSource,
+    operands_of,
+    predicate_of,
+    real,
+)
 
 
 def meaning_of(instruction: Instruction, constants: Constants, frame: int | None = None) -> Meaning:
     """What an instruction computes; UNKNOWN where that is not followed. ``frame``: see ``stack_words``."""
-    reader = _Reader(instruction, constants, frame)
+    reader = OperandReader(instruction, constants, frame)
     rule = _RULES.get(instruction.opcode) or _RULES.get(instruction.opcode.removeprefix("U"))
     found = None if rule is None else rule(reader)
     return Meaning(Op.UNKNOWN) if found is None else found
 
 
-class _Reader:
-    """The operands of one instruction."""
-
-    def __init__(self, instruction: Instruction, constants: Constants, frame: int | None) -> None:
-        self.instruction = instruction
-        self.frame = frame
-        self.modifiers = instruction.modifiers
-        self._constants = constants
-        texts = _split(instruction.operands)
-        self.operands: list[Operand] = [parse_operand(text) for text in texts]
-
-    @property
-    def values(self) -> list[Operand]:
-        """Operands that are no predicates."""
-        return [operand for operand in self.operands if not operand.is_predicate]
-
-    def leading_flags(self, first: int) -> tuple[list[int], int]:
-        """Predicates written from operand ``first`` on, and the operand behind them."""
-        at = first
-        while at < len(self.operands) and self.operands[at].is_predicate:
-            at += 1
-        return [_predicate(operand)[0] for operand in self.operands[first:at]], at
-
-    def trailing(self) -> list[tuple[int, bool]]:
-        """Predicates read behind the last value."""
-        found: list[tuple[int, bool]] = []
-        for operand in reversed(self.operands):
-            if not operand.is_predicate:
-                break
-            found.append(_predicate(operand))
-        return found[::-1]
-
-    def source(self, operand: Operand, word: int = 0) -> ValueSource:
-        """One word of an operand."""
-        text = operand.text
-        how = PLAIN
-        if text.startswith("-"):
-            how = NEGATED
-        elif text.startswith("~"):
-            how = INVERTED
-        elif text.startswith("|"):
-            how = MAGNITUDE
-        if operand.is_register:
-            if any(part in text for part in (".H", ".B", ".U16", ".S16")):
-                return _UNKNOWN
-            if operand.first is None:
-                return ValueSource(IMMEDIATE, 0, how)
-            return ValueSource(REGISTER, int(operand.first) + word, how)
-        if operand.kind is OperandKind.IMMEDIATE:
-            if operand.value is None:
-                return _UNKNOWN
-            value = operand.value >> 32 * word
-            return ValueSource(IMMEDIATE, value & 0xFFFF_FFFF)
-        if operand.kind is OperandKind.CONSTANT:
-            known = self.constant(operand, word)
-            return _UNKNOWN if known is None else ValueSource(IMMEDIATE, known, how)
-        return _UNKNOWN
-
-    def constant(self, operand: Operand, word: int = 0) -> int | None:
-        """The word of ``c[0x0][0x160]`` where it is known."""
-        text = operand.text.lstrip("-~|+!").rstrip("|")
-        if not text.startswith("c[0x0][") or any(part.first is not None for part in operand.addresses):
-            return None
-        offset = 0
-        for part in text[len("c[0x0][") :].split("]")[0].split("+"):
-            if part not in {"RZ", "URZ"}:
-                try:
-                    offset += int(part, 16)
-                except ValueError:
-                    return None
-        return self._constants(offset + 4 * word)
-
-    def result(self, operand: Operand, words: int = 1) -> list[int]:
-        """The registers written from an operand on."""
-        if not operand.is_register or operand.first is None:
-            return [-1] * words
-        return [int(operand.first) + word for word in range(words)]
-
-
-def _split(text: str) -> list[str]:
-    return [part.strip() for part in text.split(", ")] if text else []
-
-
-def _predicate(operand: Operand) -> tuple[int, bool]:
-    """The predicate and whether it is negated; TRUE for PT."""
-    negated = operand.text.startswith("!")
-    return TRUE if operand.first is None else int(operand.first), negated
-
-
-def _real(flags: list[int]) -> list[int]:
-    """Predicates written; PT takes nothing."""
-    return [flag if flag != TRUE else -1 for flag in flags]
-
-
 # ---- opcodes ----
 
 
-def _add(r: _Reader) -> Meaning | None:
+def _add(r: OperandReader) -> Meaning | None:
     """IADD3, VIADD, UIADD3, IADD: up to three words and carries."""
     if not r.operands:
         return None
@@ -248,23 +64,23 @@ def _add(r: _Reader) -> Meaning | None:
     carries = [carry for carry in carries if carry != (TRUE, True)]
     sources = [r.source(operand) for operand in values]
     return Meaning(
-        Op.ADD, sources, carries, r.result(r.operands[0]), _real(flags), mode=int("X" in r.modifiers)
+        Op.ADD, sources, carries, r.result(r.operands[0]), real(flags), mode=int("X" in r.modifiers)
     )
 
 
-def _add_wide(r: _Reader, values: Sequence[Operand]) -> Meaning | None:
+def _add_wide(r: OperandReader, values: Sequence[Operand]) -> Meaning | None:
     values = [operand for operand in values if not (operand.is_register and operand.first is None)]
     if not 1 <= len(values) <= 2 or "X" in r.modifiers:
         return None
     low = [r.source(operand) for operand in values]
     high = [_high_of(r, operand) for operand in values]
     while len(low) < 2:
-        low.append(_ZERO)
-        high.append(_ZERO)
+        low.append(ZERO)
+        high.append(ZERO)
     return Meaning(Op.ADD_WIDE, [*low, *high], [], r.result(r.operands[0], 2))
 
 
-def _high_of(r: _Reader, operand: Operand) -> ValueSource:
+def _high_of(r: OperandReader, operand: Operand) -> ValueSource:
     """The high word of a pair; of a negated one, the low word brings the one that makes it so."""
     if operand.kind is OperandKind.IMMEDIATE:
         return ValueSource(IMMEDIATE, 0xFFFF_FFFF if (operand.value or 0) < 0 else (operand.value or 0) >> 32)
@@ -272,7 +88,7 @@ def _high_of(r: _Reader, operand: Operand) -> ValueSource:
     return replace(source, how=INVERTED) if source.how == NEGATED else source
 
 
-def _multiply(r: _Reader) -> Meaning | None:
+def _multiply(r: OperandReader) -> Meaning | None:
     """IMAD and its forms."""
     if not r.operands:
         return None
@@ -287,26 +103,26 @@ def _multiply(r: _Reader) -> Meaning | None:
     if "WIDE" in r.modifiers:
         high = _high(r, values[2])
         return Meaning(
-            Op.MUL_ADD_WIDE, [a, b, c, high], [], r.result(r.operands[0], 2), _real(flags), signed=signed
+            Op.MUL_ADD_WIDE, [a, b, c, high], [], r.result(r.operands[0], 2), real(flags), signed=signed
         )
     if "HI" in r.modifiers:
         high = _high(r, values[2])
         return Meaning(
-            Op.MUL_ADD_HIGH, [a, b, c, high], [], r.result(r.operands[0]), _real(flags), signed=signed
+            Op.MUL_ADD_HIGH, [a, b, c, high], [], r.result(r.operands[0]), real(flags), signed=signed
         )
     carries = [carry for carry in r.trailing() if "X" in r.modifiers and carry != (TRUE, True)]
-    return Meaning(Op.MUL_ADD, [a, b, c], carries, r.result(r.operands[0]), _real(flags))
+    return Meaning(Op.MUL_ADD, [a, b, c], carries, r.result(r.operands[0]), real(flags))
 
 
-def _high(r: _Reader, operand: Operand) -> ValueSource:
+def _high(r: OperandReader, operand: Operand) -> ValueSource:
     if operand.is_register and operand.first is None:
-        return _ZERO
+        return ZERO
     if operand.kind is OperandKind.IMMEDIATE:
         return ValueSource(IMMEDIATE, 0xFFFF_FFFF if (operand.value or 0) < 0 else 0)
     return r.source(operand, 1)
 
 
-def _move(r: _Reader) -> Meaning | None:
+def _move(r: OperandReader) -> Meaning | None:
     if len(r.operands) < 2:
         return None
     wide = 2 if "64" in r.modifiers else 1
@@ -316,20 +132,20 @@ def _move(r: _Reader) -> Meaning | None:
     return Meaning(Op.ADD, [r.source(source)], [], r.result(r.operands[0]))
 
 
-def _pair(r: _Reader, source: Operand) -> Meaning:
+def _pair(r: OperandReader, source: Operand) -> Meaning:
     """Two words at once: one times the low word, plus the pair of zero and the high word."""
     low, high = r.source(source), r.source(source, 1)
-    sources = [_ZERO, _ZERO, low, high]
+    sources = [ZERO, ZERO, low, high]
     return Meaning(Op.MUL_ADD_WIDE, sources, [], r.result(r.operands[0], 2))
 
 
-def _constant_load(r: _Reader) -> Meaning | None:
+def _constant_load(r: OperandReader) -> Meaning | None:
     if len(r.operands) < 2 or any(name in r.modifiers for name in ("U8", "S8", "U16", "S16", "128")):
         return None
     return _move(r)
 
 
-def _half_move(r: _Reader) -> Meaning | None:
+def _half_move(r: OperandReader) -> Meaning | None:
     """``HFMA2.MMA R9, -RZ, RZ, 0, 0``: how ptxas sets a constant in the FP16 pipe."""
     word = half_constant([value.text for value in r.operands[1:]])
     if word is None:
@@ -337,7 +153,7 @@ def _half_move(r: _Reader) -> Meaning | None:
     return Meaning(Op.ADD, [ValueSource(IMMEDIATE, word)], [], r.result(r.operands[0]))
 
 
-def _logic(r: _Reader) -> Meaning | None:
+def _logic(r: OperandReader) -> Meaning | None:
     if not r.operands or "64" in r.modifiers:
         return None
     flags, at = r.leading_flags(0)
@@ -350,13 +166,13 @@ def _logic(r: _Reader) -> Meaning | None:
     if extra:
         return None
     sources = [r.source(operand) for operand in values[:3]]
-    return Meaning(Op.LOGIC, sources, [], r.result(r.operands[at]), _real(flags), table=values[3].value)
+    return Meaning(Op.LOGIC, sources, [], r.result(r.operands[at]), real(flags), table=values[3].value)
 
 
 _RIGHT, _HIGH_PART, _ARITHMETIC, _WRAP, _WIDE = 1, 2, 4, 8, 16
 
 
-def _shift(r: _Reader) -> Meaning | None:
+def _shift(r: OperandReader) -> Meaning | None:
     if len(r.operands) < 4:
         return None
     low, amount, high = (r.source(operand) for operand in r.operands[1:4])
@@ -370,7 +186,7 @@ def _shift(r: _Reader) -> Meaning | None:
     return Meaning(Op.SHIFT, [low, amount, high], [], r.result(r.operands[0]), mode=mode)
 
 
-def _shift_add(r: _Reader) -> Meaning | None:
+def _shift_add(r: OperandReader) -> Meaning | None:
     if not r.operands:
         return None
     flags, at = r.leading_flags(1)
@@ -381,11 +197,11 @@ def _shift_add(r: _Reader) -> Meaning | None:
     shift = values[-1].value & 31
     a, b = r.source(values[0]), r.source(values[1])
     if "HI" not in r.modifiers:
-        return Meaning(Op.SHIFT_ADD, [a, b], carries, r.result(r.operands[0]), _real(flags), table=shift)
+        return Meaning(Op.SHIFT_ADD, [a, b], carries, r.result(r.operands[0]), real(flags), table=shift)
     signed = "SX32" in r.modifiers
-    high = _ZERO if signed or len(values) < 4 else r.source(values[2])
+    high = ZERO if signed or len(values) < 4 else r.source(values[2])
     return Meaning(
-        Op.SHIFT_ADD_HIGH, [a, b, high], carries, r.result(r.operands[0]), _real(flags), table=shift,
+        Op.SHIFT_ADD_HIGH, [a, b, high], carries, r.result(r.operands[0]), real(flags), table=shift,
         signed=signed,
     )  # fmt: skip
 
@@ -394,7 +210,7 @@ _COMPARISONS: Final = {"F": 0, "LT": 1, "EQ": 2, "LE": 3, "GT": 4, "NE": 5, "GE"
 _COMBINATIONS: Final = {"AND": 0, "OR": 1, "XOR": 2}
 
 
-def _compare(r: _Reader) -> Meaning | None:
+def _compare(r: OperandReader) -> Meaning | None:
     wide = any(name in r.modifiers for name in ("U64", "S64", "64"))
     kind = next((_COMPARISONS[name] for name in r.modifiers if name in _COMPARISONS), None)
     how = next((_COMBINATIONS[name] for name in r.modifiers if name in _COMBINATIONS), 0)
@@ -410,13 +226,13 @@ def _compare(r: _Reader) -> Meaning | None:
     if wide:
         sources += [_high_of(r, values[0]), _high_of(r, values[1])]
     return Meaning(
-        Op.COMPARE, sources, predicates, [], _real(flags),
+        Op.COMPARE, sources, predicates, [], real(flags),
         mode=kind | how << 4 | int(extended) << 8 | int(wide) << 9,
         signed="U32" not in r.modifiers and "U64" not in r.modifiers,
     )  # fmt: skip
 
 
-def _select(r: _Reader) -> Meaning | None:
+def _select(r: OperandReader) -> Meaning | None:
     predicates = r.trailing()
     if len(r.operands) < 4 or len(predicates) != 1:
         return None
@@ -427,7 +243,7 @@ def _select(r: _Reader) -> Meaning | None:
     return Meaning(Op.SELECT, sources, predicates, r.result(r.operands[0]))
 
 
-def _minimum(r: _Reader) -> Meaning | None:
+def _minimum(r: OperandReader) -> Meaning | None:
     predicates = r.trailing()
     if len(predicates) != 1 or len(r.operands) != 4 or any(name in r.modifiers for name in ("U64", "S64")):
         return None
@@ -438,7 +254,7 @@ def _minimum(r: _Reader) -> Meaning | None:
     return Meaning(Op.MINIMUM, sources, predicates, r.result(r.operands[0]), signed=signed)
 
 
-def _add_minimum(r: _Reader) -> Meaning | None:
+def _add_minimum(r: OperandReader) -> Meaning | None:
     """VIADDMNMX: the sum of two, against a third."""
     predicates = r.trailing()
     if len(predicates) != 1 or len(r.operands) != 5 or any("16" in name for name in r.modifiers):
@@ -448,26 +264,26 @@ def _add_minimum(r: _Reader) -> Meaning | None:
     return Meaning(Op.ADD_MINIMUM, sources, predicates, r.result(r.operands[0]), signed=signed)
 
 
-def _float_up(r: _Reader) -> Meaning | None:
+def _float_up(r: OperandReader) -> Meaning | None:
     """``I2F.U32.RP R0, R6``."""
     narrow = any("8" in name or "16" in name for name in r.modifiers)
     if len(r.operands) != 2 or "RP" not in r.modifiers or "F64" in r.modifiers or narrow:
         return None
     operand = r.operands[1]
-    high = _high(r, operand) if "U64" in r.modifiers else _ZERO
+    high = _high(r, operand) if "U64" in r.modifiers else ZERO
     if "S64" in r.modifiers:
         return None
     # A signed word here is a magnitude: the largest one is the same with or without a sign.
     return Meaning(Op.FLOAT_UP, [r.source(operand), high], [], r.result(r.operands[0]))
 
 
-def _special_function(r: _Reader) -> Meaning | None:
+def _special_function(r: OperandReader) -> Meaning | None:
     if len(r.operands) != 2 or r.modifiers != ("RCP",):
         return None
     return Meaning(Op.RECIPROCAL, [r.source(r.operands[1])], [], r.result(r.operands[0]))
 
 
-def _truncate(r: _Reader) -> Meaning | None:
+def _truncate(r: OperandReader) -> Meaning | None:
     """``F2I.FTZ.U32.TRUNC.NTZ R3, R2``."""
     bits = 64 if "U64" in r.modifiers else 32 if "U32" in r.modifiers else 0
     if len(r.operands) != 2 or "TRUNC" not in r.modifiers or "F64" in r.modifiers or not bits:
@@ -476,61 +292,61 @@ def _truncate(r: _Reader) -> Meaning | None:
     return Meaning(Op.TRUNCATE, [r.source(r.operands[1])], [], results, mode=bits)
 
 
-def _predicate_logic(r: _Reader) -> Meaning | None:
-    predicates = [_predicate(operand) for operand in r.operands if operand.is_predicate]
+def _predicate_logic(r: OperandReader) -> Meaning | None:
+    predicates = [predicate_of(operand) for operand in r.operands if operand.is_predicate]
     tables = [operand.value for operand in r.operands if operand.kind is OperandKind.IMMEDIATE]
     if len(predicates) < 5 or len(tables) < 1 or tables[0] is None:
         return None
     second = tables[1] if len(tables) > 1 and tables[1] is not None else 0
-    flags = _real([flag for flag, _ in predicates[:2]])
+    flags = real([flag for flag, _ in predicates[:2]])
     return Meaning(Op.PREDICATE_LOGIC, [], predicates[2:5], [], flags, table=tables[0], mode=second)
 
 
-def _special(r: _Reader) -> Meaning | None:
+def _special(r: OperandReader) -> Meaning | None:
     if len(r.operands) < 2:
         return None
-    known = _SPECIAL_NAMES.get(r.operands[1].text)
+    known = SPECIAL_NAMES.get(r.operands[1].text)
     if known is None:
         return None
     if r.instruction.opcode == "CS2R":
         if known is not Special.ZERO:
             return None
         if "32" not in r.modifiers:
-            return Meaning(Op.MUL_ADD_WIDE, [_ZERO] * 4, [], r.result(r.operands[0], 2))
+            return Meaning(Op.MUL_ADD_WIDE, [ZERO] * 4, [], r.result(r.operands[0], 2))
     return Meaning(Op.SPECIAL, [], [], r.result(r.operands[0]), table=int(known))
 
 
-def _absolute(r: _Reader) -> Meaning | None:
+def _absolute(r: OperandReader) -> Meaning | None:
     if len(r.operands) != 2:
         return None
     return Meaning(Op.ABSOLUTE, [r.source(r.operands[1])], [], r.result(r.operands[0]))
 
 
-def _permute(r: _Reader) -> Meaning | None:
+def _permute(r: OperandReader) -> Meaning | None:
     if len(r.operands) != 4 or r.modifiers:
         return None
     sources = [r.source(operand) for operand in r.operands[1:]]
     return Meaning(Op.PERMUTE, sources, [], r.result(r.operands[0]))
 
 
-def _broadcast(r: _Reader) -> Meaning | None:
+def _broadcast(r: OperandReader) -> Meaning | None:
     values = r.values
     if len(values) != 2 or len(values) != len(r.operands) or r.modifiers:
         return None
     return Meaning(Op.BROADCAST, [r.source(values[1])], [], r.result(values[0]))
 
 
-def _vote(r: _Reader) -> Meaning | None:
+def _vote(r: OperandReader) -> Meaning | None:
     """``VOTE.ANY P0, P1``, ``VOTEU.ALL UP0, P0``: only where no mask is asked for."""
     if len(r.operands) < 2 or any(
         operand.is_register and operand.first is not None for operand in r.operands
     ):
         return None
     mode = {"ANY": 0, "ALL": 1}.get(r.modifiers[0] if r.modifiers else "")
-    predicates = [_predicate(operand) for operand in r.operands if operand.is_predicate]
+    predicates = [predicate_of(operand) for operand in r.operands if operand.is_predicate]
     if mode is None or len(predicates) != 2:
         return None
-    return Meaning(Op.VOTE, [], predicates[1:], [], _real([predicates[0][0]]), mode=mode)
+    return Meaning(Op.VOTE, [], predicates[1:], [], real([predicates[0][0]]), mode=mode)
 
 
 _STACK_WORD: Final = 1 << 20
@@ -571,7 +387,7 @@ def written_by(instruction: Instruction, frame: int | None) -> list[int]:
     return written
 
 
-def _local(r: _Reader) -> Meaning | None:
+def _local(r: OperandReader) -> Meaning | None:
     """Spills and their reloads, one or two words."""
     words = stack_words(r.instruction, r.frame)
     narrow = any(name in r.modifiers for name in ("U8", "S8", "U16", "S16"))
@@ -585,10 +401,10 @@ def _local(r: _Reader) -> Meaning | None:
     results = words if store else r.result(held, len(words))
     if len(words) == 1:
         return Meaning(Op.ADD, sources, [], results)
-    return Meaning(Op.MUL_ADD_WIDE, [_ZERO, _ZERO, *sources], [], results)
+    return Meaning(Op.MUL_ADD_WIDE, [ZERO, ZERO, *sources], [], results)
 
 
-_RULES: Final[Mapping[str, Callable[[_Reader], Meaning | None]]] = {
+_RULES: Final[Mapping[str, Callable[[OperandReader], Meaning | None]]] = {
     "IADD3": _add,
     "IADD": _add,
     "VIADD": _add,
@@ -632,7 +448,7 @@ def address_base(instruction: Instruction) -> tuple[list[tuple[Register, int]], 
 
     None where the address is not understood.
     """
-    for text in _split(instruction.operands):
+    for text in operands_of(instruction.operands):
         operand = parse_operand(text)
         if operand.kind is not OperandKind.MEMORY:
             continue
@@ -657,10 +473,10 @@ def branch_predicate(instruction: Instruction) -> tuple[int, bool] | None:
     """The second condition of ``@P0 BRA P1, 0x80`` or ``BRA.U !UP0, 0x80``; None where there is none."""
     if instruction.info.opclass is not OpcodeClass.BRANCH:
         return None
-    for text in _split(instruction.operands):
+    for text in operands_of(instruction.operands):
         operand = parse_operand(text)
         if operand.is_predicate and operand.first is not None:
-            return _predicate(operand)
+            return predicate_of(operand)
     return None
 
 

@@ -11,15 +11,8 @@ from dataclasses import dataclass
 from gpadvisor.model.ids import INSTRUCTION_BYTES, FunctionId
 from gpadvisor.model.instruction import Instruction, MemorySpace, OpcodeClass
 from gpadvisor.model.program import Function
+from gpadvisor.simulator.meanings import IMMEDIATE, PLAIN, REGISTER, TRUE, Constants, Meaning, Op, ValueSource
 from gpadvisor.simulator.semantics import (
-    IMMEDIATE,
-    PLAIN,
-    REGISTER,
-    TRUE,
-    Constants,
-    Meaning,
-    Op,
-    ValueSource,
     address_base,
     branch_predicate,
     meaning_of,

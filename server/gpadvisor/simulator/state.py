@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpadvisor.simulator.evaluate import Values
-from gpadvisor.simulator.lowering import Lowered
+from gpadvisor.simulator.lowered import Lowered
 
 NEVER: Final = 1 << 60
 """A time that does not come by itself."""

@@ -12,7 +12,7 @@ from gpadvisor import machine
 from gpadvisor.advice import chosen_launches
 from gpadvisor.analyzer.occupancy import GRID, kernel_occupancy
 from gpadvisor.errors import UnknownArchitectureError
-from gpadvisor.estimators.caps import utilisations
+from gpadvisor.estimators.utilisation import utilisations
 from gpadvisor.model.profile import KernelProfile
 from gpadvisor.store import load_profile
 

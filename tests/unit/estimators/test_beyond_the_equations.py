@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from tests.optimizer_values import Row, context_of, listing
 
-from gpadvisor.estimators.caps import DRAM, L2
+from gpadvisor.estimators.utilisation import DRAM, L2
 from gpadvisor.model.advice import Estimate, Match
 from gpadvisor.model.blame import DependencyClass
 from gpadvisor.model.profile import Evidence

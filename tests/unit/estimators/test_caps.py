@@ -8,15 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests import hand_made as made
 
-from gpadvisor.estimators.caps import (
-    cap_speedup,
-    loads,
-    remaining,
-    time_left,
-    together,
-    utilisations,
-    while_active,
-)
+from gpadvisor.estimators.caps import cap_speedup, remaining, time_left, together
+from gpadvisor.estimators.utilisation import loads, utilisations, while_active
 from gpadvisor.model.advice import Relief
 
 PCT = ".avg.pct_of_peak_sustained_elapsed"

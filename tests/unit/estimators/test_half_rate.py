@@ -8,7 +8,8 @@ from dataclasses import replace
 import pytest
 from tests.optimizer_values import DEVICE, Row, context_of, listing
 
-from gpadvisor.estimators.caps import cap_speedup, loads
+from gpadvisor.estimators.caps import cap_speedup
+from gpadvisor.estimators.utilisation import loads
 
 METRIC = "sm__pipe_tensor_op_hmma_cycles_active.avg.pct_of_peak_sustained_elapsed"
 HALF = "sum| HMMA.16816.F32 R4, R8, R12, R4\nEXIT"

@@ -6,8 +6,8 @@ from __future__ import annotations
 import pytest
 from tests.optimizer_values import Row, context_of, listing
 
-from gpadvisor.estimators.caps import ISSUE, L1_REQUESTS
 from gpadvisor.estimators.reliefs import fewer_warps, freed
+from gpadvisor.estimators.utilisation import ISSUE, L1_REQUESTS
 from gpadvisor.model.advice import Match, Relief
 from gpadvisor.model.blame import DependencyClass
 from gpadvisor.model.ids import FunctionId

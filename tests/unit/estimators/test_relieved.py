@@ -6,8 +6,8 @@ from __future__ import annotations
 import pytest
 from tests import hand_made as made
 
-from gpadvisor.estimators.caps import utilisations, while_active
 from gpadvisor.estimators.relieved import relieved_bound
+from gpadvisor.estimators.utilisation import utilisations, while_active
 from gpadvisor.model.profile import KernelProfile
 
 PCT = ".avg.pct_of_peak_sustained_elapsed"

@@ -18,8 +18,9 @@ from gpadvisor.pipeline.machines import machine_model
 from gpadvisor.pipeline.modelled import configuration, model_kernel
 from gpadvisor.pipeline.programs import kernel_program
 from gpadvisor.pipeline.request import Request
+from gpadvisor.pipeline.same_work import same_work
 from gpadvisor.pipeline.settings import Settings
-from gpadvisor.pipeline.what_if import launch_as, reads_block_size, same_work
+from gpadvisor.pipeline.what_if import launch_as, reads_block_size
 from gpadvisor.simulator import SimulationConfig
 
 pytestmark = [pytest.mark.toolkit, pytest.mark.nvdisasm]

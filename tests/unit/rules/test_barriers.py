@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 from tests.optimizer_values import Row, context_of, listing
 
-from gpadvisor.estimators.caps import ISSUE, L1_REQUESTS
+from gpadvisor.estimators.utilisation import ISSUE, L1_REQUESTS
 from gpadvisor.evidence.barriers import Needless, needless_barriers, needless_in
 from gpadvisor.evidence.trees import tree_barriers
 from gpadvisor.model.advice import Match, Rejection

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from tests.optimizer_values import Listing, listing
 
+from gpadvisor.evidence.accumulators import is_recurrence
 from gpadvisor.evidence.loops import (
     LoopFacts,
     divergence,
     every_pass,
-    is_recurrence,
     loop_facts,
     loop_overhead,
     measured_trips,

@@ -8,15 +8,10 @@ from dataclasses import replace
 import pytest
 from tests.optimizer_values import Row, context_of, listing
 
+from gpadvisor.evidence.accesses import is_stack_slot
 from gpadvisor.evidence.divisions import integer_divisions, written_divisions
-from gpadvisor.evidence.patterns import (
-    DOUBLE_SUM,
-    double_excursions,
-    is_slow_arithmetic,
-    is_stack_slot,
-    math_sequences,
-    opcode_index,
-)
+from gpadvisor.evidence.double_excursions import DOUBLE_SUM, double_excursions
+from gpadvisor.evidence.patterns import is_slow_arithmetic, math_sequences, opcode_index
 from gpadvisor.model.advice import Match
 from gpadvisor.model.ids import SourceLocation
 from gpadvisor.model.program import Function

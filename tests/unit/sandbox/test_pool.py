@@ -16,7 +16,8 @@ from typing import Any
 import pytest
 
 from gpadvisor.sandbox import pool as workers
-from gpadvisor.sandbox.pool import JobError, Limits, WorkerError, Workers
+from gpadvisor.sandbox.pool import Workers
+from gpadvisor.sandbox.pool_limits import JobError, Limits, WorkerError
 from gpadvisor.sandbox.processes import descendants
 
 pytestmark = [

@@ -13,7 +13,7 @@ from typing import Final
 from gpadvisor.analyzer.occupancy import kernel_occupancy
 from gpadvisor.cubin import demangle
 from gpadvisor.estimators.context import KernelContext
-from gpadvisor.evidence.patterns import is_local
+from gpadvisor.evidence.accesses import is_local
 from gpadvisor.model.advice import Match
 from gpadvisor.model.profile import Evidence
 from gpadvisor.model.program import Function, KernelFacts, Program

@@ -12,19 +12,21 @@ from typing import Final
 from tree_sitter import Node
 
 from gpadvisor.source.edits import MAX_NAMES, MAX_REPLACEMENTS, EditSite, SiteKind
+from gpadvisor.source.edits.nodes import (
+    arguments_of,
+    called_name,
+    is_comparison,
+    operands_of,
+    operator_of,
+    text_of,
+)
 from gpadvisor.source.edits.text import ParsedPart
 from gpadvisor.source.edits.types import (
     DOUBLE_LITERAL,
     PURE_FUNCTIONS,
     Type,
-    arguments_of,
-    called_name,
     declared,
-    is_comparison,
-    operands_of,
-    operator_of,
     overloaded_call,
-    text_of,
     type_of,
 )
 

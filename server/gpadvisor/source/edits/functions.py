@@ -11,15 +11,9 @@ from typing import Final
 from tree_sitter import Node
 
 from gpadvisor.source.edits import MAX_NAMES, NUMBER, EditSite, Replacement, SiteKind
+from gpadvisor.source.edits.nodes import arguments_of, called_name, operator_of, text_of
 from gpadvisor.source.edits.text import ParsedFile, ParsedPart
-from gpadvisor.source.edits.types import (
-    INTEGER_TYPES,
-    PURE_FUNCTIONS,
-    arguments_of,
-    called_name,
-    operator_of,
-    text_of,
-)
+from gpadvisor.source.edits.types import INTEGER_TYPES, PURE_FUNCTIONS
 
 _RESTRICT: Final = ("__restrict__", "__restrict", "restrict")
 _INLINE: Final = re.compile(rb"noinline|always_inline|__inline_hint__|__forceinline\b")

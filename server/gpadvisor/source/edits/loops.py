@@ -11,8 +11,8 @@ from tree_sitter import Node
 
 from gpadvisor.source.edits import NUMBER, EditSite, Replacement, SiteKind
 from gpadvisor.source.edits.expressions import anchor, pragma_before
+from gpadvisor.source.edits.nodes import operator_of, text_of
 from gpadvisor.source.edits.text import LOOPS, ParsedPart
-from gpadvisor.source.edits.types import operator_of, text_of
 
 _UNROLL: Final = re.compile(rb"\s*unroll[ \t]+(?:\([ \t]*)?([0-9]{1,9})[ \t]*\)?[ \t]*\r?\n?")
 _UNROLLED: Final = frozenset({"for_statement", "while_statement"})

@@ -14,14 +14,8 @@ from typing import Final
 from tree_sitter import Node
 
 from gpadvisor.source.edits import Replacement
-from gpadvisor.source.edits.types import (
-    FileTypes,
-    NameScope,
-    called_name,
-    file_types,
-    function_scope,
-    text_of,
-)
+from gpadvisor.source.edits.nodes import called_name, text_of
+from gpadvisor.source.edits.types import FileTypes, NameScope, file_types, function_scope
 
 LOOPS: Final = frozenset({"for_statement", "while_statement", "do_statement", "for_range_loop"})
 _BRANCHES: Final = frozenset({"preproc_if", "preproc_ifdef", "preproc_else", "preproc_elif"})

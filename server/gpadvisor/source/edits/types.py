@@ -14,6 +14,8 @@ from typing import Final
 
 from tree_sitter import Node
 
+from gpadvisor.source.edits.nodes import arguments_of, called_name, operands_of, operator_of, text_of, walk
+
 DOUBLE_LITERAL: Final = re.compile(
     rb"[-+]?(?:(?:[0-9][0-9']*\.[0-9']*|\.[0-9][0-9']*)(?:[eE][+-]?[0-9]+)?|[0-9][0-9']*[eE][+-]?[0-9]+"
     rb"|0[xX][0-9a-fA-F']*\.?[0-9a-fA-F']*[pP][+-]?[0-9]+)"
@@ -23,8 +25,6 @@ _FLOAT_LITERAL: Final = re.compile(rb"[0-9a-fA-FxX'.+pP-]+[fF]")
 _MACRO_NAME: Final = re.compile(r"[A-Z_][A-Z0-9_]+")
 _MACROS_OF_LIBRARIES: Final = frozenset({"assert", "static_assert", "offsetof", "va_arg", "errno"})
 _MAX_DEPTH: Final = 60
-_MAX_NODES: Final = 400_000
-_MAX_NAME: Final = 200
 
 _VECTORS: Final = {f"{base}{n}": base for base in ("float", "double", "int", "uint") for n in (1, 2, 3, 4)}
 _OVERLOADED: Final = frozenset(
@@ -50,7 +50,6 @@ _LOADS: Final = frozenset({"__ldg", "__ldcg", "__ldca", "__ldcs"})
 PURE_FUNCTIONS: Final = _OVERLOADED | _FLOAT_FUNCTIONS | _SHUFFLES
 """Functions that take their arguments by value."""
 _ARITHMETIC: Final = frozenset({"+", "-", "*", "/"})
-_COMPARISONS: Final = frozenset({"<", ">", "<=", ">=", "==", "!="})
 
 
 class Type(Enum):
@@ -134,24 +133,6 @@ _SCALARS: Final = {
     ),
 }
 INTEGER_TYPES: Final = frozenset(name for name, kind in _SCALARS.items() if kind is Type.INTEGER)
-
-
-def text_of(data: bytes, node: Node) -> str:
-    """A node's text; "" where it is longer than any name."""
-    if node.end_byte - node.start_byte > _MAX_NAME:
-        return ""
-    return data[node.start_byte : node.end_byte].decode("utf-8", "replace")
-
-
-def walk(node: Node, limit: int = _MAX_NODES) -> Iterator[Node]:
-    """A node and all below it in source order, without recursion."""
-    stack = [node]
-    for _ in range(limit):
-        if not stack:
-            return
-        current = stack.pop()
-        yield current
-        stack.extend(reversed(current.children))
 
 
 def declared(data: bytes, node: Node) -> list[tuple[str, Named]]:
@@ -296,33 +277,6 @@ def combined_of(scope: NameScope, node: Node, depth: int = 0) -> Type:
     return combined(type_of(scope, operand, depth + 1) for operand in operands)
 
 
-def operands_of(node: Node) -> list[Node] | None:
-    """The parts of an expression that its type is combined of; None where it is none of that kind."""
-    parts: list[Node | None]
-    if node.type == "binary_expression":
-        parts = [node.child_by_field_name("left"), node.child_by_field_name("right")]
-    elif node.type == "conditional_expression":
-        parts = [node.child_by_field_name("consequence"), node.child_by_field_name("alternative")]
-    elif node.type == "unary_expression":
-        parts = [node.child_by_field_name("argument")]
-    elif node.type == "parenthesized_expression":
-        parts = list(node.named_children[:1])
-    else:
-        return None
-    return [part for part in parts if part is not None]
-
-
-def operator_of(node: Node) -> str:
-    """The operator of an expression."""
-    operator = node.child_by_field_name("operator")
-    return "" if operator is None else operator.type
-
-
-def is_comparison(node: Node) -> bool:
-    """Whether an expression compares."""
-    return node.type == "binary_expression" and operator_of(node) in _COMPARISONS
-
-
 def literal_type(text: bytes) -> Type:
     """The type of a number."""
     if DOUBLE_LITERAL.fullmatch(text):
@@ -335,20 +289,6 @@ def literal_type(text: bytes) -> Type:
 def overloaded_call(scope: NameScope, node: Node) -> bool:
     """Whether a call's result has the type of its arguments."""
     return node.type == "call_expression" and called_name(scope.data, node) in _OVERLOADED
-
-
-def called_name(data: bytes, call: Node) -> str:
-    """The plain name of what is called, without ``std::`` and template arguments."""
-    function = call.child_by_field_name("function")
-    if function is not None and function.type in {"template_function", "qualified_identifier"}:
-        function = function.child_by_field_name("name")
-    return text_of(data, function) if function is not None and function.type == "identifier" else ""
-
-
-def arguments_of(call: Node) -> list[Node]:
-    """The arguments of a call."""
-    arguments = call.child_by_field_name("arguments")
-    return [] if arguments is None else [node for node in arguments.named_children if node.type != "comment"]
 
 
 def _result(name: str, arguments: list[Type]) -> Type:

@@ -29,13 +29,13 @@ from gpadvisor.model.profile import (
     Device,
     Evidence,
     KernelProfile,
-    Launch,
     MetricValue,
     Profile,
     Sampling,
 )
 from gpadvisor.store.collection import files
 from gpadvisor.store.collection.executions import SERIALIZED, ExecutionGroup, Grouping, GroupKey, group
+from gpadvisor.store.collection.kernel_launch import configuration_problems, launch_of
 from gpadvisor.store.collection.notes import sentences, why_no_samples
 from gpadvisor.store.collection.picks import Picker, Picks, read_picks
 from gpadvisor.store.collection.process import Process, SampleTotals, read_process
@@ -47,11 +47,10 @@ from gpadvisor.store.collection.samples import (
     own_reasons,
     place_samples,
     sampled_places,
-    undelivered,
 )
 from gpadvisor.store.collection.stacks import HostLines, call_stack, module_of
+from gpadvisor.store.collection.unfinished import RERUN, collection_problems, unfinished
 
-_RERUN: Final = "collect again"
 _OUTER_NAMES: Final = 3
 
 
@@ -98,7 +97,7 @@ def summarize_collection(path: Path) -> CollectionSummary:
         for symbol in process.symbols.values():
             addresses.setdefault(module_of(process, symbol) or "", set()).add(symbol.offset)
     return CollectionSummary(
-        notes=(*sentences(found), *(problem.message for problem in _unfinished(found))),
+        notes=(*sentences(found), *(problem.message for problem in unfinished(found))),
         host_addresses={module: frozenset(offsets) for module, offsets in addresses.items() if module},
         kernels=frozenset(
             name
@@ -136,7 +135,7 @@ def build_profile(
         problems += builder.problems
     # Images of kernels that never ran are many in a library, and say nothing.
     needed = {kernel.binary for kernel in kernels}
-    problems += _collection_problems(processes, kernels)
+    problems += collection_problems(processes, kernels)
     root = _root(processes)
     return Profile(
         sha256=digest,
@@ -270,7 +269,7 @@ class _Builder:
             CONFIGURATION_SHARE: share,
         }
         return KernelProfile(
-            launch=_launch(index, found, cubin),
+            launch=launch_of(index, found, cubin),
             device=self._device(found.key.device, cubin),
             evidence=evidence,
             binary=binary,
@@ -285,7 +284,7 @@ class _Builder:
             call_stack=call_stack(self.process, found.paths.most_common(1)[0][0], self.lines),
             problems=(
                 *self._problems(found, placed, evidence, totals),
-                *_configuration_problems(found, share),
+                *configuration_problems(found, share),
             ),
         )
 
@@ -355,7 +354,7 @@ class _Builder:
                 Problem(
                     ProblemCode.TRUNCATED_SAMPLES,
                     "the samples cover only a part of the run: the hardware buffer was full"
-                    f" {totals.full} times; {_RERUN} with a larger buffer or a longer period",
+                    f" {totals.full} times; {RERUN} with a larger buffer or a longer period",
                 )
             )
         if placed.lost or placed.beyond:
@@ -374,135 +373,7 @@ class _Builder:
                 f"the machine code of {name} was loaded before the collection began and is unseen;"
                 " begin before CUDA is used"
             )
-        return f"the collection holds no machine code of {name}; {_RERUN}"
-
-
-def _launch(index: int, found: ExecutionGroup, cubin: Cubin | None) -> Launch:
-    configuration, _ = found.main_configuration()
-    kernel = found.key.kernel
-    facts = None if cubin is None else cubin.facts.get(kernel)
-    registers, static = configuration.registers, configuration.static_shared
-    if facts is not None:
-        registers = facts.registers_per_thread if registers is None else registers
-        static = facts.static_shared_bytes if static is None else static
-    return Launch(
-        index=index,
-        kernel=kernel,
-        demangled=demangle(kernel),
-        grid=configuration.grid,
-        block=configuration.block,
-        cluster=configuration.cluster,
-        registers_per_thread=registers,
-        static_shared_bytes=static,
-        dynamic_shared_bytes=configuration.dynamic_shared,
-        driver_shared_bytes=None,
-        carveout_shared_bytes=configuration.shared_executed,
-        duration_ns=found.duration_ns,
-        context=found.context or None,
-        stream=found.stream,
-        failed=False,
-    )
-
-
-def _configuration_problems(found: ExecutionGroup, share: float) -> tuple[Problem, ...]:
-    said: list[Problem] = []
-    name = demangle(found.key.kernel)
-    count = len(found.configurations)
-    if count > 1:
-        said.append(
-            Problem(
-                ProblemCode.MIXED_CONFIGURATIONS,
-                f"the {found.launches} launches of {name} have {count} configurations, and samples of"
-                f" continuous mode belong to all of them; the one shown has {100 * share:.0f} % of their"
-                f" {'time' if found.duration_ns else 'number'}, so that estimates which change the launch are"
-                " ranges down to no gain; serialized mode tells launches apart",
-            )
-        )
-    if found.ambiguous:
-        said.append(
-            Problem(
-                ProblemCode.SOURCE_AMBIGUOUS,
-                f"several loaded images have a kernel {name}, and which one a launch ran is not known",
-            )
-        )
-    return tuple(said)
-
-
-def _collection_problems(processes: Sequence[Process], kernels: Sequence[KernelProfile]) -> list[Problem]:
-    said = [Problem(ProblemCode.COLLECTION_LIMITED, text) for text in sentences(processes)]
-    said += _unfinished(processes)
-    missing = [number for process in processes for number in undelivered(process).values()]
-    if missing:
-        said.append(
-            Problem(
-                ProblemCode.INCONSISTENT_REPORT,
-                f"CUPTI counted {sum(map(abs, missing))} samples differently than it delivered them, in"
-                f" {len(missing)} contexts: shares of the kernels there are uncertain by as many",
-            )
-        )
-    outside = sum(totals.non_user for process in processes for totals in process.totals.values())
-    if outside:
-        said.append(
-            Problem(
-                ProblemCode.EXTERNAL_SAMPLES,
-                f"{outside} samples lie in kernels of the driver's own, of which CUPTI tells nothing",
-            )
-        )
-    failed = sum(len(process.failed) for process in processes)
-    if failed:
-        said.append(Problem(ProblemCode.FAILED_LAUNCH, f"launches that failed and are left out: {failed}"))
-    if any(process.late for process in processes):
-        said.append(
-            Problem(
-                ProblemCode.COLLECTION_LIMITED,
-                "the collection began when CUDA was in use already: modules loaded before are unseen",
-            )
-        )
-    if not kernels:
-        said.append(
-            Problem(ProblemCode.NO_SAMPLES, f"no kernel was launched in the collected processes; {_RERUN}")
-        )
-    return said
-
-
-def _unfinished(processes: Sequence[Process]) -> list[Problem]:
-    """Files that their process did not end, or that were cut or damaged afterwards."""
-    said: list[Problem] = []
-    for process in processes:
-        header, damage = process.header, process.damage
-        if not header.finished and not process.forked:
-            said.append(
-                Problem(
-                    ProblemCode.UNFINISHED_COLLECTION,
-                    f"process {header.process} was killed, crashed or left by _exit: what it had delivered"
-                    " until then is here, the samples still on the GPU are not",
-                )
-            )
-        if damage.cut_bytes or damage.segments:
-            said.append(
-                Problem(
-                    ProblemCode.UNFINISHED_COLLECTION,
-                    f"the file of process {header.process} is damaged: {damage.cut_bytes} bytes are missing"
-                    f" at its end, {damage.segments} parts cannot be read to their end; the rest is used",
-                )
-            )
-        if process.unknown_records:
-            said.append(
-                Problem(
-                    ProblemCode.UNFINISHED_COLLECTION,
-                    f"the file of process {header.process} has {process.unknown_records} records of a kind"
-                    " that is not known here, left out; read it with the gpadvisor that collected it",
-                )
-            )
-        if header.lost_records:
-            said.append(
-                Problem(
-                    ProblemCode.UNFINISHED_COLLECTION,
-                    f"process {header.process} could not write {header.lost_records} records:"
-                    " the disk was full, or memory short",
-                )
-            )
-    return said
+        return f"the collection holds no machine code of {name}; {RERUN}"
 
 
 def _root(processes: Sequence[Process]) -> Process:

@@ -21,22 +21,18 @@ from gpadvisor.model.profile import (
     Evidence,
     KernelProfile,
     MetricValue,
-    PcCounts,
     PcMetric,
     PcSamples,
     Profile,
     SourceText,
 )
 from gpadvisor.store.ncu import container, launch, rules, sampling, wire
+from gpadvisor.store.ncu.kernel_samples import THREADS, WARPS, KernelSections, kernel_counts, kernel_samples
 from gpadvisor.store.ncu.metrics import Metric
 from gpadvisor.store.ncu.placement import NOWHERE, Placement, SectionCandidates, candidates_of, place
 from gpadvisor.store.ncu.report import Report, ReportSession, ReportSource, Result, parse_report
+from gpadvisor.store.ncu.report_problems import COLLECT_COMMAND, COLLECT_SECTIONS, report_problems
 
-COLLECT_COMMAND: Final = "ncu --set full --import-source yes -o report ./app"
-_COLLECT_SECTIONS: Final = "--section SourceCounters --section WarpStateStats"
-_WARPS: Final = "inst_executed"
-_THREADS: Final = "thread_inst_executed"
-_MAX_EXECUTED: Final = float(1 << 62)  # of all instructions together: sums of more would overflow
 # Values under these prefixes are lists of metric names or series over time, not values of the launch.
 _NO_SCALARS: Final = ("group:", "breakdown:")
 _TIMELINES: Final = ("warpsampling:", "pmsampling:", "timeline:")
@@ -114,7 +110,7 @@ def _profile(digest: str, report: Report) -> Profile:
         kernels=kernels,
         binaries=modules.binaries,
         sources=_sources(report),
-        problems=(*modules.problems, *_failed(kernels, report.results), *_report_problems(report)),
+        problems=(*modules.problems, *_failed(kernels, report.results), *report_problems(report)),
     )
 
 
@@ -134,9 +130,9 @@ def _kernel(index: int, result: Result, session: ReportSession, modules: _Module
         result.metrics, int(raw.total.sum()), device.sms, session.sampling_buffer_bytes
     )
     placement = _placement(result, cubin, raw.address, modules)
-    sections = _Sections(result.mangled, placement)
-    samples = _samples(raw, sections)
-    counts, count_problems = _counts(result.metrics, sections)
+    sections = KernelSections(result.mangled, placement)
+    samples = kernel_samples(raw, sections)
+    counts, count_problems = kernel_counts(result.metrics, sections)
     evidence = (
         Evidence.MEASURED
         if len(samples.total)
@@ -219,83 +215,18 @@ def _placement(
     functions = sampling.addressed(result.metrics.get("launch__function_pcs"))
     if functions is not None:
         addresses = [int(value) for value in sampling.whole_numbers(np.asarray(functions[1].values))[0]]
-    counted = sampling.addressed(result.metrics.get(_WARPS))
+    counted = sampling.addressed(result.metrics.get(WARPS))
     seen = sampled if counted is None else np.concatenate([sampled, counted[0]])
     return place(candidates, addresses, result.mangled, np.unique(seen))
 
 
-class _Sections:
-    """Section names in the order of first use, the kernel's own first."""
-
-    def __init__(self, kernel: str, placement: Placement) -> None:
-        self.placement = placement
-        self.index: dict[str, int] = {kernel: 0} if kernel in placement.names else {}
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return tuple(self.index)
-
-    def locate(self, addresses: NDArray[np.uint64]) -> tuple[NDArray[np.uint16], NDArray[np.uint64]]:
-        """Section index and offset of each address; EXTERNAL and the address where there is none."""
-        row, offset = self.placement.locate(addresses)
-        section = np.full(len(row), EXTERNAL, np.uint16)
-        for found in np.unique(row):
-            if found >= 0:
-                name = self.placement.names[int(found)]
-                section[row == found] = self.index.setdefault(name, len(self.index))
-        return section, offset
-
-
-def _samples(raw: sampling.RawSamples, sections: _Sections) -> PcSamples:
-    section, pc = sections.locate(raw.address)
-    order = np.lexsort((raw.reason, pc, section))
-    return PcSamples(
-        section=section[order],
-        pc=pc[order],
-        reason=raw.reason[order],
-        total=raw.total[order],
-        latency=raw.latency[order],
-    )
-
-
-def _counts(
-    metrics: Mapping[str, Metric], sections: _Sections
-) -> tuple[PcCounts | None, tuple[Problem, ...]]:
-    found = sampling.addressed(metrics.get(_WARPS))
-    if found is None or len(found[0]) == 0:
-        return None, ()
-    address, first = np.unique(found[0], return_index=True)
-    warps, bad = sampling.whole_numbers(np.asarray(found[1].values)[first])
-    threads = np.zeros(len(address), np.uint64)
-    also = sampling.addressed(metrics.get(_THREADS))
-    if also is not None and len(also[0]):
-        values, worse = sampling.whole_numbers(np.asarray(also[1].values))
-        bad += worse
-        row = np.minimum(np.searchsorted(address, also[0]), len(address) - 1)
-        same = address[row] == also[0]
-        threads[row[same]] = values[same]
-    if max(float(column.sum(dtype=np.float64)) for column in (warps, threads)) > _MAX_EXECUTED:
-        message = "the report contradicts itself: its executed counts are no counts, and all are left out"
-        return None, (Problem(ProblemCode.INCONSISTENT_REPORT, message),)
-    section, pc = sections.locate(address)
-    order = np.lexsort((pc, section))
-    problems: tuple[Problem, ...] = ()
-    if bad or len(address) != len(found[0]):
-        message = "the report contradicts itself: some executed counts are no counts or stand twice"
-        problems = (Problem(ProblemCode.INCONSISTENT_REPORT, message),)
-    counts = PcCounts(section=section[order], pc=pc[order], warps=warps[order], threads=threads[order])
-    return counts, problems
-
-
-def _pc_metrics(metrics: Mapping[str, Metric], sections: _Sections) -> dict[str, PcMetric]:
+def _pc_metrics(metrics: Mapping[str, Metric], sections: KernelSections) -> dict[str, PcMetric]:
     """Metrics with one number per instruction: those whose instances name addresses of the code."""
     found: dict[str, PcMetric] = {}
     # Metrics of one kind of instruction share their addresses.
     located: dict[bytes, tuple[NDArray[np.uint16], NDArray[np.uint64], NDArray[np.intp]] | None] = {}
     for name, metric in metrics.items():
-        if name in {_WARPS, _THREADS} or name.startswith(
-            (sampling.SAMPLING_PREFIX, *_NO_SCALARS, *_TIMELINES)
-        ):
+        if name in {WARPS, THREADS} or name.startswith((sampling.SAMPLING_PREFIX, *_NO_SCALARS, *_TIMELINES)):
             continue
         instances = sampling.addressed(metric) if metric.has_instances else None
         if instances is None or len(instances[0]) == 0:
@@ -312,7 +243,7 @@ def _pc_metrics(metrics: Mapping[str, Metric], sections: _Sections) -> dict[str,
 
 
 def _instructions(
-    addresses: NDArray[np.uint64], sections: _Sections
+    addresses: NDArray[np.uint64], sections: KernelSections
 ) -> tuple[NDArray[np.uint16], NDArray[np.uint64], NDArray[np.intp]] | None:
     """Sorted sections and offsets with the order that sorts them; None where no address is of the code."""
     row, _ = sections.placement.locate(addresses)
@@ -328,7 +259,7 @@ def _evidence_problems(
     evidence: Evidence,
     digest: str | None,
     samples: PcSamples,
-    sections: _Sections,
+    sections: KernelSections,
     cubin: Cubin | None,
 ) -> tuple[Problem, ...]:
     problems: list[Problem] = []
@@ -337,7 +268,7 @@ def _evidence_problems(
             Problem(
                 ProblemCode.NO_SAMPLES,
                 f"the report has no PC samples of {kernel}; collect them with '{COLLECT_COMMAND}'"
-                f" (at least {_COLLECT_SECTIONS})",
+                f" (at least {COLLECT_SECTIONS})",
             )
         )
     if evidence is Evidence.STATIC:
@@ -357,7 +288,7 @@ def _evidence_problems(
     return tuple(problems)
 
 
-def _where(outside: int, kernel: str, sections: _Sections, cubin: Cubin | None) -> str:
+def _where(outside: int, kernel: str, sections: KernelSections, cubin: Cubin | None) -> str:
     if cubin is None:
         return f"{outside} samples of {kernel} have no machine code to be placed in"
     if sections.placement.names:
@@ -379,58 +310,6 @@ def _failed(kernels: Sequence[KernelProfile], results: Sequence[Result]) -> tupl
     many = f"{len(failed)} of {len(kernels)} launches" if len(kernels) > 1 else "the report's only launch"
     message = f"{many} failed or could not be measured: {named}"
     return (Problem(ProblemCode.FAILED_LAUNCH, message),) if failed else ()
-
-
-def _report_problems(report: Report) -> tuple[Problem, ...]:
-    problems: list[Problem] = []
-    others = " and ".join(
-        f"{count} {kind}{'' if count == 1 else 's'}" for kind, count in report.others.items() if count
-    )
-    if others:
-        message = (
-            f"the report holds {others}, measured as a whole: such numbers belong to no single kernel and are"
-            " left out"
-        )
-        problems.append(Problem(ProblemCode.NOT_ANALYSED, message))
-    if not report.results:
-        again = " --replay-mode kernel" if others else ""
-        problems.append(
-            Problem(
-                ProblemCode.NO_SAMPLES,
-                "the report holds no kernel launch; collect one with "
-                f"'{COLLECT_COMMAND.replace('ncu', 'ncu' + again, 1)}'",
-            )
-        )
-    if report.unnamed_metrics:
-        message = f"{report.unnamed_metrics} metrics have no name in the report and are left out"
-        problems.append(Problem(ProblemCode.INCONSISTENT_REPORT, message))
-    ending = _cut_between_blocks(report)
-    if ending is not None:
-        problems.append(Problem(ProblemCode.INCONSISTENT_REPORT, ending))
-    return tuple(problems)
-
-
-def _cut_between_blocks(report: Report) -> str | None:
-    """What tells of a file that ends early at the end of a block, where its bytes still parse.
-
-    The format counts its launches nowhere. But a module is mostly written before the first launch that refers
-    to it, and the description of the session behind the first launch; behind a launch without either, nothing
-    tells.
-    """
-    if not report.results or any(report.others.values()):
-        return None
-    session = report.session
-    if report.left_over:
-        return (
-            f"the report ends with {report.left_over} modules of machine code that no launch in it refers to:"
-            " it may be cut short; compare the number of launches, or copy the report again"
-        )
-    if not (session.versions or session.devices or session.target):
-        return (
-            "the report does not describe the machine it was collected on, which ncu writes behind the first "
-            "launch: it may be cut short; copy it again"
-        )
-    return None
 
 
 def _sources(report: Report) -> dict[str, SourceText]:

@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from gpadvisor.estimators.caps import (
+from gpadvisor.estimators.half_rate import at_half_rate
+from gpadvisor.estimators.utilisation import (
     DRAM,
     ISSUE,
     L1,
@@ -20,7 +21,6 @@ from gpadvisor.estimators.caps import (
     TEXTURE,
     utilisations,
 )
-from gpadvisor.estimators.half_rate import at_half_rate
 from gpadvisor.model.advice import Utilisation
 from gpadvisor.model.profile import KernelProfile
 from gpadvisor.model.program import Program

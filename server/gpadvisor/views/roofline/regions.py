@@ -12,8 +12,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from gpadvisor.estimators.caps import ISSUE, L1_DATA, PIPES
 from gpadvisor.estimators.interval import wilson
+from gpadvisor.estimators.utilisation import ISSUE, L1_DATA, PIPES
 from gpadvisor.model.ids import LoopId, SourceLocation
 from gpadvisor.model.profile import EXTERNAL, KernelProfile
 from gpadvisor.model.program import Function

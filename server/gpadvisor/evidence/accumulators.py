@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sums that a loop carries: recurrences, and elements of memory that each pass reads and writes."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from functools import lru_cache
+from typing import Final
+
+from gpadvisor.evidence.loops import ADDITIONS, immediate, last_writer, loop_facts
+from gpadvisor.model.ids import LoopId
+from gpadvisor.model.instruction import (
+    Instruction,
+    MemorySpace,
+    OpcodeClass,
+    Register,
+    register_name,
+)
+from gpadvisor.model.program import Function
+
+_CHAIN_LIMIT: Final = 512
+"""Instructions followed in search of a loop-carried chain; longer ones are taken for none."""
+
+
+def is_recurrence(function: Function, loop: LoopId, definition: int) -> bool:
+    """Whether an instruction needs its own result of the pass before, so that passes cannot overlap.
+
+    A counter that steps by a constant does not count: its values are known ahead.
+    """
+    if function.instructions[definition].opcode in ADDITIONS and _step_of(function, definition) is not None:
+        return False
+    writers = _writers(function, loop)
+    seen: set[int] = set()
+    pending = [definition]
+    while pending and len(seen) < _CHAIN_LIMIT:
+        index = pending.pop()
+        for register in function.instructions[index].uses:
+            for writer in _reaching(writers.get(register, ()), index):
+                if writer == definition:
+                    return True
+                if writer not in seen:
+                    seen.add(writer)
+                    pending.append(writer)
+    return False
+
+
+def _step_of(function: Function, index: int) -> int | None:
+    instruction = function.instructions[index]
+    return immediate(instruction) if set(instruction.defs).intersection(instruction.uses) else None
+
+
+@lru_cache(maxsize=64)
+def _writers(function: Function, loop: LoopId) -> dict[Register, tuple[int, ...]]:
+    """The instructions of a loop that write each register."""
+    found: dict[Register, list[int]] = {}
+    for index in loop_facts(function, loop).indices:
+        for register in function.instructions[index].defs:
+            found.setdefault(register, []).append(index)
+    return {register: tuple(writers) for register, writers in found.items()}
+
+
+def _reaching(writers: tuple[int, ...], use: int) -> tuple[int, ...]:
+    """The writer before a use in program order, else (round the loop) the last one."""
+    if not writers:
+        return ()
+    return (writers[bisect_left(writers, use) - 1],)
+
+
+@lru_cache(maxsize=64)
+def kept_in_memory(function: Function) -> frozenset[int]:
+    """Loads and stores of one element that each pass of an innermost loop reads and writes again.
+
+    Its address does not change in the loop, and nothing in the loop lets other threads see it; the compiler
+    leaves it in memory where another access of the loop may be to the same place.
+    """
+    found: set[int] = set()
+    for loop in function.loops:
+        facts = loop_facts(function, loop.id)
+        code = {index: function.instructions[index] for index in facts.indices}
+        if facts.has_inner or any(one.info.opclass in _SHOWS_OTHERS for one in code.values()):
+            continue
+        changed = {written for one in code.values() for written in one.defs}
+        by_place: dict[tuple[MemorySpace | None, str], list[int]] = {}
+        for index, one in code.items():
+            if (
+                one.info.space in _HELD_SPACES
+                and one.info.opclass in _PLAIN
+                and "STRONG" not in one.modifiers
+            ):
+                by_place.setdefault((one.info.space, _address(one)), []).append(index)
+        for (_, address), indices in by_place.items():
+            moved = any(register_name(written) in _NAMES.findall(address) for written in changed)
+            if moved or not _NAMES.search(address):
+                continue
+            loads = [index for index in indices if code[index].info.opclass is OpcodeClass.LOAD]
+            stores = [index for index in indices if index not in loads]
+            if stores and (loads or any(_stores_sum(function, loop.id, index) for index in stores)):
+                found.update(indices)
+    return frozenset(found)
+
+
+def _stores_sum(function: Function, loop: LoopId, store: int) -> bool:
+    """Whether a store writes what its own value of the pass before goes into."""
+    value = _VALUE.search(function.instructions[store].operands)
+    if value is None:
+        return False
+    indices = list(loop_facts(function, loop).indices)
+    made = last_writer(function, indices, Register(int(value[1])), store)
+    return made is not None and is_recurrence(function, loop, made)
+
+
+_VALUE: Final = re.compile(r"\], R(\d+)")
+
+
+_PLAIN: Final = frozenset({OpcodeClass.LOAD, OpcodeClass.STORE})
+_HELD_SPACES: Final = frozenset({MemorySpace.SHARED, MemorySpace.GLOBAL, MemorySpace.GENERIC})
+_SHOWS_OTHERS: Final = frozenset(
+    {
+        OpcodeClass.BARRIER,
+        OpcodeClass.MEMORY_BARRIER,
+        OpcodeClass.CLUSTER_BARRIER,
+        OpcodeClass.MBARRIER,
+        OpcodeClass.ATOMIC,
+        OpcodeClass.REDUCTION,
+        OpcodeClass.CALL,
+    }
+)
+_NAMES: Final = re.compile(r"\bU?R\d+")
+_BRACKETS: Final = re.compile(r"\[([^\[\]]*R\d[^\[\]]*)\]")
+
+
+def _address(instruction: Instruction) -> str:
+    """The address as the disassembler prints it, without the descriptor before it."""
+    found = _BRACKETS.findall(instruction.operands)
+    return found[-1].replace(".reuse", "") if found else ""

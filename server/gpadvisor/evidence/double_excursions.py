@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Floats that are computed in doubles between: conversions there and back, and sums that a loop carries."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from gpadvisor.evidence.patterns import WINDOW, CodeSequence, opcode_index, uses
+from gpadvisor.model.instruction import (
+    Instruction,
+    OpcodeClass,
+    RegisterFile,
+    register_file,
+)
+from gpadvisor.model.program import Definitions, Function
+
+
+def double_excursions(function: Function) -> tuple[CodeSequence, ...]:
+    """Single precision turned into double and back: mostly a literal without ``f``."""
+    found = list(_float_sums(function))
+    known = frozenset().union(*(one.indices for one in found))
+    for start in opcode_index(function).get("F2F", ()):
+        if start not in known and function.instructions[start].modifiers[:2] == _TO_DOUBLE:
+            chain = _through_doubles(function, start)
+            if chain is not None:
+                added = all(_adds_registers(function.instructions[index]) for index in chain)
+                found.append(CodeSequence(DOUBLE_SUM if added else "float to double and back", start, chain))
+    return tuple(found)
+
+
+DOUBLE_SUM: Final = "float added to a double"
+
+
+_TO_DOUBLE: Final = ("F64", "F32")
+_TO_FLOAT: Final = ("F32", "F64")
+
+
+def _float_sums(function: Function) -> Iterator[CodeSequence]:
+    """Sums that a loop carries in a double, into which only floats go and of which a float is made."""
+    opcodes = opcode_index(function)
+    ends = [at for at in opcodes.get("F2F", ()) if function.instructions[at].modifiers[:2] == _TO_FLOAT]
+    if not ends or "DADD" not in opcodes:
+        return
+    reaching = function.reaching
+    known: frozenset[int] = frozenset()
+    for end in ends:
+        web = _sum_of_floats(function, reaching, end)
+        starts = [at for at in web if function.instructions[at].modifiers[:2] == _TO_DOUBLE]
+        if any(function.innermost_loop(at) is not None for at in starts) and not web <= known:
+            known |= web
+            yield CodeSequence(DOUBLE_SUM, min(starts), web)
+
+
+def _sum_of_floats(function: Function, reaching: Definitions, end: int) -> frozenset[int]:
+    """The additions that a double comes from, with the conversions at both ends; empty if others go in."""
+    taken, copies, pending = {end}, set[int](), [end]
+    while pending:
+        use = pending.pop()
+        for read in function.instructions[use].uses:
+            if register_file(read) is not RegisterFile.GPR:
+                continue
+            for at in reaching.definitions(use, read) - taken - copies:
+                one = function.instructions[at]
+                if one.opcode == "F2F" and one.modifiers[:2] == _TO_DOUBLE:
+                    taken.add(at)
+                elif one.opcode == "DADD" and _adds_registers(one):
+                    taken.add(at)
+                    pending.append(at)
+                elif one.info.opclass is OpcodeClass.MOVE or one.operands.endswith("SRZ"):  # zero, at first
+                    copies.add(at)
+                    pending.append(at)
+                else:
+                    return frozenset()
+    return frozenset(taken)
+
+
+def _adds_registers(instruction: Instruction) -> bool:
+    """Whether an instruction is no double arithmetic but that of a sum, which has no literal."""
+    if instruction.info.opclass is not OpcodeClass.FLOAT64:
+        return True
+    return instruction.opcode == "DADD" and _TWO_REGISTERS.fullmatch(instruction.operands) is not None
+
+
+_TWO_REGISTERS: Final = re.compile(r"R\d+, -?R\d+(?:\.reuse)?, -?R\d+(?:\.reuse)?")
+
+
+def _through_doubles(function: Function, start: int) -> frozenset[int] | None:
+    reached = set(function.instructions[start].defs)
+    taken = {start}
+    for index in range(start + 1, min(start + WINDOW, len(function.instructions))):
+        instruction = function.instructions[index]
+        if not uses(instruction, reached):
+            reached.difference_update(() if instruction.guard else instruction.defs)
+            continue
+        if instruction.opcode == "F2F" and instruction.modifiers[:2] == _TO_FLOAT:
+            return frozenset({*taken, index}) if len(taken) > 1 else None
+        if instruction.info.opclass is OpcodeClass.FLOAT64:
+            taken.add(index)
+            reached.update(instruction.defs)
+    return None

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Launches of a collection: configuration, and what it leaves in doubt."""
+
+from __future__ import annotations
+
+from gpadvisor.cubin import Cubin, demangle
+from gpadvisor.model.problem import Problem, ProblemCode
+from gpadvisor.model.profile import (
+    Launch,
+)
+from gpadvisor.store.collection.executions import ExecutionGroup
+
+
+def launch_of(index: int, found: ExecutionGroup, cubin: Cubin | None) -> Launch:
+    """A launch of the most frequent configuration of a kernel."""
+    configuration, _ = found.main_configuration()
+    kernel = found.key.kernel
+    facts = None if cubin is None else cubin.facts.get(kernel)
+    registers, static = configuration.registers, configuration.static_shared
+    if facts is not None:
+        registers = facts.registers_per_thread if registers is None else registers
+        static = facts.static_shared_bytes if static is None else static
+    return Launch(
+        index=index,
+        kernel=kernel,
+        demangled=demangle(kernel),
+        grid=configuration.grid,
+        block=configuration.block,
+        cluster=configuration.cluster,
+        registers_per_thread=registers,
+        static_shared_bytes=static,
+        dynamic_shared_bytes=configuration.dynamic_shared,
+        driver_shared_bytes=None,
+        carveout_shared_bytes=configuration.shared_executed,
+        duration_ns=found.duration_ns,
+        context=found.context or None,
+        stream=found.stream,
+        failed=False,
+    )
+
+
+def configuration_problems(found: ExecutionGroup, share: float) -> tuple[Problem, ...]:
+    """What several configurations of a kernel leave in doubt."""
+    said: list[Problem] = []
+    name = demangle(found.key.kernel)
+    count = len(found.configurations)
+    if count > 1:
+        said.append(
+            Problem(
+                ProblemCode.MIXED_CONFIGURATIONS,
+                f"the {found.launches} launches of {name} have {count} configurations, and samples of"
+                f" continuous mode belong to all of them; the one shown has {100 * share:.0f} % of their"
+                f" {'time' if found.duration_ns else 'number'}, so that estimates which change the launch are"
+                " ranges down to no gain; serialized mode tells launches apart",
+            )
+        )
+    if found.ambiguous:
+        said.append(
+            Problem(
+                ProblemCode.SOURCE_AMBIGUOUS,
+                f"several loaded images have a kernel {name}, and which one a launch ran is not known",
+            )
+        )
+    return tuple(said)
