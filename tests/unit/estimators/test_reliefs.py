@@ -87,3 +87,11 @@ def test_partial_warps_become_full_ones() -> None:
     found = thread_increase.OPTIMIZER.match(context)
     assert isinstance(found, Match)
     assert _by_name(found.relieves)[ISSUE] == 0.5
+
+
+def test_loads_that_go_free_the_queue_of_requests() -> None:
+    text = "a| LDG.E R2, [R6.64]\nb| LDG.E R3, [R8.64]\nc| FADD R4, R2, R3\nd| STG.E [R10.64], R4\nEXIT"
+    counts = dict.fromkeys("abcd", (100, 3200))
+    context = context_of(listing(text), [Row("selected", "a", 1)], counts=counts)
+    found = _by_name(freed(context, {(KERNEL, 0): 1.0}))
+    assert found[L1_REQUESTS] == found["LSU pipe"] == 2 / 3
