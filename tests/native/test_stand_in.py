@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The stand-in is as strict as the headers: a collector that does what they forbid does not pass its tests."""
+"""The stand-in is as strict as the headers: a collector that does what they forbid fails its tests."""
 
 from __future__ import annotations
 

@@ -15,6 +15,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from gpadvisor.model.halves import half_constant
 from gpadvisor.model.instruction import (
     Instruction,
     MemorySpace,
@@ -26,7 +27,6 @@ from gpadvisor.model.instruction import (
 from gpadvisor.model.machine import CodeForm
 from gpadvisor.model.profile import Launch
 from gpadvisor.model.program import Function
-from gpadvisor.sass.halves import half_constant
 
 WARP: Final = 32
 _MASK: Final = (1 << 32) - 1

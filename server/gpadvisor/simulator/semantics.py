@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
+from gpadvisor.model.halves import half_constant
 from gpadvisor.model.instruction import (
     Instruction,
     MemorySpace,
@@ -18,7 +19,6 @@ from gpadvisor.model.instruction import (
     RegisterFile,
     register,
 )
-from gpadvisor.sass.halves import half_constant
 from gpadvisor.sass.tokens import Operand, OperandKind, parse_operand
 from gpadvisor.simulator.meanings import (
     IMMEDIATE,
