@@ -5,13 +5,20 @@ from __future__ import annotations
 
 from gpadvisor.model.advice import CodeRef
 from gpadvisor.model.blame import NO_INDEX
-from gpadvisor.model.program import Function, Program
+from gpadvisor.model.program import Function, FunctionKind, LineEntry, Program
+
+
+def own_line(function: Function, index: int) -> LineEntry | None:
+    """The source line of an instruction; the compiler's own routines have none, whatever the table says."""
+    if function.kind is FunctionKind.MATH_HELPER or not 0 <= index < len(function.lines):
+        return None
+    return function.lines[index]
 
 
 def code_ref(function: Function, index: int) -> CodeRef:
     """One instruction of a function."""
     instruction = function.instructions[index]
-    line = function.lines[index] if index < len(function.lines) else None
+    line = own_line(function, index)
     return CodeRef(
         pc=instruction.pc,
         function=function.demangled,

@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from gpadvisor.advice.code_refs import code_ref, code_ref_at
+from gpadvisor.advice.code_refs import code_ref, code_ref_at, own_line
 from gpadvisor.estimators.context import KernelContext
 from gpadvisor.estimators.latency_hiding import hiding_equation
 from gpadvisor.estimators.matched import matched_rows
@@ -48,7 +48,7 @@ def hotspots(
 def _has_line(context: KernelContext, blame: Blame, row: int) -> bool:
     number, index = int(blame.rows.function[row]), int(blame.rows.use_index[row])
     functions = context.program.functions
-    return number < len(functions) and index != NO_INDEX and functions[number].lines[index] is not None
+    return number < len(functions) and own_line(functions[number], index) is not None
 
 
 def _active_by_row(match: Match) -> Mapping[int, int]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from gpadvisor.estimators.caps import BUSY_PERCENT
-from gpadvisor.estimators.utilisation import ISSUE
+from gpadvisor.estimators.utilisation import DRAM, ISSUE, L2
 from gpadvisor.evidence.queries import counted
 from gpadvisor.model.advice import (
     Category,
@@ -116,6 +116,8 @@ def _by_counters(utilisations: Sequence[Utilisation], resident: float | None) ->
     load = f"{busiest.percent:.0f} % of its peak ({unit_words(busiest)})"
     if busiest.percent >= BUSY_PERCENT:
         return f"several things: the busiest unit is at {load}"
+    if not any(entry.name in {DRAM, L2} for entry in utilisations):
+        return f"what the report did not count: no unit is above {load}, but memory is not among them"
     few = resident is not None and 100 * resident < BUSY_PERCENT
     warps = f", and an SM holds {100 * (resident or 0):.0f} % of the warps it could" if few else ""
     return f"latency: no unit is above {load}{warps}"

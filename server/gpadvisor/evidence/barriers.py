@@ -134,10 +134,13 @@ def needless_in(function: Function) -> Mapping[int, Needless]:
     return found
 
 
+_CLOCKS: Final = ("SR_CLOCK", "SR_GLOBALTIMER")
+
+
 def _reads_clock(function: Function) -> bool:
     """Whether time is measured, so that barriers may be there to begin and end together."""
     return any(
-        one.info.opclass is OpcodeClass.SPECIAL_REGISTER and "CLOCK" in one.operands
+        one.info.opclass is OpcodeClass.SPECIAL_REGISTER and any(name in one.operands for name in _CLOCKS)
         for one in function.instructions
     )
 

@@ -90,6 +90,7 @@ class _Signature:
     markers: tuple[str, ...]  # one of them stands in modifiers or operands
     last: str  # opcode that ends the chain
     last_markers: tuple[str, ...] = ()
+    between: str = ""  # a modifier that an instruction of the chain has
 
 
 _SIGNATURES: Final = (
@@ -97,7 +98,8 @@ _SIGNATURES: Final = (
     _Signature(
         "sinf/cosf", "FMUL", ("0.636619", "0x3f22f983"), "FFMA", ("-5.39030", "0xa7c234c5", "-0xa7c234c5")
     ),
-    _Signature("expf", "FFMA", ("SAT",), "MUFU", ("EX2",)),
+    # Rounding down parts the exponent; without it what is clamped was meant to be, before a fast __powf.
+    _Signature("expf", "FFMA", ("SAT",), "MUFU", ("EX2",), between="RM"),
     _Signature("powf", "IADD3", ("0x3f3504f3", "0xc0cafb0d"), "FFMA", ("0.693147", "0x3f317218")),
     _Signature("powf", "VIADD", ("0x3f3504f3", "0xc0cafb0d"), "FFMA", ("0.693147", "0x3f317218")),
     _Signature("logf", "IADD3", ("0x3f2aaaab", "0xc0d55555"), "FFMA", ("0.693147", "0x3f317218")),
@@ -142,7 +144,9 @@ def _until(function: Function, start: int, signature: _Signature) -> frozenset[i
         if instruction.opcode == signature.last and (
             not signature.last_markers or _marked(instruction, signature.last_markers)
         ):
-            return frozenset(taken)
+            found = (function.instructions[at].modifiers for at in taken)
+            through = not signature.between or any(signature.between in one for one in found)
+            return frozenset(taken) if through else None
     return None
 
 

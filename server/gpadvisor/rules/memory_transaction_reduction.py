@@ -89,7 +89,7 @@ from gpadvisor.evidence.access_shapes import (
     widest_shared,
 )
 from gpadvisor.evidence.accesses import is_global, is_local, is_shared
-from gpadvisor.evidence.addresses import Neighbours, neighbours
+from gpadvisor.evidence.addresses import WIDEST_BYTES, Neighbours, neighbours
 from gpadvisor.evidence.measured import Values, executed_warps, shared_bytes
 from gpadvisor.evidence.queries import (
     Mask,
@@ -348,7 +348,8 @@ def _reliefs(profile: KernelProfile, traffic: Traffic) -> tuple[Relief, ...]:
     """How much of each unit's load is left when every access takes its fewest transactions.
 
     Behind L1, at worst each sector that is still asked for gets through to it; at best caches keep the share
-    that they hold back today. A modelled profile says that they do: its hit rates are told, not found.
+    that they hold back today, but what moved no more than the fewest sectors has no waste in it. A modelled
+    profile says that caches do: its hit rates are told, not found.
     """
     found = []
     now, after = traffic.l1_wavefronts, traffic.ideal_l1_wavefronts
@@ -360,7 +361,8 @@ def _reliefs(profile: KernelProfile, traffic: Traffic) -> tuple[Relief, ...]:
         if moved and 0 < kept < 1 / _IDEAL:
             modelled = profile.evidence is Evidence.MODELLED
             left = kept if modelled else min(1.0, traffic.ideal_sectors / moved)
-            found.append(Relief(resource=resource, remaining=left, remaining_best=min(left, kept)))
+            best = left if moved <= _IDEAL * traffic.ideal_sectors else min(left, kept)
+            found.append(Relief(resource=resource, remaining=left, remaining_best=best))
     return tuple(found)
 
 
@@ -421,7 +423,7 @@ def _cure_of_scattered(context: KernelContext, profile: KernelProfile, traffic: 
         return found
     run = next((one for one in neighbours(function) if index in one.indices), None)
     if run is not None:
-        found = _cure_of_run(function, index, run, traffic.requested[place], executed)
+        found = _cure_of_run(function, index, run, shape, traffic.requested[place], executed)
         if found:
             return found
     if shape.lie is Lie.BY_DATA:
@@ -497,13 +499,26 @@ def _cure_of_shape(context: KernelContext, profile: KernelProfile, function: Fun
 
 
 def _cure_of_run(
-    function: Function, index: int, run: Neighbours, sectors: float, executed: Values | None
+    function: Function,
+    index: int,
+    run: Neighbours,
+    shape: AccessShape,
+    sectors: float,
+    executed: Values | None,
 ) -> str:
-    """What to do where each thread accesses several values that follow each other."""
+    """What to do where each thread accesses several values that follow each other; empty for nothing."""
     if executed is None:
         return ""
-    wide = run.width_bytes * run.per_access
     several = f"each thread accesses {len(run.indices)} values that follow each other there"
+    wide = _widest_aligned(run, shape)
+    if wide == run.width_bytes:
+        padded = 1 << (shape.distance - 1).bit_length()
+        if padded > WIDEST_BYTES:
+            return ""
+        return (
+            f"pad the elements of {shape.distance} bytes to {padded} and access each at once, or move whole "
+            f"rows through shared memory by 16 bytes a thread: {several}, one by one"
+        )
     if any(
         is_global(one) and (one.width_bytes or 0) >= wide
         for one in function.instructions
@@ -520,6 +535,14 @@ def _cure_of_run(
         "give each thread one value, or every n-th with n the number of threads, so that neighbouring "
         f"threads access neighbouring values, or use accesses of {wide} bytes: {several}"
     )
+
+
+def _widest_aligned(run: Neighbours, shape: AccessShape) -> int:
+    """Bytes of the widest access for values of a run that the distance between threads keeps aligned."""
+    wide = run.width_bytes * run.per_access
+    while shape.lie is Lie.APART and shape.distance % wide and wide > run.width_bytes:
+        wide //= 2
+    return wide
 
 
 def _cure_of_conflict(context: KernelContext, profile: KernelProfile, place: Place) -> str:

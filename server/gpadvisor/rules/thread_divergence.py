@@ -94,7 +94,7 @@ from gpadvisor.model.blame import Blame, DependencyClass
 from gpadvisor.model.ids import FunctionId
 from gpadvisor.model.instruction import OpcodeClass
 from gpadvisor.model.profile import KernelProfile
-from gpadvisor.model.program import Function
+from gpadvisor.model.program import Function, FunctionKind
 
 _CODE: Final = "GPA109"
 _FULL: Final = 0.75
@@ -180,6 +180,8 @@ def _idle(context: KernelContext, *, guarded: bool) -> _Idle | None:
         if executed is None or active is None:
             continue
         every += float(executed.sum())
+        if function.kind is FunctionKind.MATH_HELPER:
+            continue  # the rare arguments of a division, say: nobody's to arrange
         known[function.id] = function, executed, active
         for index in np.flatnonzero(active < _FULL).tolist():
             if function.instructions[index].guard is not None and not guarded:

@@ -595,6 +595,8 @@ _HELD = "sm__warps_active.avg.per_cycle_active"
 def counters(**metrics: float) -> KernelProfile:
     """A launch as ncu's default set has it: loads of units, no samples, no executed counts."""
     names = {"busy": f"l1tex__throughput{PCT}", "issue": f"sm__issue_active{PCT}", "held": _HELD}
+    metrics = {"l2": 1.0, **metrics}
+    names["l2"] = f"lts__t_sectors{PCT}"
     return made.profile({names[name]: value for name, value in metrics.items()}, sms=6)
 
 
@@ -613,6 +615,13 @@ def test_counters_tell_what_limits_a_kernel_without_samples(busy: float, said: s
         f"Limited by {said}, as counted; without samples no line is blamed; "
         "the machine code shows none of the known patterns"
     )
+
+
+def test_nothing_is_called_latency_where_memory_was_not_counted() -> None:
+    counted = made.profile({f"sm__issue_active{PCT}": 1.0}, sms=6)
+    found = advise_kernel(made.context(measured=counted, evidence=Evidence.COUNTED), ())
+    assert "latency" not in found.limited_by
+    assert found.limited_by.startswith("what the report did not count: no unit is above 1 %")
 
 
 def test_another_launch_is_estimated_by_counters_and_a_place_in_the_code_is_not() -> None:

@@ -74,6 +74,7 @@ BOTH = "STS [R9], R0\nBAR.SYNC 0x0\nBAR.SYNC 0x0\nLDS R4, [R8]\n"
         (EITHER_WAY.format(left="ATOMS.ADD R1, [R2], R3"), {}),
         (EITHER_WAY.format(left="HGMMA.64x8x16.F32 R24, gdesc[UR4], R24"), {}),  # reads shared memory later
         (EITHER_WAY.format(left="CS2R R2, SR_CLOCKLO"), {}),  # a measurement begins
+        (EITHER_WAY.format(left="S2UR UR4, SR_GLOBALTIMERLO"), {}),
         (LOOP.format(first="LDS R1, [R2]\nSTS [R3], R1"), {}),
         (LOOP.format(first="LDS R1, [R2]\nBAR.SYNC 0x0\nSTS [R3], R1"), {}),
         (LOOP.format(first="LDS R1, [R2]\nBAR.SYNC 0x0\nBAR.SYNC 0x0\nSTS [R3], R1"), {3: NOTHING}),

@@ -152,6 +152,7 @@ def test_library_math(kind: str) -> None:
         "FMUL.RZ R8, R0, 0.15915493667125701904\nMUFU.SIN R4, R8\nEXIT",  # __sinf
         "MUFU.RCP R9, R0\nFMUL R1, R2, R9\nEXIT",  # __fdividef
         "FFMA.SAT R0, R2, R5, 0.5\nMUFU.RCP R7, R0\nEXIT",  # __saturatef, then something else
+        "FFMA.SAT R0, R2, R5, 0.5\nMUFU.LG2 R1, R0\nFMUL R1, R1, R3\nMUFU.EX2 R7, R1\nEXIT",  # and __powf
         "@!P0 BRA over\nFSETP.NEU.AND P0, PT, |R0|, +INF , PT\nFADD R1, R1, R2\nover:\nEXIT",  # isinf
     ],
 )

@@ -569,6 +569,23 @@ def test_stores_one_by_one_beside_wide_loads_become_wide() -> None:
     assert "use accesses of 16 bytes, as elsewhere in the kernel: each thread accesses 4 values" in found.cure
 
 
+@pytest.mark.parametrize(
+    ("pixel", "words"),
+    [
+        (6, "pad the elements of 6 bytes to 8 and access each at once"),
+        (12, "use accesses of 4 bytes"),
+        (22, "they are 22 bytes apart"),
+    ],
+)
+def test_an_access_is_no_wider_than_the_distance_between_threads_keeps_aligned(
+    pixel: int, words: str
+) -> None:
+    loads = "\n".join(f"LDG.E.U16 R{4 + i}, [R2.64+{2 * i:#x}]" for i in (1, 2))
+    text = f"LDG.E.128 R12, [R10.64]\nIMAD.WIDE R2, R0, {pixel:#x}, R6\n{loads}"
+    found = _match(memory_transaction_reduction, _scattered(text, 8, load="LDG.E.U16 R4, [R2.64]"))
+    assert words in found.cure
+
+
 def test_fragments_out_of_device_memory_go_through_a_tile() -> None:
     matrix = "HMMA.16816.F32 R12, R4, R6, R12"
     text = "IMAD R2, R0, c[0x0][0x170], RZ\nLEA R2, R2, R6, 0x1"
