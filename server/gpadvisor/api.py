@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from gpadvisor.errors import UsageError
 from gpadvisor.files import scratch_folder
 from gpadvisor.pipeline.cache import Cache, cache_folder
-from gpadvisor.pipeline.render import AnswerOptions, answer
+from gpadvisor.pipeline.render import RenderOptions, render_file
 from gpadvisor.pipeline.request import Request
 from gpadvisor.pipeline.settings import find_settings
 from gpadvisor.profiler.cupti import CollectOptions, ProcessSession, SamplingMode
@@ -68,10 +68,10 @@ class ProfiledBlock(ProcessSession):
             GpadvisorError: the block has not ended, or a tool or setting is at fault.
         """
         request = _request(kernel, None)
-        shown = AnswerOptions(format=format, width=width, color=False, use_cache=True)
+        shown = RenderOptions(format=format, width=width, color=False, use_cache=True)
         with scratch_folder() as folder:
             path = self.save(folder / "block.gpadvisor")
-            return answer(path, request, shown, lambda _: None).text
+            return render_file(path, request, shown, lambda _: None).text
 
 
 def _request(kernel: str | None, source_root: str | Path | None) -> Request:

@@ -19,7 +19,7 @@ from tests.python_kernels import python_cubin
 from tests.sampled import sampled
 
 from gpadvisor.cubin import demangle, read_cubin
-from gpadvisor.pipeline.render import AnswerOptions, answer
+from gpadvisor.pipeline.render import RenderOptions, render_file
 from gpadvisor.pipeline.request import Request
 from gpadvisor.pipeline.settings import Settings
 
@@ -31,8 +31,8 @@ def _advice(cubin: bytes, folder: Path, root: Path, shape: str = "json") -> str:
     (kernel,) = read_cubin(cubin).facts
     report = folder / "run.ncu-rep"
     report.write_bytes(write_report([sampled(cubin, kernel, seed="python", demangled=demangle(kernel))]))
-    shown = AnswerOptions(format=shape, width=200, color=False, use_cache=False)
-    return answer(report, Request(settings=Settings(), root=root), shown, lambda _: None).text
+    shown = RenderOptions(format=shape, width=200, color=False, use_cache=False)
+    return render_file(report, Request(settings=Settings(), root=root), shown, lambda _: None).text
 
 
 def _line(name: str, text: str) -> int:

@@ -16,7 +16,7 @@ from gpadvisor.cli.progress import TerminalProgress
 from gpadvisor.errors import GpadvisorError, NoDeviceCodeError, ToolFailedError, UsageError
 from gpadvisor.pipeline.inputs import collection_files, sources_below
 from gpadvisor.pipeline.launches import StatedLaunch
-from gpadvisor.pipeline.render import Answer, AnswerOptions, Gate, answer, joined
+from gpadvisor.pipeline.render import Gate, Rendered, RenderOptions, joined, render_file
 from gpadvisor.pipeline.request import Request
 
 _DESCRIPTION = """\
@@ -141,7 +141,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _run(arguments: argparse.Namespace) -> int:
     request = make_request(arguments)
     _refuse_unknown_rules([gate.code for gate in arguments.fail_on if gate.code is not None])
-    shown = AnswerOptions(
+    shown = RenderOptions(
         format=arguments.format,
         width=options.output_width() if arguments.output is None else options.PIPED_WIDTH,
         color=arguments.output is None and options.use_color(arguments.color),
@@ -150,7 +150,7 @@ def _run(arguments: argparse.Namespace) -> int:
         why=arguments.why,
     )
     inputs = list(_files(arguments.inputs))
-    results: list[Answer] = []
+    results: list[Rendered] = []
     worst = 0
     for path in inputs:
         try:
@@ -175,10 +175,10 @@ def _run(arguments: argparse.Namespace) -> int:
     )
 
 
-def _one(path: Path, request: Request, shown: AnswerOptions) -> Answer:
+def _one(path: Path, request: Request, shown: RenderOptions) -> Rendered:
     progress = TerminalProgress()
     try:
-        return answer(path, request, shown, progress)
+        return render_file(path, request, shown, progress)
     finally:
         progress.clear()
 

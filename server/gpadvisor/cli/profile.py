@@ -221,17 +221,17 @@ class _End:
 
 
 def _advise(snapshot: Path) -> int:
-    from gpadvisor.pipeline.render import AnswerOptions, answer
+    from gpadvisor.pipeline.render import RenderOptions, render_file
     from gpadvisor.pipeline.request import Request
     from gpadvisor.pipeline.settings import find_settings
 
     settings = find_settings(Path.cwd()).settings
-    shown = AnswerOptions(
+    shown = RenderOptions(
         format="text", width=options.output_width(), color=options.use_color("auto"), use_cache=True
     )
     progress = TerminalProgress()
     try:
-        result = answer(
+        result = render_file(
             snapshot, Request(settings=settings, root=Path(settings.source_root)), shown, progress
         )
     finally:

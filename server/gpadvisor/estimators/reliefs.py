@@ -25,9 +25,9 @@ from gpadvisor.model.ids import FunctionId
 from gpadvisor.model.instruction import Pipe
 from gpadvisor.model.program import Function
 from gpadvisor.model.stalls import StallClass
+from gpadvisor.model.thread_use import CodePlace
 
-Place = tuple[FunctionId, int]
-Shares = Mapping[Place, float]
+Shares = Mapping[CodePlace, float]
 """By instruction the share of its executions that go."""
 
 _NOTABLE: Final = 0.001
@@ -35,7 +35,7 @@ _NOTABLE: Final = 0.001
 
 
 def freed(
-    context: KernelContext, gone: Shares, best: Shares | None = None, elsewhere: Collection[Place] = ()
+    context: KernelContext, gone: Shares, best: Shares | None = None, elsewhere: Collection[CodePlace] = ()
 ) -> tuple[Relief, ...]:
     """What a cure that removes instructions frees; nothing where executions are not known.
 

@@ -32,7 +32,7 @@ from gpadvisor.pipeline.launches import no_launch
 from gpadvisor.pipeline.line_recovery import LineRecovery, SourceLines
 from gpadvisor.pipeline.machines import machine_model
 from gpadvisor.pipeline.opening import no_launch_in
-from gpadvisor.pipeline.prefetch import Opened, asked_about, opened_ahead
+from gpadvisor.pipeline.prefetch import Opened, asked_about, prefetched
 from gpadvisor.pipeline.programs import Disassembled, kernel_program, kernel_sections, open_cubin
 from gpadvisor.pipeline.request import Progress, Request
 
@@ -93,7 +93,7 @@ def analyse_file(
         if request.model:
             raise UsageError(f"{path} is a profile; --model is for a cubin or a .cu file, which have none")
         progress(f"reading {path.name}")
-        with opened_ahead(path, request, cache) if opened is None else nullcontext(opened) as reading:
+        with prefetched(path, request, cache) if opened is None else nullcontext(opened) as reading:
             recovery = LineRecovery(path, reading.profile(), request, progress, cache)
             return _ProfileAnalysis(path, reading, request, progress, rules, recovery, cache).run()
     return _analyse_code(path, request, progress, cache, rules)

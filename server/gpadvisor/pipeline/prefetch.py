@@ -65,7 +65,7 @@ class Opened:
         return profile
 
     def _open(self, profile: Profile, digest: str) -> Disassembled:
-        from gpadvisor.pipeline.programs import open_cubin  # noqa: PLC0415 see opened_ahead
+        from gpadvisor.pipeline.programs import open_cubin  # noqa: PLC0415 see prefetched
 
         return open_cubin(
             profile.binaries[digest],
@@ -78,7 +78,7 @@ class Opened:
 
 
 @contextmanager
-def opened_ahead(path: Path, request: Request, cache: Cache) -> Iterator[Opened]:
+def prefetched(path: Path, request: Request, cache: Cache) -> Iterator[Opened]:
     """Start what reads a profile; at the end of the context, whatever of it still runs is stopped."""
     with ThreadPoolExecutor(1) as pool, being_read(path, request.settings) as read:
         # Imported once the child runs, and before the thread needs it: no two threads import at a time.

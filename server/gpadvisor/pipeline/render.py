@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AnswerOptions:
+class RenderOptions:
     """How the advice is printed."""
 
     format: str  # "text", "json", "sarif", "markdown"
@@ -60,7 +60,7 @@ class Gate:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class Rendered:
     """Printed advice, and what of it a CI gate looks at."""
 
     text: str
@@ -68,7 +68,7 @@ class Answer:
     unread: tuple[str, ...]  # kernels of which no tool could read the machine code: rules on it said nothing
 
 
-def answer(path: Path, request: Request, shown: AnswerOptions, progress: Progress) -> Answer:
+def render_file(path: Path, request: Request, shown: RenderOptions, progress: Progress) -> Rendered:
     """Advice for a file in the wanted format.
 
     Raises:
@@ -96,7 +96,7 @@ def joined(texts: Sequence[str], form: str) -> str:
     return json.dumps({**documents[0], "runs": runs} if documents else {}, indent=2) + "\n"
 
 
-def _key_parts(path: Path, request: Request, shown: AnswerOptions) -> dict[str, object]:
+def _key_parts(path: Path, request: Request, shown: RenderOptions) -> dict[str, object]:
     machine = request.settings.machine
     return {
         "input": input_digest(path),
@@ -108,13 +108,13 @@ def _key_parts(path: Path, request: Request, shown: AnswerOptions) -> dict[str, 
     }
 
 
-def _still_true(stored: bytes, request: Request) -> Answer | None:
+def _still_true(stored: bytes, request: Request) -> Rendered | None:
     try:
         entry = json.loads(stored)
         if local_sources.fingerprint(request.root, entry["wanted"]) != entry["sources"]:
             return None
         fired = tuple(Fired(code=str(code), expected=_number(expected)) for code, expected in entry["fired"])
-        return Answer(text=str(entry["text"]), fired=fired, unread=tuple(map(str, entry["unread"])))
+        return Rendered(text=str(entry["text"]), fired=fired, unread=tuple(map(str, entry["unread"])))
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):  # of another shape
         return None
 
@@ -124,8 +124,8 @@ def _number(value: object) -> float | None:
 
 
 def _fresh(
-    path: Path, request: Request, shown: AnswerOptions, progress: Progress, cache: Cache, key: str
-) -> Answer:
+    path: Path, request: Request, shown: RenderOptions, progress: Progress, cache: Cache, key: str
+) -> Rendered:
     with _opened(path, request, cache) as opened:
         from gpadvisor.pipeline.advise import advise_file  # takes as long to import as a report to read
 
@@ -141,15 +141,15 @@ def _fresh(
             "unread": unread,
         }
         cache.put(key, json.dumps(entry).encode())
-    return Answer(text=text, fired=fired, unread=unread)
+    return Rendered(text=text, fired=fired, unread=unread)
 
 
 def _opened(path: Path, request: Request, cache: Cache) -> AbstractContextManager[Opened | None]:
     if request.model or input_kind(path) is not InputKind.PROFILE:
         return nullcontext()
-    from gpadvisor.pipeline.prefetch import opened_ahead
+    from gpadvisor.pipeline.prefetch import prefetched
 
-    return opened_ahead(path, request, cache)
+    return prefetched(path, request, cache)
 
 
 def fired_suggestions(advice: Advice) -> tuple[Fired, ...]:
@@ -173,7 +173,7 @@ def unread_kernels(advice: Advice) -> tuple[str, ...]:
     )
 
 
-def render(advice: Advice, shown: AnswerOptions, texts: Mapping[str, str], request: Request) -> str:
+def render(advice: Advice, shown: RenderOptions, texts: Mapping[str, str], request: Request) -> str:
     """The advice in one of the four formats."""
     from gpadvisor import report
     from gpadvisor.pipeline.rule_pages import rule_metadata

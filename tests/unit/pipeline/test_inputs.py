@@ -12,7 +12,7 @@ from tests.tiny_cubin import tiny_cubin
 
 from gpadvisor.errors import ProfileFormatError
 from gpadvisor.pipeline.inputs import InputKind, input_bytes, input_digest, input_kind
-from gpadvisor.pipeline.render import AnswerOptions, answer
+from gpadvisor.pipeline.render import RenderOptions, render_file
 from gpadvisor.pipeline.request import Request
 from gpadvisor.pipeline.settings import Settings
 from gpadvisor.pipeline.snapshots import import_profile
@@ -59,11 +59,11 @@ def test_every_file_of_a_collection_is_in_its_digest(tmp_path: Path) -> None:
 def test_advice_on_a_collection_changes_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GPADVISOR_CACHE", str(tmp_path / "cache"))
     folder = _collection(tmp_path / "c")
-    shown = AnswerOptions(format="json", width=100, color=False, use_cache=True)
+    shown = RenderOptions(format="json", width=100, color=False, use_cache=True)
     request = Request(settings=Settings(), root=tmp_path)
 
     def advice() -> str:
-        return answer(folder, request, shown, lambda _: None).text
+        return render_file(folder, request, shown, lambda _: None).text
 
     cold = advice()
     assert '"add"' in cold

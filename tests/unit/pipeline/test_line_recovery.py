@@ -22,7 +22,7 @@ from gpadvisor.model.finding import BaselineKind, EditorAnalysis, Freshness
 from gpadvisor.model.problem import ProblemCode
 from gpadvisor.pipeline.advise import advise_file
 from gpadvisor.pipeline.cache import Cache
-from gpadvisor.pipeline.render import AnswerOptions, answer
+from gpadvisor.pipeline.render import RenderOptions, render_file
 from gpadvisor.pipeline.request import Request
 from gpadvisor.pipeline.settings import Settings
 from gpadvisor.pipeline.snapshots import import_profile
@@ -282,10 +282,10 @@ def test_an_answer_is_made_anew_when_a_source_comes_or_changes(
     monkeypatch.setenv("GPADVISOR_CACHE", str(project / "cache"))
     source = project / "src" / "stencil.cu"
     source.rename(project / "away")
-    shown = AnswerOptions(format="json", width=80, color=False, use_cache=True)
+    shown = RenderOptions(format="json", width=80, color=False, use_cache=True)
 
     def codes() -> set[str]:
-        text = answer(project / "run.ncu-rep", request(project), shown, lambda _: None).text
+        text = render_file(project / "run.ncu-rep", request(project), shown, lambda _: None).text
         return {one["code"] for kernel in json.loads(text)["kernels"] for one in kernel["problems"]}
 
     assert "no_line_info" in codes()

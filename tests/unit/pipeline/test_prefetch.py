@@ -16,7 +16,7 @@ from tests.tiny_cubin import tiny_cubin
 from gpadvisor.errors import CubinError, ProfileFormatError
 from gpadvisor.pipeline import programs
 from gpadvisor.pipeline.cache import Cache
-from gpadvisor.pipeline.prefetch import opened_ahead
+from gpadvisor.pipeline.prefetch import prefetched
 from gpadvisor.pipeline.request import Request
 from gpadvisor.pipeline.settings import Settings
 
@@ -39,7 +39,7 @@ def test_a_cubin_of_several_launches_is_opened_once(report: Path, monkeypatch: p
         return data, sections
 
     monkeypatch.setattr(programs, "open_cubin", open_cubin)
-    with opened_ahead(report, REQUEST, Cache(None)) as opened:
+    with prefetched(report, REQUEST, Cache(None)) as opened:
         (digest,) = {kernel.binary for kernel in opened.profile().kernels}
         assert digest is not None
         for _ in range(2):
@@ -53,13 +53,13 @@ def test_errors_reach_who_asks(tmp_path: Path, report: Path, monkeypatch: pytest
         raise CubinError("torn")
 
     monkeypatch.setattr(programs, "open_cubin", open_cubin)
-    with opened_ahead(report, REQUEST, Cache(None)) as opened:
+    with prefetched(report, REQUEST, Cache(None)) as opened:
         digest = opened.profile().kernels[0].binary
         assert digest is not None
         with pytest.raises(CubinError, match="torn"):
             opened.cubin(digest)
     with (
-        opened_ahead(tmp_path / "absent.ncu-rep", REQUEST, Cache(None)) as opened,
+        prefetched(tmp_path / "absent.ncu-rep", REQUEST, Cache(None)) as opened,
         pytest.raises(ProfileFormatError, match="does not exist"),
     ):
         opened.profile()
@@ -77,7 +77,7 @@ def test_a_disassembly_that_nobody_waits_for_is_stopped(
         stopped.set()
 
     monkeypatch.setattr(programs, "open_cubin", open_cubin)
-    with opened_ahead(report, REQUEST, Cache(None)) as opened:
+    with prefetched(report, REQUEST, Cache(None)) as opened:
         opened.profile()
         begun.wait()
     assert stopped.is_set()
