@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from gpadvisor.lsp import protocol
+from gpadvisor.lsp.declared_settings import SECTION, SETTINGS, Setting
 from gpadvisor.lsp.protocol import COMMANDS, NOTIFICATIONS, REQUESTS, InitializationOptions
-from gpadvisor.lsp.settings import SECTION, SETTINGS, Setting
 from gpadvisor.lsp.wire import camel
 
 FOLDER = Path(__file__).resolve().parent

@@ -7,7 +7,8 @@ from dataclasses import fields
 
 from docs.generate_editor import generated
 
-from gpadvisor.lsp.settings import SETTINGS, EditorSettings, read_settings
+from gpadvisor.lsp.declared_settings import SETTINGS
+from gpadvisor.lsp.settings import EditorSettings, read_settings
 
 
 def test_generated_files_are_current() -> None:

@@ -58,9 +58,6 @@ def test_only_the_sandbox_starts_processes() -> None:
 
 
 LARGER_FILES: dict[str, int] = {
-    "lsp/analyses.py": 414,
-    "lsp/fixes.py": 402,
-    "lsp/settings.py": 416,
     "rules/block_increase.py": 439,
     "rules/code_reordering.py": 410,
     "rules/fast_math.py": 535,
@@ -130,33 +127,6 @@ def test_a_public_class_name_means_one_thing() -> None:
     assert not figures.shared_names(_trees())
 
 
-IN_CIRCLES: set[frozenset[str]] = {
-    frozenset(
-        {
-            "gpadvisor.lsp.analyses",
-            "gpadvisor.lsp.comparing",
-            "gpadvisor.lsp.debug_information",
-            "gpadvisor.lsp.features.code_actions",
-            "gpadvisor.lsp.features.code_lenses",
-            "gpadvisor.lsp.features.commands",
-            "gpadvisor.lsp.features.custom",
-            "gpadvisor.lsp.features.hovers",
-            "gpadvisor.lsp.features.inlay_hints",
-            "gpadvisor.lsp.features.lifecycle",
-            "gpadvisor.lsp.fixes",
-            "gpadvisor.lsp.kernels",
-            "gpadvisor.lsp.machine_code",
-            "gpadvisor.lsp.overview",
-            "gpadvisor.lsp.profile_runner",
-            "gpadvisor.lsp.publishing",
-            "gpadvisor.lsp.server",
-            "gpadvisor.lsp.session",
-            "gpadvisor.lsp.statuses",
-        }
-    ),
-}
-
-
 def test_imports_do_not_run_in_circles() -> None:
-    found = {frozenset(one) for one in figures.circles(_trees())}
-    assert found == IN_CIRCLES, [sorted(one) for one in found ^ IN_CIRCLES]
+    """Not through a package's own module, either, which import-linter takes for its contents."""
+    assert not figures.circles(_trees())

@@ -1,28 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Why a source was not analysed, at its place: what the compiler said of it, or what else went wrong."""
+"""Why a source was not analysed: what the compiler said of it, or what else went wrong."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
 
-from lsprotocol import types as lsp
-
-from gpadvisor.editor.place.placing import extent, line_map
-from gpadvisor.editor.show.diagnostics import SOURCE
-from gpadvisor.editor.show.words import clean, shorten
-from gpadvisor.lsp.convert import Converter
-from gpadvisor.lsp.texts import Text
-from gpadvisor.lsp.workspace import read_text, resolved
+from gpadvisor.lsp.paths import read_text
 from gpadvisor.model.compiler_message import CompilerMessage
-from gpadvisor.model.finding import BaselineKind, FileAnalysis
-
-NOT_ANALYSED: Final = "GPA908"
-MISSING_HEADER: Final = "missingHeader"
-"""What ``data`` of a diagnostic has where folders of headers are to be set."""
-_SHOWN: Final = 20
-_LETTERS: Final = 400
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,66 +23,3 @@ class Complaint:
 def complaint(path: str, sentence: str, messages: Sequence[CompilerMessage]) -> Complaint:
     """The complaint about a source as it is on disk."""
     return Complaint(path=path, sentence=sentence, messages=tuple(messages), text=read_text(path))
-
-
-def diagnostics_of(wrong: Complaint, text: Text, converter: Converter) -> list[lsp.Diagnostic]:
-    """Where today's text has what was complained about; on its first line what has no place in it.
-
-    They are warnings: what the build does may be fine, and with its flags would be here.
-    """
-    file = FileAnalysis(
-        path=wrong.path,
-        local=wrong.path,
-        baseline=wrong.text,
-        baseline_kind=BaselineKind.COMPILED if wrong.text is not None else BaselineKind.UNKNOWN,
-        findings=(),
-        lines=(),
-    )
-    lines = line_map(file, text.source)
-    if not wrong.messages:
-        return [_diagnostic(wrong.sentence, 1, None, text, converter)]
-    found = []
-    for one in wrong.messages[:_SHOWN]:
-        line, column = _place(one, wrong.path)
-        now = lines.now(line)[0]
-        found.append(_diagnostic(_words(one, wrong.path), now, column, text, converter, one))
-    return found
-
-
-def _place(one: CompilerMessage, path: str) -> tuple[int, int | None]:
-    """Line and column in the source, of a header the line that includes it."""
-    if one.file is not None and one.line is not None and resolved(one.file) == path:
-        return one.line, one.column
-    if one.included_at is not None and resolved(one.included_at[0]) == path:
-        return one.included_at[1], None
-    return 1, None
-
-
-def _words(one: CompilerMessage, path: str) -> str:
-    where = "" if one.file is None or resolved(one.file) == path else f"{one.file}:{one.line}: "
-    said = f"{where}{one.message}".rstrip(".")
-    if one.missing_header is not None:
-        return f"Not analysed: {said}. Name the header's folder by -I in gpadvisor.analysis.flags."
-    return f"Not analysed: {said}."
-
-
-def _diagnostic(
-    words: str,
-    line: int,
-    column: int | None,
-    text: Text,
-    converter: Converter,
-    message: CompilerMessage | None = None,
-) -> lsp.Diagnostic:
-    start, end = extent(text.line(line - 1), None)
-    if column is not None and start < column <= end:
-        start = column - 1
-    header = None if message is None else message.missing_header
-    return lsp.Diagnostic(
-        range=converter.range(text, line, start, end),
-        message=clean(shorten(words, _LETTERS)),
-        severity=lsp.DiagnosticSeverity.Warning,
-        code=NOT_ANALYSED,
-        source=SOURCE,
-        data={MISSING_HEADER: header} if header is not None and converter.client.diagnostic_data else None,
-    )

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Final
@@ -15,7 +15,8 @@ from gpadvisor.editor.show.hints import Hint, HintPart
 from gpadvisor.editor.show.options import Severity
 from gpadvisor.lsp.capabilities import ClientFeatures
 from gpadvisor.lsp.layers import PlacedLayer
-from gpadvisor.lsp.texts import Encoding, Text
+from gpadvisor.lsp.snapshot import Snapshot
+from gpadvisor.lsp.texts import Text
 from gpadvisor.model.finding import Place
 
 _SEVERITIES: Final = {
@@ -27,16 +28,18 @@ _SEVERITIES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Converter:
-    """What conversions depend on, apart from the value."""
+    """For the client and the open texts of a snapshot."""
 
-    client: ClientFeatures
-    encoding: Encoding
-    uri_of: Callable[[str], str]  # of a resolved path
-    texts: Mapping[str, Text]  # open ones by resolved path
+    snapshot: Snapshot
+
+    @property
+    def client(self) -> ClientFeatures:
+        """What the client understands."""
+        return self.snapshot.client
 
     def position(self, text: Text, line: int, column: int) -> lsp.Position:
         """A place with a line from 1 and a column in code points."""
-        return lsp.Position(line=line - 1, character=text.units(line - 1, column, self.encoding))
+        return lsp.Position(line=line - 1, character=text.units(line - 1, column, self.snapshot.encoding))
 
     def range(self, text: Text, line: int, start: int, end: int) -> lsp.Range:
         """Part of one line."""
@@ -51,13 +54,14 @@ class Converter:
         path = local.get(place.file)
         if path is None:
             return None
-        text, line = self.texts.get(path), max(place.line, 1)
+        document, line = self.snapshot.documents.get(path), max(place.line, 1)
         start = end = lsp.Position(line=line - 1, character=0)
-        if text is not None:
+        if document is not None:
+            text = document.text
             words = text.line(line - 1)
             start = self.position(text, line, len(words) - len(words.lstrip()))
             end = self.line_end(text, line)
-        return lsp.Location(uri=self.uri_of(path), range=lsp.Range(start=start, end=end))
+        return lsp.Location(uri=self.snapshot.uri_of(path), range=lsp.Range(start=start, end=end))
 
     def diagnostic(
         self, shown: Shown, text: Text, layer: PlacedLayer, local: Mapping[str, str]

@@ -10,19 +10,18 @@ import logging
 import shlex
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from lsprotocol import types as lsp
 from pygls.exceptions import JsonRpcException
 
 from gpadvisor.editor.show.ledger import entry_words, followed
 from gpadvisor.errors import GpadvisorError, ToolError, UsageError
-from gpadvisor.lsp.progress import with_progress
+from gpadvisor.lsp.client import Client
+from gpadvisor.lsp.profiles import Profiles
 from gpadvisor.lsp.search import find_profiles
+from gpadvisor.lsp.snapshot import PROFILE
+from gpadvisor.lsp.state import State
 from gpadvisor.sandbox.commands import CommandSettings, run_command
-
-if TYPE_CHECKING:
-    from gpadvisor.lsp.session import Session
 
 log: Final = logging.getLogger("gpadvisor.lsp")
 FOLDER: Final = "gpadvisor-profiles"
@@ -37,8 +36,8 @@ _PAST: Final = 3
 class ProfileRunner:
     """One run at a time."""
 
-    def __init__(self, session: Session) -> None:
-        self._session = session
+    def __init__(self, state: State, client: Client, profiles: Profiles) -> None:
+        self._state, self._client, self._profiles = state, client, profiles
         self._running = False
         self._asked: dict[tuple[Path, tuple[str, ...]], bool] = {}  # whether it may run
 
@@ -49,31 +48,27 @@ class ProfileRunner:
                 if await self._agreed(path):
                     await self.run(path)
             except GpadvisorError as error:
-                self._session.say_once(str(error))
+                self._client.say_once(str(error))
 
     async def _agreed(self, path: str) -> bool:
         """Whether the command may run by itself: the user ran it before, or is asked, once for each command.
 
         Trust in a folder is given before its settings are seen, and they may come with the folder.
         """
-        session = self._session
-        folder = session.workspace.folder_of(path)
+        folder = self._state.now.folder_of(path)
         command = folder.settings.profile_command
-        if not session.workspace.trusted or not command:
+        if not self._state.now.trusted or not command:
             return False
         if (folder.path, command) not in self._asked:
             self._asked[folder.path, command] = False  # until there is an answer
-            params = lsp.ShowMessageRequestParams(
-                type=lsp.MessageType.Warning,
-                message=f"Run this command after each save in {folder.path.name}? {shlex.join(command)}",
-                actions=[lsp.MessageActionItem(title=_RUN), lsp.MessageActionItem(title="No")],
-            )
+            question = f"Run this command after each save in {folder.path.name}? {shlex.join(command)}"
             try:
-                picked = await session.server.window_show_message_request_async(params)
+                picked = await self._client.ask(question, [_RUN, "No"])
             except JsonRpcException:  # an editor that cannot ask
-                session.say_once(f"{shlex.join(command)} runs after a save once you have run it yourself")
+                words = f"{shlex.join(command)} runs after a save once you have run it yourself"
+                self._client.say_once(words)
                 return False
-            if picked is not None and picked.title == _RUN:
+            if picked == _RUN:
                 self._asked[folder.path, command] = True
         return self._asked[folder.path, command]
 
@@ -84,10 +79,9 @@ class ProfileRunner:
             UsageError: no command is set, nothing is trusted, or one is running.
             ToolError: the command failed, took too long, or wrote no profile.
         """
-        session = self._session
-        if not session.workspace.trusted:
+        if not self._state.now.trusted:
             raise UsageError("the workspace is not trusted: no command is run")
-        folder = session.workspace.folder_of(path)
+        folder = self._state.now.folder_of(path)
         settings = folder.settings
         if not settings.profile_command:
             raise UsageError(
@@ -101,11 +95,10 @@ class ProfileRunner:
         self._running = True
         try:
             target.parent.mkdir(exist_ok=True)
-            server = session.server if session.client.progress else None
             seconds = settings.profile_timeout_seconds
             work = functools.partial(run_command, command, folder.path, seconds, _SETTINGS)
             started = time.time_ns()
-            await with_progress(server, "GPA: profiling", work)
+            await self._client.with_progress("profiling", work)
         finally:
             self._running = False
         written = [
@@ -115,8 +108,8 @@ class ProfileRunner:
         ]
         if not written:
             raise ToolError(f"{Path(command[0]).name} ended well but wrote no profile below {folder.path}")
-        await session.analyses.profile(written[0].path)
-        entry = session.workspace.entries.get(f"profile:{written[0].path}")
+        await self._profiles.read(written[0].path)
+        entry = self._state.now.entries.get(PROFILE + written[0].path)
         came = [entry_words(one) for one in entry.history if followed(one)] if entry is not None else []
         return ". ".join((*came[:_PAST], f"{Path(written[0].path).name} is shown"))
 

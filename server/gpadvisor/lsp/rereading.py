@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 from gpadvisor.editor.place.remarks import remarks
-from gpadvisor.lsp.workspace import read_text, resolved
+from gpadvisor.lsp.paths import read_text, resolved
 from gpadvisor.model.finding import EditorAnalysis, FileAnalysis
 
 

@@ -27,27 +27,22 @@ from pygls.protocol import (
 )
 
 from gpadvisor import __version__
-from gpadvisor.lsp.features import (
-    code_actions,
-    code_lenses,
-    commands,
-    custom,
-    hovers,
-    inlay_hints,
-    lifecycle,
-)
-from gpadvisor.lsp.fixes import Fixes
-from gpadvisor.lsp.profile_runner import ProfileRunner
+from gpadvisor.lsp import commands, notifications, requests
 from gpadvisor.lsp.session import Session
 
 log: Final = logging.getLogger("gpadvisor.lsp")
 # The library's account of messages that are none; ours is the sentence of ``report_server_error``.
 _silent: Final = logging.getLogger("gpadvisor.lsp.messages")
 _silent.setLevel(logging.CRITICAL)
-_PARENT_SECONDS: Final = 2.0
 _HEADER_BYTES: Final = 4096
 _MESSAGE_BYTES: Final = 256 << 20
-FEATURES: Final = (lifecycle, code_lenses, inlay_hints, hovers, code_actions, commands, custom)
+HANDLERS: Final = (
+    notifications.register,
+    requests.register,
+    requests.register_own,
+    commands.register,
+    commands.register_shown,
+)
 
 
 class _Protocol(LanguageServerProtocol):
@@ -85,7 +80,7 @@ class _Protocol(LanguageServerProtocol):
     def lsp_exit(self, *_args: object) -> None:  # type: ignore[override]  # hands nothing on
         """End; not the library's, which a shutdown that is still being answered would cancel."""
         server: Any = self._server
-        server.leave(0 if server.session.closing else 1)
+        server.leave(0 if server.session.background.closing else 1)
 
 
 class Server(LanguageServer):
@@ -101,10 +96,8 @@ class Server(LanguageServer):
         )
         self.leave: Callable[[int], object] = sys.exit
         self.session = Session(self)
-        self.profile_runner = ProfileRunner(self.session)
-        self.fixes = Fixes(self.session)
-        for feature in FEATURES:
-            feature.register(self)
+        for register in HANDLERS:
+            register(self, self.session)
 
     def start_io(self, stdin: BinaryIO | None = None, stdout: BinaryIO | None = None) -> None:
         """Serve on two streams; when the input ends, what was begun is ended in an orderly way."""
@@ -149,17 +142,6 @@ class Server(LanguageServer):
         """Requests are answered with their error; what else goes wrong is in the log."""
         if source is not FeatureRequestError:
             log.error("%s", error)
-
-    async def watch_parent(self) -> None:
-        """End when the client's process has: its pipe may be held open by others."""
-        parent = self.process_id
-        while parent and not self.session.closing:
-            await asyncio.sleep(_PARENT_SECONDS)
-            if not _alive(parent):
-                log.warning("the client (process %d) is gone", parent)
-                await self.session.close()
-                logging.shutdown()
-                os._exit(0)  # a thread still waits for the pipe
 
 
 class _Reader(StdinAsyncReader):
@@ -231,16 +213,6 @@ def log_to_stderr() -> None:
     logging.basicConfig(level=logging.WARNING, handlers=[handler])
     logging.getLogger("gpadvisor").setLevel(logging.INFO)
     logging.getLogger("pygls.protocol.json_rpc").setLevel(logging.CRITICAL)
-
-
-def _alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        return True
-    return True
 
 
 def _converter() -> Any:

@@ -7,28 +7,36 @@ import asyncio
 import contextlib
 import logging
 import os
-from collections.abc import Coroutine, Iterable, Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from lsprotocol import types as lsp
+from pygls.lsp.server import LanguageServer
 
-from gpadvisor.lsp.analyses import COMPILED, HEADERS, SOURCES, Analyses
-from gpadvisor.lsp.capabilities import ClientFeatures, client_features
+from gpadvisor.lsp.background import Background
+from gpadvisor.lsp.capabilities import client_features
+from gpadvisor.lsp.client import Client
+from gpadvisor.lsp.declared_settings import SECTION
+from gpadvisor.lsp.fixing import Fixes
+from gpadvisor.lsp.inputs import Inputs
 from gpadvisor.lsp.pages import write_rule_pages
+from gpadvisor.lsp.paths import file_path
+from gpadvisor.lsp.profile_runner import ProfileRunner
+from gpadvisor.lsp.profiles import Profiles
 from gpadvisor.lsp.publishing import TYPING_SECONDS, Publisher
 from gpadvisor.lsp.search import is_profile
-from gpadvisor.lsp.settings import SECTION, EditorSettings, read_settings
-from gpadvisor.lsp.texts import Encoding, TextChange
-from gpadvisor.lsp.workspace import Folder, Workspace, file_path
+from gpadvisor.lsp.settings import EditorSettings, read_settings
+from gpadvisor.lsp.snapshot import HEADERS, SOURCES, Folder
+from gpadvisor.lsp.sources import Sources
+from gpadvisor.lsp.state import State
+from gpadvisor.lsp.texts import TextChange
+from gpadvisor.lsp.views import Views
 from gpadvisor.model.finding import SassView
 from gpadvisor.sandbox.pool import Workers
 from gpadvisor.sandbox.pool_limits import Limits
 
-if TYPE_CHECKING:
-    from gpadvisor.lsp.server import Server
-
-log: Final = logging.getLogger("gpadvisor.lsp")
 _POLL_SECONDS: Final = 5.0
 _WATCHED_SECONDS: Final = 0.3
 _LEVELS: Final = {
@@ -40,131 +48,112 @@ _LEVELS: Final = {
 
 
 class Session:
-    """Ties the parts together; one for each server process."""
+    """Makes the parts, each of those before it; one for each server process."""
 
-    def __init__(self, server: Server) -> None:
-        self.server = server
-        self.workspace = Workspace()
-        self.client = ClientFeatures()
+    def __init__(self, server: LanguageServer) -> None:
+        self.state = State()
+        self.background = Background()
         self.workers = Workers("gpadvisor.lsp.jobs:JOBS")
-        self.publisher = Publisher(self)
-        self.analyses = Analyses(self)
+        self.client = Client(server, self.state, self.background)
+        self.views = Views(self.state, self.background)
+        self.publisher = Publisher(self.state, self.client, self.views, self.background)
+        self.inputs = Inputs(self.state, self.client, self.publisher, self.workers, self.background)
+        self.sources = Sources(self.state, self.inputs, self.publisher)
+        self.profiles = Profiles(self.state, self.inputs, self.publisher, self.client, self.background)
+        self.fixes = Fixes(self.state, self.client, self.workers, self.background, self.sources)
+        self.profile_runner = ProfileRunner(self.state, self.client, self.profiles)
         self.machine_code: dict[str, SassView] = {}  # the last one, by what it was made of
-        self.closing = False
         self._given: Mapping[str, object] = {}  # settings that came with initialize or a change
-        self._tasks: set[asyncio.Future[Any]] = set()
-        self._said: set[str] = set()
         self._closed: asyncio.Future[None] | None = None
         self._started = False  # with the client's settings, before which nothing is analysed
-        self._limits = Limits()
         self._says_trust = False
 
     # Life
 
     def initialize(self, params: lsp.InitializeParams) -> None:
         """What the client says about itself, its folders and its trust."""
-        self.client = client_features(params.capabilities)
         options = _plain(params.initialization_options)
         options = options if isinstance(options, Mapping) else {}
-        self.workspace.trusted = options.get("trusted") is True
+        trusted, sample = options.get("trusted") is True, options.get("sampleFolder")
         self._says_trust = isinstance(options.get("trusted"), bool)
-        sample = options.get("sampleFolder")
-        self.workspace.sample_folder = (
-            os.path.realpath(sample) if isinstance(sample, str) and sample else None
-        )
         # Some editors have one table for all that they send a server.
         settings = options.get("settings") or options.get(SECTION)
         self._given = settings if isinstance(settings, Mapping) else {}
-        self.workspace.encoding = _encoding(self.server.workspace.position_encoding)
-        given = read_settings(self._given, trusted=self.workspace.trusted)[0]
-        self.workspace.elsewhere = given
-        for folder in self.workspace.set_folders(_folder_uris(params)):
-            folder.settings = given
+        given = read_settings(self._given, trusted=trusted)[0]
+        self.state.now = replace(
+            self.state.now,
+            client=client_features(params.capabilities),
+            encoding=self.client.encoding,
+            trusted=trusted,
+            sample_folder=os.path.realpath(sample) if isinstance(sample, str) and sample else None,
+            elsewhere=given,
+        )
+        self.state.set_folders(_folder_uris(params), given)
 
     async def start(self) -> None:
         """Everything that takes messages of our own: settings, watchers, the first look at the folders."""
         await self.fetch_settings()
-        if self.closing:
+        if self.background.closing:
             return
-        self.workspace.rule_page = await asyncio.to_thread(write_rule_pages)
+        page = await asyncio.to_thread(write_rule_pages)
+        self.state.now = replace(self.state.now, rule_page=page)
         await self._register()
         if not self._says_trust:
-            self.say_once(
+            self.client.say_once(
                 "nothing is compiled or read, as this editor does not say whether you trust the workspace; "
                 'where you do, have it send "trusted": true in its initialization options (docs/lsp.md)'
             )
-        if self.workspace.trusted:
+        if self.state.now.trusted:
             self.workers.warm_up = {}
             self.workers.keep_spare()
         self._started = True
-        for folder in list(self.workspace.folders.values()):
-            self.analyses.scan(folder)
-            self._analyse_open(folder)
+        for folder in self.state.now.folders.values():
+            self._look_at(folder)
         self.publisher.everything()
-        if not self.client.watches_files:
-            self.later(self._poll())
+        if not self.state.now.client.watches_files:
+            self.background.start(self._poll())
 
     async def close(self) -> None:
         """Stop all work and all processes; whoever comes second waits for the first."""
         if self._closed is None:
-            self.closing = True
+            self.background.closing = True
             self._closed = asyncio.ensure_future(self._close(asyncio.current_task()))
         await asyncio.shield(self._closed)
 
     async def _close(self, ours: asyncio.Task[Any] | None) -> None:
-        self.analyses.cancel_all()
-        others = [task for task in self._tasks if task is not ours]
-        for task in others:
-            task.cancel()
-        await asyncio.gather(*others, return_exceptions=True)
+        self.cancel_analyses()
+        await self.background.stop(ours)
         await self.workers.close()
 
-    def later(self, work: Coroutine[Any, Any, Any]) -> asyncio.Future[Any]:
-        """Run something beside the messages; its failure is logged."""
-        task = asyncio.ensure_future(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._done)
-        return task
-
-    def _done(self, task: asyncio.Future[Any]) -> None:
-        self._tasks.discard(task)
-        if not task.cancelled() and task.exception() is not None:
-            log.error("background work failed", exc_info=task.exception())
-
-    @property
-    def busy(self) -> bool:
-        """Whether an analysis runs."""
-        return self.analyses.busy
+    def cancel_analyses(self) -> None:
+        """Stop everything that is looked at."""
+        self.inputs.cancel_all()
+        self.profiles.cancel_scans()
 
     # Settings
 
     async def fetch_settings(self) -> None:
         """Settings of each folder, and of what lies outside: from the client, else those that were sent."""
-        folders = [folder for folder in self.workspace.folders.values() if folder.uri is not None]
-        answers: list[object] = [self._given] * (len(folders) + 1)
-        if self.client.configuration:
-            items = [lsp.ConfigurationItem(scope_uri=folder.uri, section=SECTION) for folder in folders]
+        uris = {path: one.uri for path, one in self.state.now.folders.items() if one.uri is not None}
+        answers: list[object] = [self._given] * (len(uris) + 1)
+        if self.state.now.client.configuration:
             with contextlib.suppress(Exception):
-                params = lsp.ConfigurationParams(items=[*items, lsp.ConfigurationItem(section=SECTION)])
-                told = await self.server.workspace_configuration_async(params)
+                told = await self.client.configuration(list(uris.values()), SECTION)
                 answers = (
                     [_plain(one) or self._given for one in told] if len(told) == len(answers) else answers
                 )
-        for folder, answer in zip(folders, answers, strict=False):
-            folder.settings = self._read(answer)
-        self.workspace.elsewhere = self._read(answers[-1])
-        self._apply_to_process()
+        settings = [self._read(answer) for answer in answers]
+        self.state.set_settings(dict(zip(uris, settings, strict=False)), settings[-1])
+        self._apply_to_process(settings[0])  # the first folder's count
 
     def _read(self, section: object) -> EditorSettings:
-        settings, wrong = read_settings(section, trusted=self.workspace.trusted)
+        settings, wrong = read_settings(section, trusted=self.state.now.trusted)
         for sentence in wrong:
-            self.say_once(f"{sentence}; the default is used")
+            self.client.say_once(f"{sentence}; the default is used")
         return settings
 
-    def _apply_to_process(self) -> None:
-        """Settings that are one for the whole process; the first folder's count."""
-        folders = (folder.settings for folder in self.workspace.folders.values() if folder.uri is not None)
-        settings = next(folders, self.workspace.elsewhere)
+    def _apply_to_process(self, settings: EditorSettings) -> None:
+        """Settings that are one for the whole process."""
         logging.getLogger("gpadvisor").setLevel(_LEVELS[settings.log_level])
         limits = Limits(memory_bytes=settings.analysis_memory_mib << 20, count=settings.analysis_workers)
         tools = {"GPADVISOR_NVCC": settings.nvcc_path, "GPADVISOR_NVDISASM": settings.nvdisasm_path}
@@ -176,17 +165,18 @@ class Session:
         if isinstance(section, Mapping) and section:
             own = section.get(SECTION, section)
             self._given = own if isinstance(own, Mapping) else self._given
-        before = {path: folder.settings for path, folder in self.workspace.folders.items()}
+        before = self.state.now.folders
         await self.fetch_settings()
-        for path, folder in list(self.workspace.folders.items()):
-            if folder.settings != before.get(path):
-                self.analyses.scan(folder)
-                self._analyse_open(folder)
+        for path, folder in self.state.now.folders.items():
+            if path not in before or folder.settings != before[path].settings:
+                self._look_at(folder)
         self.publisher.everything()
 
-    def _analyse_open(self, folder: Folder) -> None:
-        for path in list(self.workspace.documents):
-            if self.workspace.folder_of(path) is folder:
+    def _look_at(self, folder: Folder) -> None:
+        """Look at a folder's profiles and at its open sources."""
+        self.profiles.scan(folder)
+        for path in self.state.now.documents:
+            if self.state.now.folder_of(path).path == folder.path:
                 self._analyse(path)
 
     # Folders and files
@@ -194,80 +184,71 @@ class Session:
     def folders_changed(self, event: lsp.WorkspaceFoldersChangeEvent) -> None:
         """Folders came or went."""
         gone = {file_path(folder.uri) for folder in event.removed}
-        uris = [one.uri for path, one in self.workspace.folders.items() if one.uri and path not in gone]
-        added = self.workspace.set_folders([*uris, *(folder.uri for folder in event.added)])
-        self.later(self._look_at(added))
+        uris = [one.uri for path, one in self.state.now.folders.items() if one.uri and path not in gone]
+        added = self.state.set_folders([*uris, *(folder.uri for folder in event.added)])
+        self.background.start(self._scan_added(added))
 
-    async def _look_at(self, folders: list[Folder]) -> None:
+    async def _scan_added(self, folders: list[Folder]) -> None:
         await self.fetch_settings()
         for folder in folders:
-            self.analyses.scan(folder)
+            self.profiles.scan(folder)
 
     def files_changed(self, changes: Iterable[lsp.FileEvent]) -> None:
         """Files changed on disk: profiles are read again, headers and sources looked at again."""
         for path in {path for change in changes if (path := file_path(change.uri)) is not None}:
-            folder = self.workspace.folder_of(path)
+            folder = self.state.now.folder_of(path)
             if is_profile(path, folder.path, folder.settings.profiles_patterns):
-                self.analyses.scan(folder, _WATCHED_SECONDS)
+                self.profiles.scan(folder, _WATCHED_SECONDS)
             elif path.endswith((*SOURCES, *HEADERS)):
                 self._saved(path)
-                if path not in self.workspace.documents:
+                if path not in self.state.now.documents:
                     self.publisher.soon([path])
 
     async def _poll(self) -> None:
         """Look for profiles where the client watches no files."""
-        while not self.closing:
+        while not self.background.closing:
             await asyncio.sleep(_POLL_SECONDS)
-            for folder in list(self.workspace.folders.values()):
-                self.analyses.scan(folder)
+            for folder in self.state.now.folders.values():
+                self.profiles.scan(folder)
 
     async def _register(self) -> None:
         """Ask for file events and changed settings, where the client lets a server ask."""
-        wanted: list[lsp.Registration] = []
-        if self.client.watches_files:
-            patterns = (
-                {
-                    pattern
-                    for folder in self.workspace.folders.values()
-                    for pattern in folder.settings.profiles_patterns
-                }
-                | {f"**/*{suffix}" for suffix in (*SOURCES, *HEADERS)}
-                | {"**/gpadvisor.toml"}
-            )
+        now, wanted = self.state.now, dict[str, object]()
+        if now.client.watches_files:
+            patterns = {
+                *(one for folder in now.folders.values() for one in folder.settings.profiles_patterns),
+                *(f"**/*{suffix}" for suffix in (*SOURCES, *HEADERS)),
+                "**/gpadvisor.toml",
+            }
             watchers = [lsp.FileSystemWatcher(glob_pattern=pattern) for pattern in sorted(patterns)]
-            options: Any = lsp.DidChangeWatchedFilesRegistrationOptions(watchers=watchers)
-            wanted.append(_registration(lsp.WORKSPACE_DID_CHANGE_WATCHED_FILES, options))
-        if self.client.configuration_changes:
+            files = lsp.DidChangeWatchedFilesRegistrationOptions(watchers=watchers)
+            wanted[lsp.WORKSPACE_DID_CHANGE_WATCHED_FILES] = files
+        if now.client.configuration_changes:
             options = lsp.DidChangeConfigurationRegistrationOptions(section=SECTION)
-            wanted.append(_registration(lsp.WORKSPACE_DID_CHANGE_CONFIGURATION, options))
-        if wanted:
-            with contextlib.suppress(Exception):
-                await self.server.client_register_capability_async(
-                    lsp.RegistrationParams(registrations=wanted)
-                )
+            wanted[lsp.WORKSPACE_DID_CHANGE_CONFIGURATION] = options
+        await self.client.register(wanted)
 
     # Documents
 
     def opened(self, params: lsp.DidOpenTextDocumentParams) -> None:
         """A document came: what is known of it is shown, and its machine code looked at."""
-        item = params.text_document
-        document = self.workspace.open(item.uri, item.text, item.version)
+        item, known = params.text_document, self.state.now.folders
+        document = self.state.open(item.uri, item.text, item.version)
         if document is None:
             return
-        known = len(self.workspace.folders)
-        folder = self.workspace.folder_of(document.path)
-        if len(self.workspace.folders) != known and self._started:
-            self.analyses.scan(folder)
+        folder = self.state.now.folder_of(document.path)
+        if str(folder.path) not in known and self._started:
+            self.profiles.scan(folder)
         self.publisher.soon([document.path])
-        self.analyses.looked_at(document.path)
+        self.state.looked_at(document.path)
         self._analyse(document.path)
-        self.analyses.source_changed(document.path)
+        self.profiles.source_changed(document.path)
 
     def changed(self, params: lsp.DidChangeTextDocumentParams) -> None:
         """A text changed: findings move with their lines."""
         changes = [_change(one) for one in params.content_changes]
         item = params.text_document
-        document = self.workspace.change(item.uri, changes, item.version)
+        document = self.state.change(item.uri, changes, item.version)
         if document is not None:
             self.publisher.soon([document.path], TYPING_SECONDS)
 
@@ -277,65 +258,30 @@ class Session:
         if path is None:
             return
         self._saved(path)
-        folder = self.workspace.folder_of(path)
-        if not self.client.watches_files:
-            self.analyses.scan(folder)
-        if folder.settings.profile_on_save and path in self.workspace.documents:
-            self.later(self.server.profile_runner.quietly(path))
+        now = self.state.now
+        folder = now.folder_of(path)
+        if not now.client.watches_files:
+            self.profiles.scan(folder)
+        if folder.settings.profile_on_save and path in now.documents:
+            self.background.start(self.profile_runner.quietly(path))
 
     def _saved(self, path: str) -> None:
-        self.analyses.looked_at(path)
-        delay = self.workspace.folder_of(path).settings.debounce_milliseconds / 1000
-        for source in {path, *self.analyses.users_of(path)}:
+        self.state.looked_at(path)
+        delay = self.state.now.settings_of(path).debounce_milliseconds / 1000
+        for source in {path, *self.state.now.users_of(path)}:
             self._analyse(source, delay)
-        self.analyses.source_changed(path)
+        self.profiles.source_changed(path)
 
     def closed(self, uri: str) -> None:
         """A document went: its findings stay, in the text on disk."""
-        path = self.workspace.close(uri)
+        path = self.state.close(uri)
         if path is not None:
             self.publisher.forget(path)
             self.publisher.soon([path])
 
     def _analyse(self, path: str, delay: float = 0.0) -> None:
-        """Look at the machine code of an open source, if the settings and the user's trust allow."""
-        settings = self.workspace.folder_of(path).settings
-        wanted = settings.enable and settings.run == "onSave" and path.endswith(COMPILED)
-        if path.endswith(HEADERS) and self.analyses.users_of(path):
-            return  # known through those
-        if wanted and self._started and path in self.workspace.documents and self.workspace.may_read(path):
-            self.analyses.source(path, delay=delay)
-
-    # Results
-
-    def show(self, paths: Iterable[str]) -> None:
-        """Analyses have changed what files show."""
-        self.publisher.soon({*paths, *self.workspace.documents})
-        self.publisher.overview_changed()
-        self.publisher.refresh()
-
-    def errors_of(self, path: str) -> list[str]:
-        """Sentences on what keeps a file's analyses from being current."""
-        errors = self.analyses.errors
-        folder = str(self.workspace.folder_of(path).path)
-        profiles = [said for at, said in errors.items() if not at.endswith(SOURCES) and at.startswith(folder)]
-        return [*([errors[path]] if path in errors else []), *profiles]
-
-    def say_once(self, message: str, kind: lsp.MessageType = lsp.MessageType.Warning) -> None:
-        """Tell the user, once."""
-        if message in self._said:
-            return
-        self._said.add(message)
-        log.warning("%s", message)
-        self.server.window_show_message(lsp.ShowMessageParams(type=kind, message=f"GPAdvisor: {message}"))
-
-
-def _encoding(agreed: object) -> Encoding:
-    """The units of columns that the library has agreed on with the client."""
-    name = getattr(agreed, "value", agreed)
-    if name == "utf-8":
-        return "utf-8"
-    return "utf-32" if name == "utf-32" else "utf-16"
+        if self._started:
+            self.sources.analyse_open(path, delay)
 
 
 def _folder_uris(params: lsp.InitializeParams) -> list[str]:
@@ -351,10 +297,6 @@ def _change(event: lsp.TextDocumentContentChangeEvent) -> TextChange:
         start, end = event.range.start, event.range.end
         return TextChange(event.text, (start.line, start.character), (end.line, end.character))
     return TextChange(event.text)
-
-
-def _registration(method: str, options: Any) -> lsp.Registration:
-    return lsp.Registration(id=f"gpadvisor-{method}", method=method, register_options=options)
 
 
 def _plain(value: object) -> object:

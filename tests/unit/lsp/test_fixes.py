@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gpadvisor.lsp.fixes import Offer, _each_once
+from gpadvisor.lsp.features.fixes import Offer, _each_once
 from gpadvisor.lsp.server import Server
 from gpadvisor.lsp.texts import Text
 from gpadvisor.model.fix import Fix, FixKind, TextEdit
@@ -38,15 +38,15 @@ def test_a_change_that_answers_two_findings_is_offered_for_the_first() -> None:
 async def test_what_leaves_the_machine_code_as_it_is_is_useless(tmp_path: Path) -> None:
     path = tmp_path / "k.cu"
     path.write_text(TEXT, encoding="utf-8")
-    server = Server()
-    server.session.workspace.trusted = True
+    session = Server().session
+    session.state.now = replace(session.state.now, trusted=True)
     same, other, wrong = fix(" /* a remark */"), fix("f"), fix(" nonsense")
     offers = [
         Offer(fix=replace(one, file=str(path)), path=str(path), text=Text(TEXT), kernel=None, version=1)
         for one in (same, other, wrong)
     ]
     try:
-        assert await server.fixes.useless(offers, 300) == {same.id, wrong.id}
-        assert await server.fixes.useless(offers, 0) == {same.id, wrong.id}, "known, so nobody waits"
+        assert await session.fixes.useless(offers, 300) == {same.id, wrong.id}
+        assert await session.fixes.useless(offers, 0) == {same.id, wrong.id}, "known, so nobody waits"
     finally:
-        await server.session.close()
+        await session.close()

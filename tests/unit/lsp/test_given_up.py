@@ -13,8 +13,8 @@ from gpadvisor.lsp.server import Server
 
 async def _given_up(path: str) -> None:
     session = Server().session
-    wishes = [session.analyses.profile(path), session.analyses.profile(path)]
-    session.analyses.cancel_all()
+    wishes = [session.profiles.read(path), session.profiles.read(path)]
+    session.cancel_analyses()
     await asyncio.gather(*wishes, return_exceptions=True)
     assert all(wish.cancelled() for wish in wishes)
 

@@ -9,8 +9,8 @@ import pytest
 from tests.editor_values import analysis, file_analysis
 
 from gpadvisor.editor.place.remarks import remarks
-from gpadvisor.lsp.analyses import Analyses
 from gpadvisor.lsp.layers import Entry
+from gpadvisor.lsp.profiles import Profiles
 from gpadvisor.lsp.rereading import answers_otherwise
 from gpadvisor.lsp.server import Server
 
@@ -61,14 +61,14 @@ async def test_a_profile_is_not_read_again_at_each_save_of_a_source_it_does_not_
 
     def put(local: str | None) -> None:
         file = file_analysis(path="/src/kernel.cu", local=local, remarks=remarks(TEXT))
-        session.workspace.put(
+        session.state.put(
             Entry(key="profile:run", analysis=analysis(files=(file,)), is_profile=True, age=1.0)
         )
 
-    monkeypatch.setattr(Analyses, "profile", lambda _self, path, **_: read.append(path))
+    monkeypatch.setattr(Profiles, "read", lambda _self, path, **_: read.append(path))
     for local, times in ((None, 1), (str(source), 3)):
         put(local)
         read.clear()
         for _ in range(3):
-            await session.analyses._source_changed(str(source))
+            await session.profiles._source_changed(str(source))
         assert len(read) == times

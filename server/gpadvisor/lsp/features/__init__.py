@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One file for each feature: handlers convert, call one function, convert back."""
+"""One file for each feature: what a snapshot says to a request. No waiting, no files, no processes."""

@@ -3,35 +3,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from lsprotocol import types as lsp
 
 from gpadvisor.editor.show.hints import hints
-from gpadvisor.lsp.publishing import local_paths
-from gpadvisor.lsp.workspace import file_path
-
-if TYPE_CHECKING:
-    from gpadvisor.lsp.server import Server
+from gpadvisor.lsp.convert import Converter
+from gpadvisor.lsp.snapshot import Snapshot, View, local_files
 
 
-def register(server: Server) -> None:
-    """Register the handler."""
-    session = server.session
-
-    @server.feature(lsp.TEXT_DOCUMENT_INLAY_HINT, lsp.InlayHintOptions(resolve_provider=False))
-    async def on_hints(params: lsp.InlayHintParams) -> list[lsp.InlayHint] | None:
-        path = file_path(params.text_document.uri)
-        view = None if path is None else await session.publisher.asked_view(path)
-        if view is None:
-            return None
-        options, converter = session.workspace.options(view.path), session.publisher.converter()
-        wanted = range(params.range.start.line + 1, params.range.end.line + 2)
-        taken: set[int] = set()
-        found: list[lsp.InlayHint] = []
-        for layer in view.layers:
-            for hint in hints(layer.analysis, layer.file, layer.files, options):
-                if hint.line in wanted and hint.line not in taken:
-                    taken.add(hint.line)
-                    found.append(converter.hint(hint, view.text, local_paths(layer)))
-        return found
+def inlay_hints(now: Snapshot, view: View, wanted: lsp.Range) -> list[lsp.InlayHint]:
+    """Hints on the lines of a range, one each."""
+    options, converter = now.options(view.path), Converter(now)
+    lines = range(wanted.start.line + 1, wanted.end.line + 2)
+    taken: set[int] = set()
+    found: list[lsp.InlayHint] = []
+    for layer in view.layers:
+        for hint in hints(layer.analysis, layer.file, layer.files, options):
+            if hint.line in lines and hint.line not in taken:
+                taken.add(hint.line)
+                found.append(converter.hint(hint, view.text, local_files(layer.entry)))
+    return found

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from gpadvisor.pipeline.inputs import SOURCE_SUFFIXES
 from gpadvisor.pipeline.sources import local as local_sources
 from gpadvisor.pipeline.sources.facts import read_source_facts
 from gpadvisor.report.names import core_name
@@ -101,7 +100,7 @@ class KernelSources:
         if path.suffix == _COMPILED:
             return (path,)
         users = (unit for unit, names in self._includes.items() if path.name in names)
-        return (*users, path) if path.suffix in SOURCE_SUFFIXES else tuple(users)
+        return (*users, path) if path.suffix in local_sources.DEVICE_SUFFIXES else tuple(users)
 
 
 def _may_have(written: Sequence[str] | None, wanted: Sequence[str] | None) -> bool:

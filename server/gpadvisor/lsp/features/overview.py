@@ -3,43 +3,45 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from gpadvisor.editor.place.placing import LineMap, line_map
 from gpadvisor.editor.show.words import EVIDENCE_WORDS, clean, file_name
 from gpadvisor.lsp.layers import Entry
+from gpadvisor.lsp.paths import resolved
 from gpadvisor.lsp.protocol import OverviewEntry, OverviewFinding, OverviewKernel, OverviewPlace
-from gpadvisor.lsp.texts import Text
-from gpadvisor.lsp.workspace import Workspace, read_text, resolved
+from gpadvisor.lsp.snapshot import Snapshot, local_files
 from gpadvisor.model.figures import expected, gain
 from gpadvisor.model.finding import Finding, Freshness, KernelView, Place, SuggestionView
 
-if TYPE_CHECKING:
-    from gpadvisor.lsp.session import Session
-
 _MOST_KERNELS: Final = 200
 """Of one input; the first ones take most of the GPU's time."""
+Read: TypeAlias = Callable[[str], str | None]
 _Maps: TypeAlias = Mapping[str, tuple[str, LineMap]]
 """By the line table's path: the file on this machine, and where its lines are today."""
 
 
-async def overview(session: Session, profile: str | None) -> list[OverviewEntry]:
-    """Profiles newest first, then sources; ``profile``: only what lies at this resolved path."""
-    workspace = session.workspace
-    entries = sorted(workspace.entries.values(), key=lambda one: (not one.is_profile, -one.age, one.key))
+def overview(now: Snapshot, profile: str | None, read: Read) -> list[OverviewEntry]:
+    """Profiles newest first, then sources; comparing large texts takes time.
+
+    Args:
+        now: what is known.
+        profile: only what lies at this resolved path; None for everything.
+        read: the text of a file at a resolved path that no editor has open.
+    """
+    entries = sorted(now.entries.values(), key=lambda one: (not one.is_profile, -one.age, one.key))
     profiled = {kernel.kernel for one in entries if one.is_profile for kernel in one.analysis.kernels}
     entries = [one if one.is_profile else _without(one, profiled) for one in entries]
     shown = [one for one in entries if one.is_profile or one.analysis.kernels]
-    reading, errors = session.analyses.reading, dict(session.analyses.errors)
+    reading, errors = now.reading, now.errors
     bare = {*reading, *errors} - {one.analysis.origin for one in shown}
     if profile is not None:
         shown = [one for one in shown if resolved(one.analysis.origin) == profile]
         bare = {path for path in bare if resolved(path) == profile}
-    maps = await asyncio.to_thread(_maps, shown, workspace.texts())
-    found = [_Lister(workspace, one, maps[one.key]).entry() for one in shown]
+    maps = _maps(now, shown, read)
+    found = [_Lister(now, one, maps[one.key]).entry() for one in shown]
     found += [_nothing_of(path) for path in sorted(bare)]
     return [replace(one, reading=one.path in reading, error=errors.get(one.path)) for one in found]
 
@@ -65,16 +67,16 @@ def _nothing_of(path: str) -> OverviewEntry:
     )
 
 
-def _maps(entries: list[Entry], texts: Mapping[str, Text]) -> dict[str, _Maps]:
-    """Line maps by an entry's key; comparing large texts takes time."""
-    known: dict[str, str | None] = {path: text.source for path, text in texts.items()}
+def _maps(now: Snapshot, entries: list[Entry], read: Read) -> dict[str, _Maps]:
+    """Line maps by an entry's key."""
+    known: dict[str, str | None] = {path: text.source for path, text in now.texts().items()}
     found: dict[str, _Maps] = {}
     for entry in entries:
-        maps = {}
+        maps, local = {}, local_files(entry)
         for file in entry.analysis.files:
-            at = None if file.local is None else resolved(file.local)
+            at = local.get(file.path)
             if at is not None and at not in known:
-                known[at] = read_text(at)
+                known[at] = read(at)
             if at is not None and (text := known[at]) is not None:
                 maps[file.path] = at, line_map(file, text)
         found[entry.key] = maps
@@ -85,7 +87,7 @@ def _maps(entries: list[Entry], texts: Mapping[str, Text]) -> dict[str, _Maps]:
 class _Lister:
     """One input as it is listed."""
 
-    workspace: Workspace
+    now: Snapshot
     input: Entry
     maps: _Maps
 
@@ -152,4 +154,4 @@ class _Lister:
         path, lines = known
         line, freshness = lines.now(place.line)
         edited = freshness is Freshness.EDITED
-        return OverviewPlace(uri=self.workspace.uri_of(path), line=line - 1, stale=edited)
+        return OverviewPlace(uri=self.now.uri_of(path), line=line - 1, stale=edited)

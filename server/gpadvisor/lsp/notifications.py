@@ -3,17 +3,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import asyncio
+import logging
+import os
+from typing import Final
 
 from lsprotocol import types as lsp
+from pygls.lsp.server import LanguageServer
 
-if TYPE_CHECKING:
-    from gpadvisor.lsp.server import Server
+from gpadvisor.lsp.session import Session
+
+log: Final = logging.getLogger("gpadvisor.lsp")
+_PARENT_SECONDS: Final = 2.0
 
 
-def register(server: Server) -> None:
+def register(server: LanguageServer, session: Session) -> None:
     """Register the handlers."""
-    session = server.session
 
     @server.feature(lsp.INITIALIZE)
     def initialize(params: lsp.InitializeParams) -> None:
@@ -21,8 +26,8 @@ def register(server: Server) -> None:
 
     @server.feature(lsp.INITIALIZED)
     def initialized(_params: lsp.InitializedParams) -> None:
-        session.later(server.watch_parent())
-        session.later(session.start())
+        session.background.start(_watch_parent(server.process_id, session))
+        session.background.start(session.start())
 
     @server.feature(lsp.SHUTDOWN)
     async def shutdown(*_params: object) -> None:
@@ -55,3 +60,24 @@ def register(server: Server) -> None:
     @server.feature(lsp.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS)
     def did_change_folders(params: lsp.DidChangeWorkspaceFoldersParams) -> None:
         session.folders_changed(params.event)
+
+
+async def _watch_parent(parent: int | None, session: Session) -> None:
+    """End when the client's process has: its pipe may be held open by others."""
+    while parent and not session.background.closing:
+        await asyncio.sleep(_PARENT_SECONDS)
+        if not _alive(parent):
+            log.warning("the client (process %d) is gone", parent)
+            await session.close()
+            logging.shutdown()
+            os._exit(0)  # a thread still waits for the pipe
+
+
+def _alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True

@@ -7,12 +7,10 @@ import platform
 import sys
 from dataclasses import asdict
 from importlib import metadata
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from gpadvisor import __version__
-
-if TYPE_CHECKING:
-    from gpadvisor.lsp.session import Session
+from gpadvisor.lsp.snapshot import Snapshot
 
 _PACKAGES: Final = (
     "pygls",
@@ -24,33 +22,32 @@ _PACKAGES: Final = (
 )
 
 
-def debug_information(session: Session) -> str:
-    """Versions, settings, what is analysed, what went wrong."""
-    workspace = session.workspace
+def debug_information(now: Snapshot, workers: int, at_work: int) -> str:
+    """Versions, settings, what is analysed, what went wrong; ``workers`` are processes."""
     lines = [
         "# GPAdvisor: debug information",
         "",
         f"- gpadvisor {__version__}, Python {platform.python_version()}, {platform.platform()}",
         f"- interpreter: {sys.executable}",
         *(f"- {name} {version}" for name in _PACKAGES if (version := _version(name))),
-        f"- trusted: {workspace.trusted}; positions: {workspace.encoding}; busy: {session.busy}",
-        f"- workers: {len(session.workers.pids)} ({session.workers.busy} at work)",
+        f"- trusted: {now.trusted}; positions: {now.encoding}; busy: {now.busy}",
+        f"- workers: {workers} ({at_work} at work)",
         "",
         "## Client",
         "",
-        *(f"- {name}: {value}" for name, value in asdict(session.client).items()),
+        *(f"- {name}: {value}" for name, value in asdict(now.client).items()),
     ]
-    for folder in workspace.folders.values():
+    for folder in now.folders.values():
         lines += ["", f"## {folder.path}", ""]
         lines += [f"- {name}: {value!r}" for name, value in asdict_of(folder.settings).items()]
     lines += ["", "## Analyses", ""]
-    for entry in workspace.entries.values():
+    for entry in now.entries.values():
         analysis = entry.analysis
         lines.append(
             f"- {analysis.origin}: {len(analysis.kernels)} kernels, {len(analysis.files)} files, "
             f"{sum(len(file.findings) for file in analysis.files)} findings, {analysis.sha256[:12]}"
         )
-    lines += ["", "## Errors", "", *(f"- {path}: {said}" for path, said in session.analyses.errors.items())]
+    lines += ["", "## Errors", "", *(f"- {path}: {said}" for path, said in now.errors.items())]
     return "\n".join(lines) + "\n"
 
 

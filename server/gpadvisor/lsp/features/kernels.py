@@ -4,32 +4,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass
+from typing import Final
 
 from gpadvisor.editor.show.choice import chosen_kernels, launches_of
 from gpadvisor.editor.show.words import EVIDENCE_WORDS, file_name, percent
 from gpadvisor.errors import UsageError
 from gpadvisor.lsp.layers import PlacedLayer
 from gpadvisor.lsp.protocol import KernelChoice
-from gpadvisor.lsp.workspace import View, file_path
+from gpadvisor.lsp.snapshot import Snapshot, View
 from gpadvisor.model.finding import KernelView, LaunchView
-
-if TYPE_CHECKING:
-    from gpadvisor.lsp.session import Session
 
 _LAUNCH: Final = "@"
 _MOST: Final = 200
 
 
-async def kernel_choices(session: Session, uri: str) -> list[KernelChoice]:
+def kernel_choices(now: Snapshot, view: View | None) -> list[KernelChoice]:
     """What to pick from for a document, most GPU time first."""
-    path = file_path(uri)
-    view = None if path is None else await session.publisher.view(path)
     if view is None:
         return []
     found: list[KernelChoice] = []
     for layer in view.layers:
-        shown = chosen_kernels(layer.analysis, session.workspace.options(view.path))
+        shown = chosen_kernels(layer.analysis, now.options(view.path))
         for kernel in layer.analysis.kernels:
             found += _choices(layer, kernel, chosen=kernel.kernel in shown)
     return found[:_MOST]
@@ -64,30 +60,25 @@ def _launch(launch: LaunchView, launches: Sequence[LaunchView]) -> str:
     return f"launch {number} of {len(launches)}: {launch.label}"
 
 
-async def choose_kernel(session: Session, uri: str, key: str) -> str:
-    """Show an instantiation or a launch; its name.
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Chosen:
+    """What a key of ``kernel_choices`` stands for."""
+
+    layer: PlacedLayer
+    kernel: KernelView
+    launch: int | None  # where it is another one than the layer shows
+
+
+def chosen_kernel(view: View | None, key: str) -> Chosen:
+    """The instantiation or launch that was picked.
 
     Raises:
         UsageError: the document has no such kernel.
     """
-    path = file_path(uri)
-    view = None if path is None else await session.publisher.view(path)
     name, _, index = key.partition(_LAUNCH)
-    found = None if view is None else _find(view, name)
-    if view is None or found is None:
-        raise UsageError(
-            f"no kernel {name} has lines in this file; it was analysed again meanwhile: pick anew"
-        )
-    layer, kernel = found
-    session.show(session.workspace.choose(view.path, kernel.base_name, kernel.kernel))
-    if index.isdigit() and int(index) != kernel.launch_index:
-        await session.analyses.profile(layer.analysis.origin, launch=int(index))
-    return kernel.name
-
-
-def _find(view: View, name: str) -> tuple[PlacedLayer, KernelView] | None:
-    for layer in view.layers:
+    for layer in () if view is None else view.layers:
         for kernel in layer.analysis.kernels:
             if kernel.kernel == name:
-                return layer, kernel
-    return None
+                other = index.isdigit() and int(index) != kernel.launch_index
+                return Chosen(layer=layer, kernel=kernel, launch=int(index) if other else None)
+    raise UsageError(f"no kernel {name} has lines in this file; it was analysed again meanwhile: pick anew")

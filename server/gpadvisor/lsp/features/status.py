@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final
+from datetime import datetime
+from typing import Final
 
 from gpadvisor.editor.show.choice import chosen_kernels
 from gpadvisor.editor.show.status import (
@@ -20,10 +20,7 @@ from gpadvisor.editor.show.words import EVIDENCE_WORDS
 from gpadvisor.lsp import protocol
 from gpadvisor.lsp.layers import Entry
 from gpadvisor.lsp.protocol import NextStep, State, StatusParams
-from gpadvisor.lsp.workspace import View
-
-if TYPE_CHECKING:
-    from gpadvisor.lsp.session import Session
+from gpadvisor.lsp.snapshot import PROFILE, Snapshot, View
 
 _BARS: Final[dict[State, str]] = {
     "disabled": "GPA: off",
@@ -59,20 +56,19 @@ _NEXT: Final[dict[State, tuple[NextStep, ...]]] = {
 }
 
 
-def status_of(session: Session, path: str, view: View | None) -> StatusParams:
-    """The status of one document."""
-    workspace = session.workspace
-    options = workspace.options(path)
+def status_of(now: Snapshot, path: str, view: View | None, at: datetime) -> StatusParams:
+    """The status of one document; a profile's age counts to ``at``."""
+    options = now.options(path)
     layer = view.layers[0] if view is not None and view.layers else None
     text, details, stale = "GPA", [], 0.0
     if layer is not None:
         files = [layer.file, *layer.files.values()]
-        said = status(layer.analysis, files, datetime.now(UTC), layer.entry.history)
+        said = status(layer.analysis, files, at, layer.entry.history)
         text, details = said.text, list(said.details)
         stale = stale_share([layer.file]) or 0.0
     else:
-        details = _nowhere(session, path)
-    error = session.errors_of(path)
+        details = _nowhere(now, path)
+    error = now.errors_of(path)
     kernels = () if layer is None else layer.analysis.kernels
     shown = frozenset() if layer is None else chosen_kernels(layer.analysis, options)
     here = frozenset() if layer is None else {one.data.kernel for one in layer.file.lines}
@@ -82,15 +78,15 @@ def status_of(session: Session, path: str, view: View | None) -> StatusParams:
     failed = (
         bool(error) and not is_profile
     )  # what a profile says holds for a source that does not compile, too
-    state = _state(session, path, stale=stale, has_layer=layer is not None, failed=failed)
-    wrong = session.analyses.complaints.get(path)
+    state = _state(now, path, stale=stale, has_layer=layer is not None, failed=failed)
+    wrong = now.complaints.get(path)
     compiles = wrong is None or not wrong.messages
-    others = [] if is_profile else list(_profiles(session, path))
+    others = [] if is_profile else list(_profiles(now, path))
     elsewhere = elsewhere_words((one.analysis for one in others), options)
     words = None if layer is None else bar_words(layer.analysis, layer.file, options)
     return StatusParams(
         state=state,
-        uri=workspace.uri_of(path),
+        uri=now.uri_of(path),
         bar=_bar(state, words, compiles=compiles, profiles=bool(others), elsewhere=elsewhere),
         text=text,
         detail="\n".join([*error, *details]),
@@ -105,30 +101,30 @@ def status_of(session: Session, path: str, view: View | None) -> StatusParams:
     )
 
 
-def _nowhere(session: Session, path: str) -> list[str]:
+def _nowhere(now: Snapshot, path: str) -> list[str]:
     """Of profiles in the document's folder that are on no line of a file here."""
-    said = [nowhere_words(one.analysis) for one in _profiles(session, path)]
+    said = [nowhere_words(one.analysis) for one in _profiles(now, path)]
     return [one for one in said if one is not None]
 
 
-def _profiles(session: Session, path: str) -> Iterator[Entry]:
+def _profiles(now: Snapshot, path: str) -> Iterator[Entry]:
     """The profiles in the document's folder."""
-    key = f"profile:{session.workspace.folder_of(path).path}"
-    return (one for one in session.workspace.entries.values() if one.key.startswith(key))
+    key = f"{PROFILE}{now.folder_of(path).path}"
+    return (one for one in now.entries.values() if one.key.startswith(key))
 
 
-def _state(session: Session, path: str, *, stale: float, has_layer: bool, failed: bool) -> State:
-    if not session.workspace.folder_of(path).settings.enable:
+def _state(now: Snapshot, path: str, *, stale: float, has_layer: bool, failed: bool) -> State:
+    if not now.settings_of(path).enable:
         return "disabled"
-    if not session.workspace.may_read(path):
+    if not now.may_read(path):
         return "untrusted"
-    if session.busy:
+    if now.busy:
         return "busy"
     if failed:
         return "error"
     if has_layer:
         return "stale" if stale else "idle"
-    return "noKernel" if path in session.analyses.without_kernels else "noProfile"
+    return "noKernel" if path in now.without_kernels else "noProfile"
 
 
 def _bar(state: State, words: str | None, *, compiles: bool, profiles: bool, elsewhere: str | None) -> str:

@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 from gpadvisor.editor.place.placing import PlacedFile
 from gpadvisor.editor.show.choice import chosen_kernels
@@ -13,63 +15,58 @@ from gpadvisor.editor.show.control_code import control_words
 from gpadvisor.editor.show.words import EVIDENCE_WORDS
 from gpadvisor.errors import UsageError
 from gpadvisor.lsp.layers import PlacedLayer
-from gpadvisor.lsp.progress import with_progress
+from gpadvisor.lsp.paths import file_path
 from gpadvisor.lsp.protocol import SassFunction, SassParams, SassResult, SassRow
-from gpadvisor.lsp.publishing import local_paths
-from gpadvisor.lsp.workspace import View, file_path
+from gpadvisor.lsp.snapshot import Snapshot, View, local_files
 from gpadvisor.model.finding import KernelView, SassInstruction, SassView
-from gpadvisor.sandbox.codec import from_json
-
-if TYPE_CHECKING:
-    from gpadvisor.lsp.session import Session
 
 
-async def machine_code(session: Session, asked: SassParams) -> SassResult:
-    """The rows of the kernel that was asked for, of a line's kernel, or of the chosen one.
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class SassQuestion:
+    """The kernel that was asked for, and what a worker needs to know of it."""
+
+    path: str  # of the file that shows it
+    layer: PlacedLayer
+    kernel: KernelView
+    arguments: Mapping[str, Any]
+
+    @property
+    def key(self) -> str:
+        """What its machine code is made of."""
+        entry = self.layer.entry
+        return json.dumps([entry.content, entry.key, self.arguments], sort_keys=True)
+
+
+def sass_question(now: Snapshot, view: View | None, asked: SassParams) -> SassQuestion | SassResult:
+    """The kernel that was asked for, a line's kernel, or the chosen one; else the answer why there is none.
 
     Raises:
-        GpadvisorError: it cannot be disassembled.
+        UsageError: the file has no such kernel.
     """
     path = file_path(asked.uri)
-    if path is None or not session.workspace.may_read(path):
+    if path is None or not now.may_read(path):
         return _nothing("the workspace is not trusted: nothing is disassembled")
-    view = await session.publisher.view(path)
-    found = None if view is None else _wanted(session, view, asked)
+    found = None if view is None else _wanted(now, view, asked)
     if found is None:
         return _nothing("nothing is known of this file: analyse it, or open a profile of it")
     layer, kernel = found
-    folder = session.workspace.folder_of(path)
     origin = layer.analysis.origin
     arguments = {
-        "path": origin,
-        "root": str(folder.path),
+        **now.job_arguments(origin),
+        "root": str(now.folder_of(path).path),
         "kernel": kernel.kernel,
-        "trusted": session.workspace.trusted,
+        "trusted": now.trusted,
         "launch": kernel.launch_index if layer.entry.is_profile else None,
-        **session.analyses.compile_arguments(origin),
         "model": "asked" if kernel.evidence.value == "modelled" else "none",
     }
-    key = json.dumps([layer.entry.content, layer.entry.key, arguments], sort_keys=True)
-    shown = session.machine_code.get(key)
-    if shown is None:
-        data = await with_progress(
-            session.server if session.client.progress else None,
-            f"GPA: disassembling {kernel.name}",
-            lambda said: session.workers.run(
-                "sass", arguments, timeout_seconds=folder.settings.analysis_timeout_seconds, progress=said
-            ),
-        )
-        shown = from_json(data, SassView)
-        # Lines move while one types, and a client asks again: only their numbers are others then.
-        session.machine_code = {key: shown}
-    return _result(session, layer, shown, Path(origin).name)
+    return SassQuestion(path=path, layer=layer, kernel=kernel, arguments=arguments)
 
 
-def _wanted(session: Session, view: View, asked: SassParams) -> tuple[PlacedLayer, KernelView] | None:
+def _wanted(now: Snapshot, view: View, asked: SassParams) -> tuple[PlacedLayer, KernelView] | None:
     """The layer and kernel that a request means."""
     candidates: list[tuple[PlacedLayer, KernelView]] = []
     for layer in view.layers:
-        shown = chosen_kernels(layer.analysis, session.workspace.options(view.path))
+        shown = chosen_kernels(layer.analysis, now.options(view.path))
         for kernel in layer.analysis.kernels:
             if asked.kernel is not None and kernel.kernel == asked.kernel.partition("@")[0]:
                 return layer, kernel
@@ -97,12 +94,12 @@ def _start(pair: tuple[PlacedLayer, KernelView]) -> int:
     return layer.file.map.now(kernel.place.line)[0]
 
 
-def _result(session: Session, layer: PlacedLayer, view: SassView, origin: str) -> SassResult:
-    local = local_paths(layer)
-    uris = {name: session.workspace.uri_of(path) for name, path in local.items()}
+def machine_code(now: Snapshot, layer: PlacedLayer, view: SassView) -> SassResult:
+    """A kernel's rows, at today's lines."""
+    uris = {name: now.uri_of(path) for name, path in local_files(layer.entry).items()}
     files = {**layer.files, layer.file.path: layer.file}
     return SassResult(
-        title=f"{view.name} ({view.arch}, {origin})",
+        title=f"{view.name} ({view.arch}, {Path(layer.analysis.origin).name})",
         kernel=view.kernel,
         arch=view.arch,
         evidence=EVIDENCE_WORDS[view.evidence],

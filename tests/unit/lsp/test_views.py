@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 from tests.editor_values import SOURCE, analysis, file_analysis, kernel
 
-from gpadvisor.lsp import publishing
+from gpadvisor.lsp import views
+from gpadvisor.lsp.background import Background
 from gpadvisor.lsp.layers import Entry
-from gpadvisor.lsp.publishing import Publisher
-from gpadvisor.lsp.server import Server
+from gpadvisor.lsp.state import State
+from gpadvisor.lsp.views import Views
 
 pytestmark = pytest.mark.asyncio
 
@@ -24,10 +25,10 @@ async def test_a_view_begun_before_a_new_analysis_does_not_take_its_place(
 ) -> None:
     path = tmp_path / "gather.cu"
     path.write_text(SOURCE)
-    session = Server().session
-    workspace, publisher = session.workspace, Publisher(session)
-    workspace.open(path.as_uri(), SOURCE, 1)
-    begun, go_on, make_view = threading.Event(), threading.Event(), publishing.make_view
+    state = State()
+    made = Views(state, Background())
+    state.open(path.as_uri(), SOURCE, 1)
+    begun, go_on, make_view = threading.Event(), threading.Event(), views.make_view
 
     def held(*arguments: Any) -> Any:
         begun.set()
@@ -38,12 +39,12 @@ async def test_a_view_begun_before_a_new_analysis_does_not_take_its_place(
         here = file_analysis(local=str(path))
         return Entry(key="profile", analysis=analysis(kernel(), files=(here,)), is_profile=True, age=age)
 
-    monkeypatch.setattr(publishing, "make_view", held)
-    workspace.put(entry(1.0))
-    first = asyncio.ensure_future(publisher.view(str(path)))
+    monkeypatch.setattr(views, "make_view", held)
+    state.put(entry(1.0))
+    first = asyncio.ensure_future(made.view(str(path)))
     await asyncio.to_thread(begun.wait, 60)
-    workspace.put(entry(2.0))
-    second = asyncio.ensure_future(publisher.view(str(path)))
+    state.put(entry(2.0))
+    second = asyncio.ensure_future(made.view(str(path)))
     await asyncio.sleep(0)
     go_on.set()
     for view in await asyncio.gather(first, second):
@@ -55,18 +56,18 @@ async def test_a_view_begun_before_a_new_analysis_does_not_take_its_place(
 async def test_a_view_of_an_older_text_that_was_just_made_does_not_stop_the_server(tmp_path: Path) -> None:
     path = tmp_path / "gather.cu"
     path.write_text(SOURCE)
-    session = Server().session
-    workspace, publisher = session.workspace, Publisher(session)
-    workspace.open(path.as_uri(), SOURCE, 1)
+    state = State()
+    made = Views(state, Background())
+    state.open(path.as_uri(), SOURCE, 1)
     here = file_analysis(local=str(path))
-    workspace.put(Entry(key="profile", analysis=analysis(kernel(), files=(here,)), is_profile=True, age=1.0))
-    older = await publisher.view(str(path))
+    state.put(Entry(key="profile", analysis=analysis(kernel(), files=(here,)), is_profile=True, age=1.0))
+    older = await made.view(str(path))
     done = asyncio.ensure_future(asyncio.sleep(0, older))
     await done
-    workspace.open(path.as_uri(), f"{SOURCE}// edited\n", 2)
+    state.open(path.as_uri(), f"{SOURCE}// edited\n", 2)
     # As it is between the end of the work and the call that takes it out of the list.
-    publisher._making[str(path), workspace.revision] = done
-    newer = await publisher.view(str(path))
+    made._making[str(path), state.now.revision] = done
+    newer = await made.view(str(path))
     assert older is not None
     assert newer is not None
     assert newer.text is not older.text

@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Names of files as the server knows them, and the text of those that no editor has open."""
+
+from __future__ import annotations
+
+import os
+from typing import Final
+
+from pygls.uris import to_fs_path
+
+from gpadvisor.files import read_file
+
+MAX_TEXT_BYTES: Final = 8 << 20
+"""Of a file that no editor has open and that findings are placed in."""
+
+
+def file_path(uri: str) -> str | None:
+    """The resolved path of a ``file`` URI; None for other schemes and for untitled documents."""
+    if not uri.startswith("file:"):
+        return None
+    path = to_fs_path(uri)
+    return None if not path or "\0" in path else resolved(path)
+
+
+def resolved(path: str) -> str:
+    """One name for each file, whatever links lead to it."""
+    return os.path.realpath(path)
+
+
+def read_text(path: str) -> str | None:
+    """A source that no editor has open; None where it cannot be read or is no text by its size."""
+    try:
+        return read_file(path, max_bytes=MAX_TEXT_BYTES).decode("utf-8", "replace")
+    except OSError:
+        return None

@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Requests: what each needs from files and workers, the feature that answers it, and nothing else."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Any, Final
+
+from lsprotocol import types as lsp
+from pygls.lsp.server import LanguageServer
+
+from gpadvisor.errors import GpadvisorError, UsageError
+from gpadvisor.lsp.convert import overlaps
+from gpadvisor.lsp.errors import answered, refusing
+from gpadvisor.lsp.features import code_actions
+from gpadvisor.lsp.features.code_lenses import code_lenses
+from gpadvisor.lsp.features.comparing import compared_lines
+from gpadvisor.lsp.features.debug_information import debug_information
+from gpadvisor.lsp.features.diagnostics import complaints, file_diagnostics
+from gpadvisor.lsp.features.hovers import hover_at
+from gpadvisor.lsp.features.inlay_hints import inlay_hints
+from gpadvisor.lsp.features.kernels import kernel_choices
+from gpadvisor.lsp.features.machine_code import SassQuestion, sass_question, machine_code
+from gpadvisor.lsp.features.overview import overview
+from gpadvisor.lsp.paths import file_path, read_text
+from gpadvisor.lsp.protocol import (
+    COMPARE,
+    DEBUG_INFORMATION,
+    EXPLAIN,
+    KERNELS,
+    OVERVIEW,
+    SASS,
+    CompareParams,
+    CompareResult,
+    DebugInformationResult,
+    ExplainParams,
+    ExplainResult,
+    KernelsParams,
+    KernelsResult,
+    OverviewParams,
+    OverviewResult,
+    SassParams,
+    SassResult,
+)
+from gpadvisor.lsp.session import Session
+from gpadvisor.lsp.snapshot import PROFILE, Snapshot, View
+from gpadvisor.lsp.wire import from_wire, to_wire
+from gpadvisor.model.finding import ComparedLines, SassView
+from gpadvisor.pipeline.rule_pages import rule_page
+from gpadvisor.sandbox.codec import from_json
+
+log: Final = logging.getLogger("gpadvisor.lsp")
+_PATIENCE_SECONDS: Final = 10.0
+
+
+def register(server: LanguageServer, session: Session) -> None:
+    """Register the handlers of LSP's own requests."""
+    state, views = session.state, session.views
+
+    @server.feature(lsp.TEXT_DOCUMENT_CODE_LENS, lsp.CodeLensOptions(resolve_provider=False))
+    async def on_lenses(params: lsp.CodeLensParams) -> list[lsp.CodeLens] | None:
+        view = await views.asked(params.text_document.uri)
+        return None if view is None else code_lenses(state.now, view)
+
+    @server.feature(lsp.TEXT_DOCUMENT_INLAY_HINT, lsp.InlayHintOptions(resolve_provider=False))
+    async def on_hints(params: lsp.InlayHintParams) -> list[lsp.InlayHint] | None:
+        view = await views.asked(params.text_document.uri)
+        return None if view is None else inlay_hints(state.now, view, params.range)
+
+    @server.feature(lsp.TEXT_DOCUMENT_HOVER)
+    async def on_hover(params: lsp.HoverParams) -> lsp.Hover | None:
+        view = await views.asked(params.text_document.uri)
+        return None if view is None else hover_at(state.now, view, params.position.line + 1)
+
+    kinds = lsp.CodeActionOptions(code_action_kinds=list(code_actions.KINDS))
+
+    @server.feature(lsp.TEXT_DOCUMENT_CODE_ACTION, kinds)
+    async def on_actions(params: lsp.CodeActionParams) -> list[code_actions.Action] | None:
+        return await _actions(session, params)
+
+
+def register_own(server: LanguageServer, session: Session) -> None:
+    """Register the handlers of our own client's requests.
+
+    The library hands the server to a handler whose first parameter may be one, and a server is an ``object``:
+    hence ``Any``.
+    """
+    state = session.state
+
+    @server.feature(SASS)
+    async def sass(params: Any) -> object:
+        with refusing():
+            asked = from_wire(params, SassParams)
+        return to_wire(await answered(_machine_code(session, asked)))
+
+    @server.feature(KERNELS)
+    async def kernels(params: Any) -> object:
+        with refusing():
+            asked = from_wire(params, KernelsParams)
+        view = await session.views.of(asked.uri)
+        return to_wire(KernelsResult(choices=kernel_choices(state.now, view)))
+
+    @server.feature(EXPLAIN)
+    def explain(params: Any) -> object:
+        with refusing():
+            return to_wire(ExplainResult(markdown=rule_page(from_wire(params, ExplainParams).code)))
+
+    @server.feature(OVERVIEW)
+    async def entries(params: Any) -> object:
+        with refusing():
+            asked = from_wire(params, OverviewParams)
+        path = None if asked.uri is None else file_path(asked.uri)
+        nowhere = asked.uri is not None and path is None
+        found = [] if nowhere else await asyncio.to_thread(overview, state.now, path, read_text)
+        return to_wire(OverviewResult(entries=found))
+
+    @server.feature(COMPARE)
+    async def compare(params: Any) -> object:
+        with refusing():
+            asked = from_wire(params, CompareParams)
+        return to_wire(await answered(_compare(session, asked)))
+
+    @server.feature(DEBUG_INFORMATION)
+    def information(_params: Any) -> object:
+        workers = session.workers
+        page = debug_information(state.now, len(workers.pids), workers.busy)
+        return to_wire(DebugInformationResult(markdown=page))
+
+
+async def _actions(session: Session, params: lsp.CodeActionParams) -> list[code_actions.Action] | None:
+    """Fixes are tried before the user sees them in a menu that was asked for; a lamp does not wait."""
+    state, only = session.state, params.context.only
+    path = file_path(params.text_document.uri)
+    if path is None:
+        return None
+    wrong = overlaps(complaints(state.now, path), params.range)
+    headers = code_actions.header_actions(state.now, wrong)
+    view = await session.views.asked(params.text_document.uri)
+    if view is None:
+        return [one for one in headers if code_actions.wanted(one, only)] or None
+    found = overlaps(file_diagnostics(state.now, view), params.range)
+    if not found and not headers:
+        return None
+    lamp = params.context.trigger_kind is lsp.CodeActionTriggerKind.Automatic
+    actions = [
+        *headers,
+        *await _fixes(session, view, params.range, found, lamp=lamp),
+        *code_actions.page_actions(state.now, found),
+    ]
+    return [one for one in actions if code_actions.wanted(one, only)]
+
+
+async def _fixes(
+    session: Session, view: View, wanted: lsp.Range, found: list[lsp.Diagnostic], *, lamp: bool
+) -> list[code_actions.Action]:
+    now, fixes = session.state.now, session.fixes
+    manual = now.settings_of(view.path).run == "manual"
+    try:
+        offers = await fixes.find(view, wanted.start.line + 1, wanted.end.line + 1)
+        tried = [] if lamp and manual else offers
+        useless = await fixes.useless(tried, 0.0 if lamp else _PATIENCE_SECONDS)
+    except GpadvisorError as error:
+        log.warning("no fixes: %s", error)
+        return []
+    return code_actions.fix_actions(session.state.now, offers, useless, found, read_text)
+
+
+async def _machine_code(session: Session, asked: SassParams) -> SassResult:
+    view = await session.views.of(asked.uri)
+    wanted = sass_question(session.state.now, view, asked)
+    if not isinstance(wanted, SassQuestion):
+        return wanted
+    shown = session.machine_code.get(wanted.key)
+    if shown is None:
+        seconds = session.state.now.settings_of(wanted.path).analysis_timeout_seconds
+        arguments = dict(wanted.arguments)
+        data = await session.client.with_progress(
+            f"disassembling {wanted.kernel.name}",
+            lambda said: session.workers.run("sass", arguments, timeout_seconds=seconds, progress=said),
+        )
+        shown = from_json(data, SassView)
+        # Lines move while one types, and a client asks again: only their numbers are others then.
+        session.machine_code = {wanted.key: shown}
+    return machine_code(session.state.now, wanted.layer, shown)
+
+
+async def _compare(session: Session, asked: CompareParams) -> CompareResult:
+    """What changed between two profiles; both are shown, too."""
+    state = session.state
+    before, after = (_profile(state.now, uri) for uri in (asked.before, asked.after))
+    for path in (before, after):
+        if PROFILE + path not in state.now.entries:
+            await session.profiles.read(path)
+    folder = state.now.project_of(after)
+    arguments = {"before": before, "after": after, "root": str(folder.path)}
+    seconds = folder.settings.analysis_timeout_seconds
+    data = await session.client.with_progress(
+        "comparing two profiles",
+        lambda said: session.workers.run("compare", arguments, timeout_seconds=seconds, progress=said),
+    )
+    compared, shown = from_json(data, ComparedLines), state.now.entries[PROFILE + after]
+    lines = await asyncio.to_thread(compared_lines, state.now, shown, compared, read_text)
+    return CompareResult(text=compared.text, lines=lines)
+
+
+def _profile(now: Snapshot, uri: str) -> str:
+    path = file_path(uri)
+    if path is None:
+        raise UsageError(f"{uri} is no file on this machine")
+    if not now.may_read(path):
+        raise UsageError("the workspace is not trusted: no profile is read")
+    return path
