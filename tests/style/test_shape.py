@@ -76,8 +76,6 @@ LARGER_FUNCTIONS: dict[str, int] = {
     "advice/kernel.py:advise_kernel": 101,
     "cli/profile.py:add_parser": 87,
     "cli/profile.py:run": 65,
-    "editor/contents/analysis.py:analyse_for_editor": 78,
-    "pipeline/advise.py:advise_file": 102,
     "report/why.py:render_why": 64,
     "rules/block_increase.py:_fullest_sm": 66,
     "rules/strength_reduction.py:_match": 68,

@@ -8,12 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from gpadvisor.editor.contents.analysis import analyse_for_editor, sass_for_editor
-from gpadvisor.errors import ToolError, UsageError
+from gpadvisor.editor.contents.analysis import advise_and_show, sass_for_editor
+from gpadvisor.errors import ToolError
 from gpadvisor.files import open_file
 from gpadvisor.model.finding import Finding
 from gpadvisor.model.fix import Fix, LaunchFacts
-from gpadvisor.pipeline.analyse import Analysis
 from gpadvisor.pipeline.cache import Cache, cache_folder
 from gpadvisor.pipeline.fixes.find import check_fix, find_disable, find_fixes
 from gpadvisor.pipeline.fixes.flags import write_flag
@@ -43,19 +42,8 @@ def _warm(_arguments: dict[str, Any], _said: Said) -> object:
 def _analyse(arguments: dict[str, Any], said: Said) -> object:
     path = Path(arguments["path"])
     request = _request(arguments, path)
-    launches: dict[str, LaunchFacts] = {}
-
-    def keep(analysis: Analysis) -> None:
-        launches.update(launch_facts(analysis.kernels))
-
-    try:
-        shown = analyse_for_editor(path, request, said, _cache(), keep)
-    except UsageError:
-        if arguments.get("model") != "known" or not request.model:
-            raise
-        # No kernel of this source has a stated launch after all, or one that cannot run: the command that
-        # models says so.
-        shown = analyse_for_editor(path, replace(request, model=False), said, _cache(), keep)
+    advised, shown = advise_and_show(path, request, said, _cache())
+    launches = launch_facts(advised.analysis.kernels)
     more = arguments.get("model") == "later" and _models("known", request.settings, path)
     return {"analysis": to_json(shown), "launches": to_json(launches), "models": more}
 
@@ -126,6 +114,8 @@ def _request(arguments: dict[str, Any], path: Path) -> Request:
         may_compile=arguments.get("trusted") is True,
         launch=None if launch is None else int(launch),
         model=_models(arguments.get("model"), settings, path),
+        # Perhaps no kernel has a stated launch after all, or one that can run: the command says so.
+        model_needed=arguments.get("model") != "known",
     )
 
 

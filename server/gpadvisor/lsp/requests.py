@@ -21,7 +21,7 @@ from gpadvisor.lsp.features.diagnostics import complaints, file_diagnostics
 from gpadvisor.lsp.features.hovers import hover_at
 from gpadvisor.lsp.features.inlay_hints import inlay_hints
 from gpadvisor.lsp.features.kernels import kernel_choices
-from gpadvisor.lsp.features.machine_code import SassQuestion, sass_question, machine_code
+from gpadvisor.lsp.features.machine_code import SassQuestion, machine_code, sass_question
 from gpadvisor.lsp.features.overview import overview
 from gpadvisor.lsp.paths import file_path, read_text
 from gpadvisor.lsp.protocol import (

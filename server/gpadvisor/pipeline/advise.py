@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -63,15 +63,7 @@ class AdvisedKernel:
 
 
 def advise_file(
-    path: Path,
-    request: Request,
-    progress: Progress,
-    cache: Cache,
-    *,
-    opened: Opened | None = None,
-    also_parsed: Callable[[Analysis], Collection[str]] = lambda _: (),
-    also_known: Callable[[FoundSources, Analysis], FoundSources] = lambda sources, _: sources,
-    seen: SeenSources | None = None,
+    path: Path, request: Request, progress: Progress, cache: Cache, *, opened: Opened | None = None
 ) -> AdvisedFile:
     """Advice for a report, a snapshot, a cubin or a source.
 
@@ -81,68 +73,70 @@ def advise_file(
         progress: told the stages.
         cache: of disassembly.
         opened: the profile, where it is being read already.
-        also_parsed: files of the line tables whose facts the caller wants, beside those that advice quotes.
-        also_known: adds texts as they were profiled that the caller has from elsewhere.
-        seen: finds sources that were renamed since they were last seen.
 
     Raises:
         GpadvisorError: the input, a tool or a setting is at fault.
     """
     analysis = analyse_file(path, request, progress, cache, opened=opened)
+    sources = sources_of(analysis, request, progress)
+    return advise_analysis(analysis, sources, request, progress, cache)
+
+
+def sources_of(
+    analysis: Analysis, request: Request, progress: Progress, seen: SeenSources | None = None
+) -> FoundSources:
+    """The sources of an analysis on this machine; ``seen`` finds those renamed since they were last seen."""
     progress("looking for the sources")
-    lines = _analysed_lines(analysis)
-    compiled = path if input_kind(path) is InputKind.SOURCE else None
+    compiled = analysis.path if input_kind(analysis.path) is InputKind.SOURCE else None
     known = analysis.source_lines
-    defined = {str(one.path) for one in known.definitions.values()}
+    named = _analysed_lines(analysis).keys() | {str(one.path) for one in known.definitions.values()}
     renamed = partial(seen.renamed, analysis.sha256) if seen is not None else lambda _: None
-    sources = find_sources(lines.keys() | defined, analysis.profile, compiled, request, renamed)
-    sources = also_known(replace(sources, profiled={**known.texts, **sources.profiled}), analysis)
+    sources = find_sources(named, analysis.profile, compiled, request, renamed)
+    return replace(sources, profiled={**known.texts, **sources.profiled})
+
+
+def advise_analysis(
+    analysis: Analysis,
+    sources: FoundSources,
+    request: Request,
+    progress: Progress,
+    cache: Cache,
+    parsed: Collection[str] = (),
+) -> AdvisedFile:
+    """Advice on kernels that were analysed.
+
+    Args:
+        analysis: the kernels.
+        sources: of it, on this machine.
+        request: what is asked.
+        progress: told the stages.
+        cache: of disassembly.
+        parsed: files of the line tables whose facts the caller wants, beside those that advice quotes.
+    """
     evaluated = [evaluate(kernel.context, OPTIMIZERS) for kernel in analysis.kernels]
-    if request.model:
-        evaluated = _simulated_changes(path, analysis, evaluated, request, progress, cache)
-    kernels = tuple(
-        _advise(kernel, known, request) for kernel, known in zip(analysis.kernels, evaluated, strict=True)
-    )
+    if any(kernel.modelled is not None for kernel in analysis.kernels):
+        evaluated = _simulated_changes(analysis, evaluated, request, progress, cache)
+    pairs = list(zip(analysis.kernels, evaluated, strict=True))
+    kernels = tuple(_advise(kernel, known, request) for kernel, known in pairs)
     texts = sources.texts
-    asked = {*files_asked_about(kernels, _NAMING), *also_parsed(analysis)}
+    asked = {*files_asked_about(kernels, _NAMING), *parsed}
     quoted = {path: (path, texts[path]) for path in asked & texts.keys()}
     commented = [(path, text) for path, text in sources.now.items() if MARKER in text]
     facts, unread = read_source_facts({*quoted.values(), *commented})
     known_facts = {path: facts[source] for path, source in quoted.items() if source in facts}
     kernels = name_source_tokens(kernels, known_facts.get, _NAMING)
-    unused: tuple[Problem, ...] = ()
     comments = comments_as_profiled(sources, facts)
-    if comments:
-        kernels, _ = apply_suppressions(kernels, comments, analysed_lines=lines)
-        kernels = tuple(
-            without_suppressed(advice, kernel.context, OPTIMIZERS)
-            for advice, kernel in zip(kernels, analysis.kernels, strict=True)
-        )
-        # A comment is of use even where the thresholds would have hidden what it suppresses.
-        everything = replace(request, show_all=True)
-        _, unused = apply_suppressions(
-            [
-                _advise(kernel, known, everything)
-                for kernel, known in zip(analysis.kernels, evaluated, strict=True)
-            ],
-            comments,
-            analysed_lines=lines,
-        )
+    kernels, unused = _without_suppressed(analysis, kernels, evaluated, comments, request)
+    problems = (*analysis.problems, *sources.problems, *unread, *unused)
     return AdvisedFile(
         advice=advise(
             kernels,
-            path=str(path),
+            path=str(analysis.path),
             sha256=analysis.sha256,
             profile=analysis.profile,
             launches=analysis.launches,
             sources=sources.matches if analysis.profile is None else with_todays_lines(sources, kernels),
-            more_problems=(
-                *coverage_problems(analysis.profile),
-                *analysis.problems,
-                *sources.problems,
-                *unread,
-                *unused,
-            ),
+            more_problems=(*coverage_problems(analysis.profile), *problems),
         ),
         texts=texts,
         sources=sources,
@@ -151,23 +145,48 @@ def advise_file(
         analysis=analysis,
         kernels=tuple(
             AdvisedKernel(
-                advice=advice,
-                analysed=kernel,
-                matches={finding.code: finding.match for finding in known[0]},
+                advice=advice, analysed=kernel, matches={finding.code: finding.match for finding in known[0]}
             )
-            for advice, kernel, known in zip(kernels, analysis.kernels, evaluated, strict=True)
+            for advice, (kernel, known) in zip(kernels, pairs, strict=True)
         ),
-        lasting=not (unread or known.unfinished)
-        and not any(
-            problem.code is ProblemCode.LINES_NOT_READ
-            for kernel in analysis.kernels
-            for problem in kernel.problems
-        ),
+        lasting=not (unread or analysis.source_lines.unfinished or _has_unread_lines(analysis)),
+    )
+
+
+def _without_suppressed(
+    analysis: Analysis,
+    kernels: tuple[KernelAdvice, ...],
+    evaluated: Sequence[Evaluated],
+    comments: Mapping[str, tuple[SuppressionComment, ...]],
+    request: Request,
+) -> tuple[tuple[KernelAdvice, ...], tuple[Problem, ...]]:
+    """Advice without what comments set aside, and a problem for each comment that sets nothing aside."""
+    if not comments:
+        return kernels, ()
+    lines = _analysed_lines(analysis)
+    kept, _ = apply_suppressions(kernels, comments, analysed_lines=lines)
+    # A comment is of use even where the thresholds would have hidden what it suppresses.
+    everything = replace(request, show_all=True)
+    shown = [
+        _advise(kernel, known, everything) for kernel, known in zip(analysis.kernels, evaluated, strict=True)
+    ]
+    _, unused = apply_suppressions(shown, comments, analysed_lines=lines)
+    settled = tuple(
+        without_suppressed(advice, kernel.context, OPTIMIZERS)
+        for advice, kernel in zip(kept, analysis.kernels, strict=True)
+    )
+    return settled, unused
+
+
+def _has_unread_lines(analysis: Analysis) -> bool:
+    return any(
+        problem.code is ProblemCode.LINES_NOT_READ
+        for kernel in analysis.kernels
+        for problem in kernel.problems
     )
 
 
 def _simulated_changes(
-    path: Path,
     analysis: Analysis,
     evaluated: Sequence[Evaluated],
     request: Request,
@@ -180,7 +199,7 @@ def _simulated_changes(
     everything = replace(request, show_all=True)
     return [
         with_what_ifs(
-            path,
+            analysis.path,
             kernel,
             known,
             _advise(kernel, known, everything),

@@ -241,8 +241,10 @@ def _analyse_code(
     kernels = tuple(_beside_others(one, lambda _: (kernel_program(code.source, every),)) for one in kernels)
     if request.model and not any(kernel.context.profile for kernel in kernels):
         notes = [one for kernel in kernels for one in kernel.problems]
-        failed = (one.message for one in notes if one.code is ProblemCode.FAILED_LAUNCH)
-        raise UsageError(next(failed, no_launch(path, [one.message for one in notes])))
+        if request.model_needed:
+            failed = (one.message for one in notes if one.code is ProblemCode.FAILED_LAUNCH)
+            raise UsageError(next(failed, no_launch(path, [one.message for one in notes])))
+        kernels = tuple(replace(kernel, problems=()) for kernel in kernels)  # of launches, all of them
     return Analysis(
         path=path,
         sha256=file_digest(path),

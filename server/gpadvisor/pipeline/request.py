@@ -27,6 +27,7 @@ class Request:
     show_all: bool = False
     prefer_launch: bool = False  # ``launch`` chooses among those of its kernel, and hides no other kernel
     model: bool = False  # simulate kernels that have no profile and whose launch is stated
+    model_needed: bool = True  # an error where no kernel can be; else there is what the code alone says
     stated: StatedLaunch = field(default_factory=StatedLaunch)  # of the command line
     lines_from: tuple[Path, ...] = ()  # sources and cubins with the lines of a profile that has none
     may_compile: bool = True  # sources that are found, for such lines
@@ -45,6 +46,7 @@ class Request:
             "show_all": self.show_all,
             "prefer_launch": self.prefer_launch,
             "model": self.model,
+            "model_needed": self.model_needed,
             "lines_from": [str(path.resolve()) for path in self.lines_from],
             "may_compile": self.may_compile,
             "stated": repr(self.stated),

@@ -6,13 +6,15 @@ from __future__ import annotations
 import math
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 import gpadvisor
-from gpadvisor.files import scratch_folder
+from gpadvisor.errors import CancelledError, ToolFailedError, ToolNotFoundError, ToolTimeoutError
+from gpadvisor.files import read_file, scratch_folder
 from gpadvisor.sandbox.tools import run_tool
 
 # The child imports this very package from where it is, and nothing from the user's environment or folder.
@@ -20,6 +22,7 @@ _START: Final = (
     "import sys; sys.path.insert(0, sys.argv.pop(1));"
     "from gpadvisor.sandbox.child import main; main(sys.argv[1:])"
 )
+_PRINTED_BYTES: Final = 1 << 20
 # Each thread of a linear algebra library reserves memory that counts against the limit.
 SINGLE_THREADED: Final = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
@@ -30,6 +33,52 @@ def python_command(start: str, *arguments: str) -> list[str]:
     return [sys.executable, "-I", "-c", start, root, *arguments]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChildCall:
+    """One call of a function in a child, as it crosses from a worker to who starts the child."""
+
+    entry: str  # ``module:function``
+    request: str  # the file that has it, and the one that gets the answer
+    answer: str
+    timeout_seconds: float  # by the clock, and of processor time
+    memory_bytes: int  # of the child's address space, and of each file that it writes
+    directory: str  # where it runs
+
+
+CHILD_ERRORS: Final = {
+    error.__name__: error for error in (CancelledError, ToolNotFoundError, ToolFailedError, ToolTimeoutError)
+}
+"""What a call may raise, by the names under which a worker is told."""
+Cancelled: TypeAlias = Callable[[], bool] | None
+
+
+def start_child(asked: ChildCall, cancelled: Cancelled, environment: Mapping[str, str] | None = None) -> None:
+    """Run a child of this process to its end; its answer is in the file then.
+
+    Raises:
+        ToolError: it failed, took too long or was cancelled.
+    """
+    limits = str(asked.memory_bytes), str(math.ceil(asked.timeout_seconds) + 1)
+    run_tool(
+        python_command(_START, asked.entry, asked.request, asked.answer, *limits),
+        timeout_seconds=asked.timeout_seconds,
+        memory_bytes=asked.memory_bytes,
+        output_bytes=_PRINTED_BYTES,
+        cancelled=cancelled,
+        directory=Path(asked.directory),
+        environment={**SINGLE_THREADED, **(environment or {})},
+    )
+
+
+_start: Callable[[ChildCall, Cancelled], None] = start_child
+
+
+def let_start(start: Callable[[ChildCall, Cancelled], None]) -> None:
+    """Have somebody else start the children of this process, as a worker does, which is a child itself."""
+    global _start  # noqa: PLW0603 one for each process, set once
+    _start = start
+
+
 def call(
     entry: str,
     request: bytes,
@@ -37,7 +86,7 @@ def call(
     timeout_seconds: float,
     memory_bytes: int,
     output_bytes: int,
-    cancelled: Callable[[], bool] | None = None,
+    cancelled: Cancelled = None,
     directory: Path | None = None,
 ) -> bytes:
     """What a function answers to a request.
@@ -55,18 +104,20 @@ def call(
         ToolError: it failed, took too long, said too much or was cancelled.
     """
     with scratch_folder() as folder:
-        path = folder / "request"
-        path.write_bytes(request)
-        limits = str(memory_bytes), str(math.ceil(timeout_seconds) + 1)
-        return run_tool(
-            python_command(_START, entry, str(path), *limits),
+        asked = ChildCall(
+            entry=entry,
+            request=str(folder / "request"),
+            answer=str(folder / "answer"),
             timeout_seconds=timeout_seconds,
             memory_bytes=memory_bytes,
-            output_bytes=output_bytes,
-            cancelled=cancelled,
-            directory=directory or folder,
-            environment=SINGLE_THREADED,
-        ).stdout
+            directory=str(directory or folder),
+        )
+        Path(asked.request).write_bytes(request)
+        _start(asked, cancelled)
+        try:
+            return read_file(Path(asked.answer), max_bytes=output_bytes)
+        except OSError as error:
+            raise ToolFailedError(f"the child's answer cannot be read ({error.strerror or error})") from error
 
 
 @contextmanager

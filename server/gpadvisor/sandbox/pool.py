@@ -10,9 +10,11 @@ import logging
 import math
 import os
 import signal
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any, Final, TypeAlias
+from functools import partial
+from typing import Any, Final
 
 from gpadvisor.errors import CancelledError, NoDeviceCodeError
 from gpadvisor.files import scratch_folder
@@ -20,8 +22,10 @@ from gpadvisor.model.compiler_message import CompilerMessage
 from gpadvisor.sandbox import frames
 from gpadvisor.sandbox.children import SINGLE_THREADED, python_command
 from gpadvisor.sandbox.codec import from_json
+from gpadvisor.sandbox.lanes import Lane, Rank
 from gpadvisor.sandbox.pool_limits import JobError, Limits, WorkerError
 from gpadvisor.sandbox.processes import kill_tree
+from gpadvisor.sandbox.starter import Starter
 
 log: Final = logging.getLogger("gpadvisor.sandbox.pool")
 
@@ -33,7 +37,12 @@ _UNWIND_SECONDS: Final = 1.5
 _SPARE_SECONDS: Final = 2.0
 _LAST_WORDS_SECONDS: Final = 0.5
 _MAX_IDLE: Final = 2
+_MOST_CHILDREN: Final = 32
+_BROKEN: Final = (EOFError, frames.FrameError, OSError, ValueError, TypeError)
+"""What a worker says, or does not, that is none of what it should."""
 _STDERR_LINE: Final = 1 << 16
+_MOST_FRAMES: Final = 64
+"""That wait to be looked at; then the worker waits."""
 
 
 @dataclass(slots=True, eq=False)
@@ -41,53 +50,15 @@ class _Worker:
     """One child process."""
 
     process: asyncio.subprocess.Process
-    folder: str
+    starter: Starter  # of what it may not start itself
     held: contextlib.ExitStack  # what its folder goes with
-    ready: bool = False
     ending: bool = False
-    reader: asyncio.Task[None] | None = None
+    printed: asyncio.Task[None] | None = None
+    said: asyncio.Task[None] | None = None
+    frames: asyncio.Queue[dict[str, Any] | Exception] = field(
+        default_factory=lambda: asyncio.Queue(_MOST_FRAMES)
+    )
     last_words: list[str] = field(default_factory=list)
-
-
-Rank: TypeAlias = Callable[[], float]
-
-
-class _Lane:
-    """A number of slots; a free one goes to the waiting job of the highest rank, of equals to the first."""
-
-    def __init__(self, slots: int) -> None:
-        self._free = slots
-        self._waiting: list[tuple[Rank, asyncio.Future[None]]] = []
-
-    @contextlib.asynccontextmanager
-    async def turn(self, rank: Rank) -> AsyncIterator[None]:
-        """Hold a slot; ``rank`` is asked whenever one is free."""
-        if self._free:
-            self._free -= 1
-        else:
-            given = asyncio.get_running_loop().create_future()
-            entry = rank, given
-            self._waiting.append(entry)
-            try:
-                await given
-            except asyncio.CancelledError:
-                if entry in self._waiting:
-                    self._waiting.remove(entry)
-                else:  # it was given at the same moment
-                    self._give()
-                raise
-        try:
-            yield
-        finally:
-            self._give()
-
-    def _give(self) -> None:
-        if not self._waiting:
-            self._free += 1
-            return
-        entry = max(self._waiting, key=lambda waiting: waiting[0]())
-        self._waiting.remove(entry)
-        entry[1].set_result(None)
 
 
 class Workers:
@@ -101,9 +72,10 @@ class Workers:
         self._environment = dict(environment or {})
         self._idle: list[_Worker] = []
         self._busy: set[_Worker] = set()
-        self._long = _Lane(self._limits.count)
-        self._quick = _Lane(1)
+        self._long = Lane(self._limits.count)
+        self._quick = Lane(1)
         self._tasks: set[asyncio.Task[None]] = set()
+        self._threads = ThreadPoolExecutor(_MOST_CHILDREN, thread_name_prefix="gpadvisor-child")
         self._closed = False
         self.warm_up: dict[str, Any] | None = None
         """Arguments of the job that a new worker does first, so that later ones find its results."""
@@ -113,7 +85,7 @@ class Workers:
         if limits == self._limits and dict(environment) == self._environment:
             return
         if limits.count != self._limits.count:
-            self._long = _Lane(limits.count)
+            self._long = Lane(limits.count)
         self._limits, self._environment = limits, dict(environment)
         idle, self._idle = self._idle, []
         for worker in idle:
@@ -166,7 +138,7 @@ class Workers:
                     f"{job} took longer than {timeout_seconds:g} s and was stopped; "
                     "raise gpadvisor.analysis.timeoutSeconds, or analyse fewer kernels"
                 ) from error
-            except (EOFError, frames.FrameError, OSError) as error:
+            except _BROKEN as error:
                 code = await self._end(worker)
                 self.keep_spare()
                 raise WorkerError(self._died(job, worker, code)) from error
@@ -185,6 +157,7 @@ class Workers:
         # Those that are being started or ended: the first see that the pool is closed.
         while self._tasks:
             await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._threads.shutdown(wait=False)
 
     async def _begin(self, job: str, arguments: dict[str, Any]) -> _Worker:
         """A worker that has begun the job; one that had died while it had nothing to do is passed over."""
@@ -198,14 +171,10 @@ class Workers:
 
     async def _begun(self, worker: _Worker, job: str, arguments: dict[str, Any]) -> bool:
         """Hand a job to a worker; False where it does not live to begin."""
-        stdin, stdout = worker.process.stdin, worker.process.stdout
-        if stdin is None or stdout is None:
-            return False
         try:
-            stdin.write(frames.pack({"job": job, "arguments": arguments}))
-            await stdin.drain()
-            await frames.read_body(stdout)
-        except (EOFError, frames.FrameError, OSError):
+            await _tell(worker.process, {"job": job, "arguments": arguments})
+            await _next(worker)
+        except _BROKEN:
             return False
         except BaseException:
             self._replace(worker)
@@ -213,12 +182,8 @@ class Workers:
         return True
 
     async def _answer(self, worker: _Worker, progress: Callable[[str], None] | None) -> dict[str, Any]:
-        stdout = worker.process.stdout
-        if stdout is None:
-            raise EOFError
         while True:
-            body = await frames.read_body(stdout)
-            answer: dict[str, Any] = await _parse(body)
+            answer = await _next(worker)
             if "progress" in answer:
                 if progress is not None:
                     progress(str(answer["progress"]))
@@ -279,15 +244,16 @@ class Workers:
             raise WorkerError(
                 f"no process could be started for the analysis ({error.strerror or error}); free memory"
             ) from error
-        worker = _Worker(process=process, folder=folder, held=held)
-        worker.reader = asyncio.create_task(_copy_stderr(worker))
+        starter = Starter(folder, self._limits.memory_bytes, self._threads, partial(_tell, process))
+        worker = _Worker(process=process, starter=starter, held=held)
+        worker.printed = asyncio.create_task(_copy_stderr(worker))
+        worker.said = asyncio.create_task(_read_frames(worker))
         try:
-            await _ready(process)
-            worker.ready = True
+            await _next(worker)
             if self.warm_up is not None:
                 await self._begun(worker, "warm", self.warm_up)
                 await self._answer(worker, None)
-        except (EOFError, frames.FrameError, OSError) as error:
+        except _BROKEN as error:
             code = await self._end(worker)
             raise WorkerError(self._died("starting it", worker, code)) from error
         except BaseException:
@@ -312,9 +278,11 @@ class Workers:
         if process.stdin is not None:
             process.stdin.close()
         code = await process.wait()
-        if worker.reader is not None:
-            with contextlib.suppress(TimeoutError, asyncio.CancelledError):
-                await asyncio.wait_for(worker.reader, _LAST_WORDS_SECONDS)
+        for task, seconds in ((worker.printed, _LAST_WORDS_SECONDS), (worker.said, 0.0)):
+            if task is not None:
+                with contextlib.suppress(TimeoutError, asyncio.CancelledError):
+                    await asyncio.wait_for(task, seconds)
+        await worker.starter.close()
         # Somebody else may hold its standard error open: without this so would we.
         process._transport.close()  # type: ignore[attr-defined] # noqa: SLF001 the library has no other way
         worker.held.close()
@@ -338,10 +306,33 @@ class Workers:
         task.add_done_callback(self._tasks.discard)
 
 
-async def _ready(process: asyncio.subprocess.Process) -> None:
-    if process.stdout is None:
+async def _tell(process: asyncio.subprocess.Process, value: object) -> None:
+    if process.stdin is None:
         raise EOFError
-    await frames.read_body(process.stdout)
+    process.stdin.write(frames.pack(value))
+    await process.stdin.drain()
+
+
+async def _next(worker: _Worker) -> dict[str, Any]:
+    """The next thing that a worker says."""
+    value = await worker.frames.get()
+    if isinstance(value, Exception):
+        worker.frames.put_nowait(value)  # for whoever asks again
+        raise value
+    return value
+
+
+async def _read_frames(worker: _Worker) -> None:
+    """What a worker says of its jobs, in order; what it wants started is started beside that."""
+    stdout = worker.process.stdout
+    try:
+        while stdout is not None:
+            value = await _parse(await frames.read_body(stdout))
+            if not worker.starter.takes(value):
+                await worker.frames.put(value)
+        raise EOFError
+    except _BROKEN as error:
+        await worker.frames.put(error)
 
 
 async def _parse(body: bytes) -> dict[str, Any]:

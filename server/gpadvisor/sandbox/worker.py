@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import itertools
 import os
 import queue
 import shutil
@@ -22,14 +23,17 @@ from importlib import import_module
 from types import FrameType
 from typing import IO, Any, Final, TypeAlias
 
-from gpadvisor.errors import GpadvisorError
+from gpadvisor.errors import GpadvisorError, ToolFailedError
 from gpadvisor.sandbox import frames
+from gpadvisor.sandbox.children import CHILD_ERRORS, Cancelled, ChildCall, let_start
+from gpadvisor.sandbox.codec import to_json
 from gpadvisor.sandbox.limits import limit_memory
 from gpadvisor.sandbox.processes import adopt_orphans, kill_children, kill_tree
 
 Job: TypeAlias = Callable[[dict[str, Any], Callable[[str], None]], object]
 
 _UNWIND_SECONDS: Final = 1.0
+_POLL_SECONDS: Final = 0.05
 
 
 class WorkerStopped(BaseException):
@@ -52,8 +56,10 @@ def main(arguments: list[str]) -> int:
     try:
         limit_memory(memory_bytes)
         adopt_orphans()
-        threading.Thread(target=_listen, args=(source, jobs, folder), daemon=True).start()
-        return _serve(wire, jobs, known)
+        server = _Server(wire)
+        let_start(server.start)
+        threading.Thread(target=_listen, args=(source, jobs, server, folder), daemon=True).start()
+        return _serve(server, jobs, known)
     except WorkerStopped:
         return 0
     except (BrokenPipeError, KeyboardInterrupt):
@@ -70,7 +76,7 @@ def _close_standard_input() -> None:
     os.close(nothing)
 
 
-def _serve(wire: IO[bytes], jobs: queue.SimpleQueue[Any], known: str) -> int:
+def _serve(server: _Server, jobs: queue.SimpleQueue[Any], known: str) -> int:
     module, _, name = known.partition(":")
     table: Mapping[str, Job] = getattr(import_module(module), name)
 
@@ -78,18 +84,18 @@ def _serve(wire: IO[bytes], jobs: queue.SimpleQueue[Any], known: str) -> int:
     gc.freeze()
     gc.set_threshold(200_000, 20, 100)
     signal.signal(signal.SIGTERM, _stop)
-    _send(wire, {"ready": os.getpid()})
+    server.send({"ready": os.getpid()})
     while True:
         asked = jobs.get()
         if asked is None:
             return 0
-        _send(wire, {"begun": True})
-        _send(wire, _answer(table[asked["job"]], asked["arguments"], wire))
+        server.send({"begun": True})
+        server.send(_answer(table[asked["job"]], asked["arguments"], server))
 
 
-def _answer(job: Job, arguments: dict[str, Any], wire: IO[bytes]) -> dict[str, object]:
+def _answer(job: Job, arguments: dict[str, Any], server: _Server) -> dict[str, object]:
     try:
-        return {"result": job(arguments, lambda words: _send(wire, {"progress": words}))}
+        return {"result": job(arguments, lambda words: server.send({"progress": words}))}
     except GpadvisorError as error:
         said = getattr(error, "messages", ())  # a compiler's
         return {"error": str(error), "class": type(error).__name__, "messages": list(map(asdict, said))}
@@ -104,16 +110,55 @@ def _answer(job: Job, arguments: dict[str, Any], wire: IO[bytes]) -> dict[str, o
         return {"error": f"internal error, {type(error).__name__}: {error}", "class": "Internal"}
 
 
-def _send(wire: IO[bytes], value: object) -> None:
-    wire.write(frames.pack(value))
-    wire.flush()
+class _Server:
+    """The one at the other end of the pipe, who also starts what this process may not."""
+
+    def __init__(self, wire: IO[bytes]) -> None:
+        self._wire = wire
+        self._one = threading.Lock()
+        self._numbers = itertools.count()
+        self._ended: dict[int, queue.SimpleQueue[dict[str, Any]]] = {}
+
+    def send(self, value: object) -> None:
+        """Say one thing."""
+        data = frames.pack(value)
+        with self._one:
+            self._wire.write(data)
+            self._wire.flush()
+
+    def start(self, asked: ChildCall, cancelled: Cancelled) -> None:
+        """Have a child started, and wait for its end; see ``children.start_child``."""
+        number, stopped = next(self._numbers), False
+        ended = self._ended[number] = queue.SimpleQueue()
+        try:
+            self.send({"start": number, "call": to_json(asked)})
+            while True:
+                with contextlib.suppress(queue.Empty):
+                    said = ended.get(timeout=_POLL_SECONDS)
+                    break
+                if not stopped and cancelled is not None and cancelled():
+                    stopped = True
+                    self.send({"stop": number})
+        finally:
+            del self._ended[number]
+        if said["class"] is not None:
+            raise CHILD_ERRORS.get(said["class"], ToolFailedError)(said["message"])
+
+    def has_ended(self, said: dict[str, Any]) -> None:
+        """A child has come to its end."""
+        waiting = self._ended.get(said["ended"])
+        if waiting is not None:
+            waiting.put(said)
 
 
-def _listen(source: IO[bytes], jobs: queue.SimpleQueue[Any], folder: str) -> None:
+def _listen(source: IO[bytes], jobs: queue.SimpleQueue[Any], server: _Server, folder: str) -> None:
     """Hand on what the server asks; end everything when it is gone."""
     with contextlib.suppress(OSError, ValueError, frames.FrameError):
         while (value := frames.read_blocking(source)) is not None:
-            jobs.put(value)
+            if "ended" in value:
+                server.has_ended(value)
+            else:
+                jobs.put(value)
     jobs.put(None)
     os.kill(os.getpid(), signal.SIGTERM)
     time.sleep(_UNWIND_SECONDS)

@@ -11,7 +11,7 @@ from syrupy.assertion import SnapshotAssertion
 from tests.ncu_writer import write_report
 from tests.sampled import sampled_launch
 
-from gpadvisor.editor.contents.analysis import analyse_for_editor
+from gpadvisor.editor.contents.analysis import advise_and_show
 from gpadvisor.editor.place.placing import place
 from gpadvisor.editor.show.diagnostics import diagnostics
 from gpadvisor.editor.show.hints import hints
@@ -31,7 +31,7 @@ def test_a_measured_kernel(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
     launch = sampled_launch("thermal_stencil")
     path.write_bytes(write_report([launch]))
     request = Request(settings=Settings(), root=tmp_path)
-    value = analyse_for_editor(path, request, lambda _: None, Cache(None))
+    value = advise_and_show(path, request, lambda _: None, Cache(None))[1]
     (file,) = value.files
     text = file.baseline or ""
     placed = place(file, text)

@@ -65,7 +65,7 @@ def _request(root: Path, **changes: object) -> Request:
 
 def _analyse(path: Path, cache: Path | None = None, **changes: object) -> EditorAnalysis:
     stages: list[str] = []
-    value = editor.analyse_for_editor(path, _request(path.parent, **changes), stages.append, Cache(cache))
+    value = editor.advise_and_show(path, _request(path.parent, **changes), stages.append, Cache(cache))[1]
     assert stages
     assert from_json(json.loads(json.dumps(to_json(value))), EditorAnalysis) == value
     return value
@@ -518,7 +518,7 @@ def test_cancelling_stops_it(tmp_path: Path) -> None:
 
     for stages in (0, 1, 2):
         with pytest.raises(StopError):
-            editor.analyse_for_editor(path, _request(tmp_path), after(stages), Cache(None))
+            editor.advise_and_show(path, _request(tmp_path), after(stages), Cache(None))[1]
 
 
 @pytest.mark.parametrize("name", ["thermal_stencil", "local_histogram"])

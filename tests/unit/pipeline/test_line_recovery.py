@@ -14,7 +14,7 @@ from tests.kernels import KERNELS
 from tests.ncu_writer import write_report
 from tests.sampled import sampled
 
-from gpadvisor.editor.contents.analysis import analyse_for_editor, sass_for_editor
+from gpadvisor.editor.contents.analysis import advise_and_show, sass_for_editor
 from gpadvisor.editor.place.placing import place
 from gpadvisor.errors import GpadvisorError
 from gpadvisor.model.advice import Advice
@@ -71,7 +71,7 @@ def advice(project: Path, name: str = "run.ncu-rep", **changes: object) -> Advic
 
 
 def editor(project: Path, cache: Cache, **changes: object) -> EditorAnalysis:
-    return analyse_for_editor(project / "run.ncu-rep", request(project, **changes), lambda _: None, cache)
+    return advise_and_show(project / "run.ncu-rep", request(project, **changes), lambda _: None, cache)[1]
 
 
 def said(advised: Advice, code: ProblemCode) -> list[str]:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import re
 import sys
 import time
 from collections.abc import AsyncIterator
@@ -26,8 +27,10 @@ pytestmark = [
 ]
 
 JOBS = '''
-import itertools, os, signal, subprocess, sys, time
-from gpadvisor.errors import ProfileFormatError
+import itertools, json, os, signal, subprocess, sys, time
+from gpadvisor.errors import ProfileFormatError, ToolError
+from gpadvisor.sandbox import children
+from gpadvisor.source.facts import SourceFacts
 
 def echo(arguments, said):
     return arguments
@@ -65,8 +68,28 @@ def linger(arguments, said):
             child.kill()
             child.wait()
 
+def call(arguments):
+    """The facts of a source, parsed in a process of its own."""
+    limits = {"timeout_seconds": 60, "memory_bytes": 2 << 30, "output_bytes": 64 << 20}
+    limits |= {name: arguments[name] for name in limits if name in arguments}
+    begun = time.monotonic()
+    given_up = lambda: arguments.get("give_up") and time.monotonic() > begun + 0.3
+    request = json.dumps([["k.cu", arguments.get("source", "")]]).encode()
+    entry = arguments.get("entry", "gpadvisor.source.reading:answer")
+    return children.call(entry, request, cancelled=given_up, **limits)
+
+def parse(arguments, said):
+    (row,) = json.loads(call(arguments))
+    return len(SourceFacts.from_json(row, arguments["source"].count("\\n") + 1).kernels)
+
+def limits(arguments, said):
+    try:
+        return str(call(arguments))
+    except ToolError as error:
+        return f"{type(error).__name__}: {error}"
+
 JOBS = {"echo": echo, "talk": talk, "die": die, "eat": eat, "refuse": refuse}
-JOBS |= {"break": break_, "linger": linger}
+JOBS |= {"break": break_, "linger": linger, "parse": parse, "limits": limits}
 '''
 
 
@@ -182,7 +205,7 @@ async def test_workers_end_with_their_server() -> None:
             await gone(pid)
         with pytest.raises(WorkerError):
             await task
-        assert not Path(busy.folder).exists()
+        assert not busy.starter.folder.exists()
 
 
 @pytest.mark.usefixtures("start")
@@ -234,3 +257,61 @@ async def test_a_spare_is_there_before_it_is_needed() -> None:
         (spare,) = one.pids
         assert await one.run("echo", {}, timeout_seconds=60) == {}
         assert spare in one.pids
+
+
+def parents(words: str) -> set[int]:
+    """Who started the processes below this one that have some words in their command."""
+    found = set()
+    for pid in descendants(os.getpid()):
+        with contextlib.suppress(OSError):
+            if words.encode() in Path(f"/proc/{pid}/cmdline").read_bytes():
+                found.add(int(Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[1]))
+    return found
+
+
+@pytest.mark.usefixtures("start")
+async def test_no_child_is_inside_of_another() -> None:
+    """What a job reads in a process of its own is started beside its worker."""
+    source = "".join(f"__global__ void k{at}(float *p) {{ p[{at}] = {at}; }}\n" for at in range(3000))
+    async with pool() as one:
+        await one.run("echo", {}, timeout_seconds=60)
+        job = asyncio.ensure_future(one.run("parse", {"source": source}, timeout_seconds=300))
+        seen: set[int] = set()
+        while not job.done():
+            seen |= parents("sandbox.child")
+            await asyncio.sleep(0.01)
+        assert await job == 3000
+        assert seen == {os.getpid()}
+
+
+@pytest.mark.usefixtures("start")
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        ({"timeout_seconds": 0.01}, "ToolTimeoutError: .* did not end within 0.01 s"),
+        ({"memory_bytes": 1 << 20}, "ToolFailedError: "),
+        ({"output_bytes": 10}, "ToolFailedError: .*is larger than the 10 bytes"),
+        ({"entry": "os:abort"}, "ToolFailedError: os:abort is not started for a worker"),
+        ({"entry": "gpadvisor.source.nothing:answer"}, "ToolFailedError: .*ModuleNotFoundError"),
+    ],
+)
+async def test_a_call_of_a_worker_has_its_own_limits(asked: dict[str, Any], words: str) -> None:
+    async with pool() as one:
+        assert re.match(words, await one.run("limits", asked, timeout_seconds=60))
+        assert await one.run("parse", {"source": "__global__ void k() {}"}, timeout_seconds=60) == 1
+
+
+@pytest.mark.usefixtures("start")
+async def test_a_call_ends_with_what_asked_for_it() -> None:
+    """Stopped by the job itself, and with the job."""
+    source = "__global__ void k() { x = (((1))); }\n" * 200_000
+    async with pool() as one:
+        said = await one.run("limits", {"source": source, "give_up": True}, timeout_seconds=60)
+        assert said.startswith("CancelledError: ")
+        job = asyncio.ensure_future(one.run("parse", {"source": source}, timeout_seconds=300))
+        while not parents("sandbox.child"):
+            await asyncio.sleep(0.01)
+        job.cancel()
+        await asyncio.gather(job, return_exceptions=True)
+        while parents("sandbox.child"):
+            await asyncio.sleep(0.01)

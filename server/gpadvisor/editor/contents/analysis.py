@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -28,7 +28,7 @@ from gpadvisor.editor.contents.places import (
 )
 from gpadvisor.editor.place.placing import line_map
 from gpadvisor.editor.place.remarks import remarks
-from gpadvisor.errors import ProfileMismatchError, UsageError
+from gpadvisor.errors import ProfileMismatchError
 from gpadvisor.model.finding import (
     BaselineKind,
     EditorAnalysis,
@@ -38,7 +38,7 @@ from gpadvisor.model.finding import (
     SassView,
     ToolNote,
 )
-from gpadvisor.pipeline.advise import AdvisedFile, AdvisedKernel, advise_file
+from gpadvisor.pipeline.advise import AdvisedFile, AdvisedKernel, advise_analysis, sources_of
 from gpadvisor.pipeline.analyse import AnalysedKernel, Analysis, analyse_file
 from gpadvisor.pipeline.cache import Cache
 from gpadvisor.pipeline.inputs import InputKind, input_kind
@@ -51,17 +51,12 @@ from gpadvisor.report.names import base_name
 from gpadvisor.source.facts import SourceFacts
 
 
-def analyse_for_editor(
-    path: Path,
-    request: Request,
-    progress: Progress,
-    cache: Cache,
-    also: Callable[[Analysis], None] | None = None,
-) -> EditorAnalysis:
-    """Everything that an editor shows of a report, a snapshot, a cubin or a source.
+def advise_and_show(
+    path: Path, request: Request, progress: Progress, cache: Cache
+) -> tuple[AdvisedFile, EditorAnalysis]:
+    """Everything that an editor shows of a report, a snapshot, a cubin or a source, with its advice.
 
-    All kernels are in the answer; the request's launch chooses among the launches of its kernel. ``also``
-    gets the analysis that the answer was made from.
+    All kernels are in the answer; the request's launch chooses among the launches of its kernel.
 
     Raises:
         GpadvisorError: the input, a tool or a setting is at fault.
@@ -69,39 +64,43 @@ def analyse_for_editor(
     request = replace(request, kernel=None, prefer_launch=True)
     if input_kind(path) is InputKind.SOURCE:
         begin_reading(path)
-    texts: dict[str, ProfiledText] = {}
+    analysis = analyse_file(path, request, progress, cache)
     seen = SeenSources(cache, request.root)
-
-    def first_seen(sources: FoundSources, analysis: Analysis) -> FoundSources:
-        if analysis.profile is not None:
-            seen.remember(analysis.sha256, make_places(sources, request.root).local, sources.local)
-        texts.update(
-            baselines(
-                [match.report_path for match in sources.matches],
-                make_places(sources, request.root),
-                sources,
-                analysis.profile,
-                cache,
-                sha256=analysis.sha256,
-                compiled=input_kind(path) is InputKind.SOURCE,
-                unproved=analysis.source_lines.alike,
-            )
-        )
-        known = {file: one.text for file, one in texts.items() if one.text is not None}
-        return replace(sources, profiled={**known, **sources.profiled})
-
-    advised = advise_file(
-        path, request, progress, cache, also_parsed=_kernel_files, also_known=first_seen, seen=seen
-    )
-    if also is not None:
-        also(advised.analysis)
+    sources = sources_of(analysis, request, progress, seen)
+    if analysis.profile is not None:
+        seen.remember(analysis.sha256, make_places(sources, request.root).local, sources.local)
+    texts = _baselines(analysis, sources, request, cache)
+    known = {file: one.text for file, one in texts.items() if one.text is not None}
+    sources = replace(sources, profiled={**known, **sources.profiled})
+    advised = advise_analysis(analysis, sources, request, progress, cache, _kernel_files(analysis))
     progress("putting findings on their lines")
-    places = make_places(advised.sources, request.root)
-    for analysed in advised.analysis.kernels:
+    return advised, _shown(advised, texts, make_places(sources, request.root))
+
+
+def _baselines(
+    analysis: Analysis, sources: FoundSources, request: Request, cache: Cache
+) -> dict[str, ProfiledText]:
+    """The texts that lines are of."""
+    places = make_places(sources, request.root)
+    return baselines(
+        [match.report_path for match in sources.matches],
+        places,
+        sources,
+        analysis.profile,
+        cache,
+        sha256=analysis.sha256,
+        compiled=input_kind(analysis.path) is InputKind.SOURCE,
+        unproved=analysis.source_lines.alike,
+    )
+
+
+def _shown(advised: AdvisedFile, texts: Mapping[str, ProfiledText], places: Places) -> EditorAnalysis:
+    analysis = advised.analysis
+    for analysed in analysis.kernels:
         places.know(analysed.context.program)
     facts = {places.name(file): known for file, known in advised.facts.items()}
     texts_then = {places.name(file): text for file, text in advised.texts.items()}
-    definitions = advised.analysis.source_lines.definitions
+    definitions = analysis.source_lines.definitions
     kernels = [
         one
         if one.place is not None or one.kernel not in definitions
@@ -109,23 +108,21 @@ def analyse_for_editor(
         for one in _kernels(advised, facts, texts_then, places)
     ]
     lines = [kernel_lines(one.advised.analysed.context, list(one.rows), places) for one in kernels]
-    profile = advised.analysis.profile
-    deepest = _deepest(advised.analysis.kernels, places)
     comments = {places.name(file): found for file, found in advised.comments.items()}
-    sources = FindingSources(places=places, texts=texts, facts=facts, comments=comments)
-    found = findings(kernels, sources)
+    found = findings(kernels, FindingSources(places=places, texts=texts, facts=facts, comments=comments))
     files = _files(found, lines, kernels, texts, places, advised.sources.now)
-    notes = tool_notes(advised.advice, kernels, texts, deepest)
+    notes = tool_notes(advised.advice, kernels, texts, _deepest(analysis.kernels, places))
+    profile = analysis.profile
     return EditorAnalysis(
-        origin=str(path),
-        sha256=advised.analysis.sha256,
+        origin=str(analysis.path),
+        sha256=analysis.sha256,
         collector=None if profile is None else profile.collector,
         collected_at=None if profile is None else profile.created,
         kernels=tuple(
-            kernel_view(kernel, own, found, advised.analysis.launches)
+            kernel_view(kernel, own, found, analysis.launches)
             for kernel, own in zip(kernels, lines, strict=True)
         ),
-        launches=launch_views(advised.analysis.launches),
+        launches=launch_views(analysis.launches),
         files=files,
         problems=tuple(_as_baseline(note, files, advised.sources.now) for note in notes),
     )
@@ -157,16 +154,12 @@ def sass_for_editor(
 
 def _one_kernel(path: Path, request: Request, progress: Progress, cache: Cache, kernel: str) -> Analysis:
     exactly = re.compile(rf"\A{re.escape(kernel)}\Z")
-    request = replace(request, kernel=exactly, prefer_launch=True)
+    # The launch of another kernel may be stated, of this one not.
+    request = replace(request, kernel=exactly, prefer_launch=True, model_needed=False)
     try:
         return analyse_file(path, request, progress, cache)
     except ProfileMismatchError as error:
         raise ProfileMismatchError(f"{path} has no kernel {kernel}; analyse it again") from error
-    except UsageError:
-        if not request.model:
-            raise
-        # The launch of another kernel is stated, of this one it is not.
-        return analyse_file(path, replace(request, model=False), progress, cache)
 
 
 def _kernel_files(analysis: Analysis) -> Collection[str]:
