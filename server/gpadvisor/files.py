@@ -24,6 +24,8 @@ def open_file(path: Path | str) -> BinaryIO:
         OSError: it is not there, may not be read, or is a folder, a device, a pipe or a socket (EINVAL):
             such may never end, or do something when opened.
     """
+    if "\0" in os.fspath(path):
+        raise OSError(errno.EINVAL, "has a character that no path can have", os.fspath(path))
     _require_regular(Path(path).stat(), path)
     # Without waiting, should it have become a pipe since.
     handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))

@@ -99,7 +99,7 @@ def build(folder: Path, entry: str, output: Path) -> Path:
         [tool, *_FLAGS, "-I", SHIM, "-I", FOLDER, "-o", program, source],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=900,
     )
     if done.returncode != 0:
         raise EmulationError(f"{folder.name} does not compile on the host: {done.stderr[:4000]}")

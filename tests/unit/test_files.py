@@ -27,6 +27,11 @@ with scratch_folder() as folder:
 """
 
 
+def test_a_path_that_none_can_be_is_an_error_like_others() -> None:
+    with pytest.raises(OSError, match="no path can have"):
+        open_file("a\0b")
+
+
 def test_only_regular_files_of_bounded_size_are_read(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"12345")
     (tmp_path / "link").symlink_to(tmp_path / "file")

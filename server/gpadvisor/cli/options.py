@@ -13,7 +13,13 @@ from typing import Final
 
 from gpadvisor.errors import SettingsError
 from gpadvisor.files import write_atomically
-from gpadvisor.pipeline.launches import ARGUMENT_KINDS, StatedArgument, stated_argument
+from gpadvisor.pipeline.launches import (
+    ARGUMENT_KINDS,
+    MAX_WHOLE,
+    StatedArgument,
+    is_whole,
+    stated_argument,
+)
 from gpadvisor.sandbox.pager import page
 
 FORMATS: Final = ("text", "json", "sarif", "markdown")
@@ -94,7 +100,7 @@ def add_launch(parser: argparse.ArgumentParser) -> None:
 def size(text: str) -> tuple[int, int, int]:
     """One to three positive numbers with commas."""
     parts = text.split(",")
-    if not 1 <= len(parts) <= 3 or not all(part.isascii() and part.isdigit() and int(part) for part in parts):
+    if not 1 <= len(parts) <= 3 or not all(is_whole(part) and int(part) for part in parts):
         raise argparse.ArgumentTypeError(f"'{text}' is not one to three numbers such as 32,8")
     x, y, z = (*(int(part) for part in parts), 1, 1)[:3]
     return x, y, z
@@ -103,7 +109,7 @@ def size(text: str) -> tuple[int, int, int]:
 def loop(text: str) -> tuple[int, int]:
     """``LINE=TRIPS``."""
     line, _, trips = text.partition("=")
-    if not (line.isascii() and line.isdigit() and trips.isascii() and trips.isdigit()):
+    if not (is_whole(line) and is_whole(trips)):
         raise argparse.ArgumentTypeError(f"'{text}' is not LINE=TRIPS")
     return int(line), int(trips)
 
@@ -158,8 +164,8 @@ def pattern(text: str) -> re.Pattern[str]:
 
 def natural(text: str) -> int:
     """An integer that is not negative."""
-    if not text.isascii() or not text.isdigit():
-        raise argparse.ArgumentTypeError(f"'{text}' is not a number from 0 upwards")
+    if not is_whole(text):
+        raise argparse.ArgumentTypeError(f"'{text}' is not a number from 0 to {MAX_WHOLE}")
     return int(text)
 
 

@@ -25,6 +25,13 @@ _VALUES: Final[Mapping[str, tuple[float, float]]] = {
 }
 """The least and the most of each kind of argument; whole ones are signed or not."""
 ARGUMENT_KINDS: Final = tuple(_VALUES)
+MAX_WHOLE: Final = (1 << 31) - 1
+"""The most of any count or size: that of a grid in CUDA."""
+
+
+def is_whole(text: str) -> bool:
+    """Whether a text is a number from 0 to ``MAX_WHOLE`` in digits."""
+    return text.isascii() and text.isdigit() and len(text) <= 10 and int(text) <= MAX_WHOLE
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,17 +106,19 @@ def dimensions(value: object, where: str) -> Dimensions:
     if (
         isinstance(sizes, list)
         and 1 <= len(sizes) <= 3
-        and all(isinstance(size, int) and not isinstance(size, bool) and size > 0 for size in sizes)
+        and all(
+            isinstance(size, int) and not isinstance(size, bool) and 0 < size <= MAX_WHOLE for size in sizes
+        )
     ):
         x, y, z = (*sizes, 1, 1)[:3]
         return x, y, z
-    raise SettingsError(f"{where} must be one to three positive integers")
+    raise SettingsError(f"{where} must be one to three positive integers up to {MAX_WHOLE}")
 
 
 def _count(value: object, where: str) -> int:
-    if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MAX_WHOLE:
         return value
-    raise SettingsError(f"{where} must be an integer that is not negative")
+    raise SettingsError(f"{where} must be an integer from 0 to {MAX_WHOLE}")
 
 
 def _rate(value: object, where: str) -> float:
@@ -119,7 +128,7 @@ def _rate(value: object, where: str) -> float:
 
 
 def _loops(value: object, where: str) -> Mapping[int, int]:
-    if isinstance(value, dict) and all(line.isdigit() for line in value):
+    if isinstance(value, dict) and all(is_whole(line) for line in value):
         return MappingProxyType(
             {int(line): _count(trips, f"{where}.{line}") for line, trips in value.items()}
         )

@@ -22,6 +22,8 @@ from gpadvisor.pipeline.launches import StatedLaunch, parse_launches
 
 FILE_NAME: Final = "gpadvisor.toml"
 MAX_FILE_BYTES: Final = 1 << 20
+_LARGEST: Final = 1_000_000_000
+"""Of any number: 31 years, a petabyte of MiB."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,20 +176,34 @@ def parse_settings(table: Mapping[str, object], where: str) -> Settings:
         if name not in known:
             names = ", ".join(sorted(entry.replace("_", "-") for entry in known))
             raise SettingsError(f"{where}: unknown setting '{key}'; known are {names}")
+        if any("\0" in text for text in _texts(value)):
+            raise SettingsError(f"{where}: '{key}' has a character that no path and no option can have")
         values[name] = _checked(name, value, where)
     return replace(Settings(), **values)  # type: ignore[arg-type] # each value was checked for its field
+
+
+def _texts(value: object) -> Iterator[str]:
+    """The texts of a value, its keys among them."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for key, part in value.items():
+            yield from (key, *_texts(part))
+    elif isinstance(value, list):
+        for part in value:
+            yield from _texts(part)
 
 
 def _checked(name: str, value: object, where: str) -> object:
     shown = name.replace("_", "-")
     if name in {"top", "memory_mib"}:
-        if isinstance(value, int) and not isinstance(value, bool) and value > 0:
+        if isinstance(value, int) and not isinstance(value, bool) and 0 < value <= _LARGEST:
             return value
-        raise SettingsError(f"{where}: '{shown}' must be a positive integer")
+        raise SettingsError(f"{where}: '{shown}' must be a positive integer up to {_LARGEST}")
     if name in {"min_speedup", "min_importance", "tool_timeout_seconds", "lines_timeout_seconds"}:
-        if isinstance(value, (int, float)) and not isinstance(value, bool) and value >= 0:
+        if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= _LARGEST:
             return float(value)
-        raise SettingsError(f"{where}: '{shown}' must be a number that is not negative")
+        raise SettingsError(f"{where}: '{shown}' must be a number from 0 to {_LARGEST}")
     if name == "launches":
         return parse_launches(value, where)
     if name == "source_map":

@@ -25,7 +25,7 @@ from gpadvisor.toolchain.nvrtc import Nvrtc, NvrtcResult, compile_by_nvrtc, find
 from gpadvisor.toolchain.stand_ins import PATH_OPTIONS, Overlay, write_stand_in
 
 DEFAULT_ARCH: Final = "sm_80"
-_ARCH: Final = re.compile(r"sm_\d+[af]?")
+_ARCH: Final = re.compile(r"sm_\d{2,3}[af]?")
 # nvcc cannot do without a C++ compiler of the host; NVRTC can.
 _NO_HOST_COMPILER: Final = re.compile(
     r"cannot find compiler|no such file or directory.*(gcc|g\+\+|cc1plus)|(gcc|g\+\+).*not found"
@@ -214,7 +214,7 @@ def _without_shell(job: Job) -> Job | None:
             return None
     if definitions:
         header = job.folder / "definitions.h"
-        header.write_text("".join(definitions), encoding="utf-8")
+        header.write_text("".join(definitions), encoding="utf-8", errors="surrogateescape")
         words.insert(0, f"--pre-include={header}")
     return replace(job, text=text, options=tuple(words))
 

@@ -173,9 +173,11 @@ _PTXAS: Final = re.compile(
     r"allow-expensive-optimizations=\w+|maxrregcount=\d+|warn-[\w-]+|disable-optimizer-constants)"
 )
 _DRAFTS: Final = {"c++0x": "c++11", "c++1y": "c++14", "c++1z": "c++17", "c++2a": "c++20", "c++2b": "c++23"}
-_SM: Final = re.compile(r"\bsm_(\d+[af]?)\b")
-_NUMBER: Final = re.compile(r"\d+[af]?")
-_COMPUTE: Final = re.compile(r"\bcompute_(\d+[af]?)\b")
+_SM: Final = re.compile(r"\bsm_(\d{2,3}[af]?)\b")
+_NUMBER: Final = re.compile(r"\d{2,3}[af]?")
+_COMPUTE: Final = re.compile(r"\bcompute_(\d{2,3}[af]?)\b")
+_UNUSABLE: Final = re.compile("[\0\ud800-\udc7f\udd00-\udfff]")
+"""No option of a program can have these; the letters in between stand for bytes that are no UTF-8."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +207,9 @@ def reduce_command(
     virtual: list[str] = []
     refused: list[str] = []
     for name, value in _split_options(_expanded(words, directory)):
-        if name in _ARCH_OPTIONS:
+        if _UNUSABLE.search(value):
+            refused.append(name)
+        elif name in _ARCH_OPTIONS:
             real += _SM.findall(value) or ([value] if _NUMBER.fullmatch(value) else [])
             virtual += _COMPUTE.findall(value)
         elif name in _SWITCHES:

@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 
 import pytest
 
-from gpadvisor.cli.options import hit_rates, kernel_arguments
+from gpadvisor.cli.options import hit_rates, kernel_arguments, loop, natural, size
 from gpadvisor.pipeline.launches import StatedArgument
 
 
@@ -47,3 +48,12 @@ def test_hit_rates_are_of_l1_and_of_l2() -> None:
     for text in ("", "1.5", "0.5,", "0.1,0.2,0.3", "nan"):
         with pytest.raises(argparse.ArgumentTypeError, match="between 0 and 1"):
             hit_rates(text)
+
+
+@pytest.mark.parametrize(
+    "parse", [size, natural, lambda text: loop(f"3={text}"), lambda text: loop(f"{text}=3")]
+)
+@pytest.mark.parametrize("text", ["2147483648", "9" * 30, "9" * 5000, "²", "-1", ""])
+def test_counts_that_no_launch_can_have(parse: Callable[[str], object], text: str) -> None:
+    with pytest.raises(argparse.ArgumentTypeError):
+        parse(text)

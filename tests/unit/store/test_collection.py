@@ -19,6 +19,7 @@ from gpadvisor.store.collection import (
     executions,
     is_collection,
     live_counters,
+    samples,
     summarize_collection,
     write_picks,
 )
@@ -167,6 +168,21 @@ def test_more_latency_samples_than_samples_are_cut_and_said(tmp_path: Path) -> N
     (problem,) = kernel.problems
     assert "1 samples" in problem.message
     assert "2 latency samples" in problem.message
+
+
+@pytest.mark.parametrize("counts", [{"dropped": 1 << 63}, {"non_user": (1 << 64) - 1}])
+def test_more_samples_than_a_run_can_have_are_refused(tmp_path: Path, counts: dict[str, int]) -> None:
+    """They would not fit a snapshot either."""
+    with pytest.raises(ProfileFormatError, match="more samples than any run has"):
+        _profile(tmp_path, made.kernel("add", 5), made.samples([(77, 0, "add", 0, 1, 3)], **counts))
+
+
+def test_rows_with_more_samples_than_a_run_can_have_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(samples, "MAX_SAMPLES", 8)
+    with pytest.raises(ProfileFormatError, match="more samples than any run has"):
+        _profile(tmp_path, made.kernel("add", 5), made.samples([(77, 0, "add", 0, 1, 9)]))
 
 
 def test_samples_without_a_launch_and_of_the_driver(tmp_path: Path) -> None:

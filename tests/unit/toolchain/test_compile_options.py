@@ -180,3 +180,16 @@ def test_an_entry_that_cannot_be_split_is_passed_over(tmp_path: Path) -> None:
     bad = {"directory": str(tmp_path), "file": "k.cu", "command": "nvcc 'open"}
     write_database(tmp_path, bad)
     assert find_command(tmp_path / "k.cu") == (None, None)
+
+
+@pytest.mark.parametrize("value", ["X=\0", "X=\ud800"])
+def test_a_value_that_no_program_can_be_given_is_refused(value: str) -> None:
+    """A JSON file can name it."""
+    command = reduce_command(["-D", value, "-D", "Y=\udcff", "-I", f"a{value}"], Path())
+    assert command.options == ("--define-macro=Y=\udcff",)
+    assert command.refused == ("-D", "-I")
+
+
+@pytest.mark.parametrize("option", ["-arch=sm_{}", "-gencode=arch=compute_{0},code=sm_{0}", "-arch={}"])
+def test_architectures_that_none_can_be_are_passed_over(option: str) -> None:
+    assert reduce_command([option.format("9" * 5000)], Path()).architectures == ()

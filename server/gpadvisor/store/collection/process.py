@@ -15,8 +15,10 @@ from gpadvisor.errors import ProfileFormatError
 from gpadvisor.store.collection import layout
 from gpadvisor.store.collection.layout import RecordKind, Stage
 from gpadvisor.store.collection.records import Damage, FileHeader, read_header, records
+from gpadvisor.store.parts import MAX_SAMPLES
 
 _MAX_FRAMES: Final = 4096
+TOO_MANY: Final = "the collection counts more samples than any run has; collect again"
 
 
 class Note(NamedTuple):
@@ -269,6 +271,8 @@ def _samples(process: Process, payload: memoryview) -> None:
     totals.dropped += dropped
     totals.non_user += non_user
     totals.full += full != 0
+    if max(totals.total, totals.dropped, totals.non_user) > MAX_SAMPLES:
+        raise ProfileFormatError(TOO_MANY)
     if count:
         process.samples.append(
             (context, np.frombuffer(payload, layout.SAMPLE, count, layout.SAMPLES.size).copy())

@@ -16,10 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpadvisor.cubin import Cubin
+from gpadvisor.errors import ProfileFormatError
 from gpadvisor.model.profile import PcSamples
 from gpadvisor.model.stalls import StallReason, stall_reason
-from gpadvisor.store.collection.process import Process
+from gpadvisor.store.collection.process import TOO_MANY, Process
 from gpadvisor.store.ncu.sampling import NOT_ISSUED, PREFIXES
+from gpadvisor.store.parts import MAX_SAMPLES
 
 MAX_REASONS: Final = 255
 CUPTI_COUNTS: Final = frozenset(("smsp__pcsamp_sample_count", "smsp__pcsamp_samples_data_dropped"))
@@ -27,7 +29,6 @@ CUPTI_COUNT: Final = -2
 """In place of a reason's number."""
 Meaning: TypeAlias = Mapping[int, Mapping[int, tuple[int, bool]]]
 """By context and CUPTI's index: the number of the reason, and whether nothing was issued."""
-_MAX_SAMPLES: Final = 1 << 53
 
 
 class SamplePlace(NamedTuple):
@@ -126,7 +127,11 @@ class Placed:
 
 
 def place_samples(kernel: str, rows: Rows, cubin: Cubin | None, meaning: Meaning) -> Placed:
-    """Columns of one group, the kernel's own section first."""
+    """Columns of one group, the kernel's own section first.
+
+    Raises:
+        ProfileFormatError: there are more samples than a run can have.
+    """
     sections: dict[str, int] = {kernel: 0}
     homes = _homes(cubin)
     columns: list[NDArray[np.uint64]] = []
@@ -174,8 +179,8 @@ def _homes(cubin: Cubin | None) -> dict[str, tuple[str, int]]:
 
 def _columns(parts: list[NDArray[np.uint64]]) -> tuple[PcSamples, int]:
     table = np.concatenate(parts) if parts else np.zeros((0, 5), np.uint64)
-    if float(table[:, 3:].sum(dtype=np.float64)) > _MAX_SAMPLES:
-        table = table[:0]  # no run has as many; sums of them would overflow
+    if float(table[:, 3:].sum(dtype=np.float64)) > MAX_SAMPLES:
+        raise ProfileFormatError(TOO_MANY)
     keys, index = np.unique(table[:, :3], axis=0, return_inverse=True)
     total, latency = np.zeros(len(keys), np.uint64), np.zeros(len(keys), np.uint64)
     np.add.at(total, index.ravel(), table[:, 3])
