@@ -157,7 +157,7 @@ def test_a_time_limit_names_its_setting(capsys: pytest.CaptureFixture[str]) -> N
 def test_what_was_left_out_is_said_first(capsys: pytest.CaptureFixture[str]) -> None:
     write("k.cu", f"#include <gone.h>\n{KERNEL}int main() {{ return gone(); }}\n")
     out = advise(capsys, "k.cu", "--arch", "sm_80")[1]
-    assert "! K.cu was compiled without gone.h, not found here" in " ".join(out.split())
+    assert "! k.cu was compiled without gone.h, not found here" in " ".join(out.split())
 
 
 def test_a_file_of_the_same_name_elsewhere_is_none_of_it(capsys: pytest.CaptureFixture[str]) -> None:

@@ -66,8 +66,7 @@ def read_cubin(data: bytes) -> Cubin:
         )
     if not sections:
         raise NoDeviceCodeError(
-            "cubin has no code: no .text section with a function; "
-            "it takes a source with a __global__ function, and of a template an instance"
+            "no code for a GPU in it; that takes a __global__ function, and of a template an instance"
         )
     line_table = _line_table(elf, functions, bases)
     if _is_debug_build(elf):

@@ -91,7 +91,9 @@ def _message(code: ProblemCode) -> Sentence:
     def say(advice: Advice, kernels: Sequence[KernelAdvice]) -> str:
         problems = [*advice.problems, *(problem for kernel in kernels for problem in kernel.problems)]
         text = next(problem.message for problem in problems if problem.code is code)
-        return f"{text[:1].upper()}{text[1:].rstrip('.')}."
+        first = text.partition(" ")[0]
+        begun = text if "." in first else f"{text[:1].upper()}{text[1:]}"  # a file keeps its name
+        return f"{begun.rstrip('.')}."
 
     return say
 
