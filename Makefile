@@ -141,6 +141,7 @@ validate: $(TEST)
 	$(BIN)/python -m tests.validation.estimates
 	$(BIN)/python -m tests.validation.blame
 	$(BIN)/python -m tests.validation.throttles
+	$(BIN)/python -m tests.validation.sources --keep build/sources
 	$(BIN)/python -m tests.validation.real_pair
 	$(BIN)/python -m tests.validation.table3
 	$(BIN)/python -m tests.validation.load

@@ -100,6 +100,8 @@ def main(words: Sequence[str]) -> int:
         "--keep", type=Path, help="a folder for sources and outcomes, which are not taken again"
     )
     asked = parser.parse_args(words)
+    if asked.keep:
+        asked.keep.mkdir(parents=True, exist_ok=True)
     if asked.without_host_compiler:
         setattr(compiling, "find_tools", lambda *_, **__: ())  # noqa: B010  # as if there were none
     if asked.folders:
