@@ -29,6 +29,7 @@ from gpadvisor.advice.verdict import beside_the_launch, limiting, limiting_words
 from gpadvisor.estimators.caps import BUSY_PERCENT, busiest_after
 from gpadvisor.estimators.context import KernelContext, Optimizer
 from gpadvisor.estimators.half_rate import at_half_rate
+from gpadvisor.estimators.launches import is_as_short_as_a_launch
 from gpadvisor.estimators.matched import matched_rows
 from gpadvisor.estimators.utilisation import active_loads, utilisations
 from gpadvisor.evidence.measured import registers_per_thread, shared_bytes
@@ -226,7 +227,15 @@ def _limited_by(
     full = limiting(measured) is not None
     if samples.first_share is not None and samples.first_share <= LITTLE_OF_RUN and "of the samples" in words:
         words += f", in {part_of_run(samples.first_share)} of the run"
-    return beside_the_launch(words, context.evidence, context.profile, full=full)
+    profile = context.profile
+    if (
+        profile is not None
+        and not full
+        and context.evidence is not Evidence.MODELLED
+        and is_as_short_as_a_launch(profile)
+    ):
+        return f"its launch: {(profile.launch.duration_ns or 0.0) / 1000:.1f} us are about what one takes"
+    return beside_the_launch(words, context.evidence, profile, full=full)
 
 
 def _replaced(context: KernelContext, shown: Sequence[EstimatedMatch]) -> list[EstimatedMatch]:

@@ -25,6 +25,8 @@ LIMIT_PERCENT: Final = 80.0
 _ISSUE_BOUND: Final = 0.6
 _WARP: Final = 32
 _LANES: Final = "smsp__thread_inst_executed_per_inst_executed.ratio"
+_ENOUGH: Final = 100
+"""From fewer samples the share of a stall is known to no better than a tenth of all."""
 _WORKING: Final = frozenset({"selected", "not_selected"})
 
 
@@ -89,7 +91,8 @@ def limiting_words(
     unit = limiting(utilisations)
     if unit is not None and evidence is not Evidence.STATIC:
         return f"{unit_words(unit)} at {unit.percent:.0f} % of its peak"
-    if evidence is Evidence.COUNTED:
+    few = 0 < samples.total < _ENOUGH and bool(_by_counters(utilisations, resident))
+    if evidence is Evidence.COUNTED or few:
         return _by_counters(utilisations, resident)
     if evidence is Evidence.STATIC or not samples.total:
         return ""

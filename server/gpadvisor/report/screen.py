@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from gpadvisor import __version__
@@ -18,7 +19,7 @@ from gpadvisor.report.entries import Family, NumberedSuggestion, cause, families
 from gpadvisor.report.folding import SMALL_SHARE
 from gpadvisor.report.names import base_name, core_name, short_name
 from gpadvisor.report.page import Page
-from gpadvisor.report.text_kernel import unseen
+from gpadvisor.report.text_kernel import no_change
 from gpadvisor.report.words import (
     Keep,
     base_file,
@@ -60,14 +61,23 @@ def screen_lines(page: Page, advice: Advice, *, everything: bool = False) -> lis
         advice: What is told.
         everything: Every suggestion of every kernel and the notes, however many lines they take.
     """
-    found = families(advice)
+    found, little = families(advice), 0
+    if not everything:
+        little = sum(len(one.entries) for one in found if _is_little(one, found))
+        found = tuple(replace(one, entries=()) if _is_little(one, found) else one for one in found)
     start = [*_title(page, advice), "", *_headline(page, found)]
     for text in caveats(advice)[:_CAVEATS]:
         said = clauses(text, _CAVEAT_LINES * (page.width - 2 * len(_INDENT)))
         start += [page.style.caution(line) for line in wrap(said, page.width, "  ", "! ")]
-    end = ["", *_closing(page, advice, found)]
+    end = ["", *_closing(page, advice, found, little)]
     room = None if everything else LINES - len(start) - len(end)
     return [*start, *_kernels(page, found, room), *end]
+
+
+def _is_little(family: Family, found: Sequence[Family]) -> bool:
+    """Whether a kernel takes next to nothing of the time, where others take more."""
+    share, most = family.share, heaviest(found).share
+    return share is not None and share < SMALL_SHARE <= (most or 0.0)
 
 
 def _title(page: Page, advice: Advice) -> list[str]:
@@ -102,8 +112,8 @@ def _headline(page: Page, found: Sequence[Family]) -> list[str]:
     else:
         text = f"{name} takes {_share(first.share)} of the time, limited by {limited_by}"
     if not any(family.entries for family in found):
-        blind = unseen(first.head)
-        text += f". No change is known: {blind}" if blind else ". No change worth its while was found"
+        everything = [kernel for family in found for kernel in family.kernels]
+        text += f". {no_change(first.head, everything)}"
     return [page.style.heading(line) for line in wrap(f"{text.rstrip('.')}.", page.width)]
 
 
@@ -205,7 +215,7 @@ def _labelled(page: Page, label: str, text: str) -> list[str]:
 def _place(page: Page, family: Family, entry: NumberedSuggestion) -> list[str]:
     """``file:line`` with the words on it; without lines the instruction."""
     suggestion, style = entry.suggestion, page.style
-    at, code = primary(suggestion), cause(suggestion)
+    at, code = _sure(page, entry), cause(suggestion)
     room = page.width - len(_INDENT) - _LABEL
     where = "" if at is None else _file_line(page, at, room)
     words = page.quote(at, code)
@@ -225,8 +235,6 @@ def _place(page: Page, family: Family, entry: NumberedSuggestion) -> list[str]:
     of = [_kernel_name(entry.kernel, _NAME // 2)] if many else []
     of += [f"{len(entry.also)} more"] if entry.also else []
     told = f"  in {' and '.join(of)}" if of else ""
-    if page.is_doubtful(at, code) and suggestion.category is not Category.PARALLEL:
-        told += "  (uncertain: no line for such an instruction)"
     label = style.quiet(_INDENT + pad("place", _LABEL))
     head = label + style.code(where) + style.quiet(told)
     if words is None:
@@ -357,10 +365,10 @@ def _others(page: Page, others: Sequence[Family], room: int | None) -> list[str]
     return ["", *lines, *alike, *([page.style.quiet(f"{'':8}and {more}")] if counted else [])]
 
 
-def _closing(page: Page, advice: Advice, found: Sequence[Family]) -> list[str]:
-    """How to see more."""
+def _closing(page: Page, advice: Advice, found: Sequence[Family], little: int) -> list[str]:
+    """How to see more; ``little`` counts suggestions of kernels that take next to nothing."""
     first = next((entry for family in found for entry in family.entries), None)
-    hidden = sum(kernel.hidden for kernel in advice.kernels)
+    hidden = little + sum(kernel.hidden for kernel in advice.kernels)
     notes = sum(len(kernel.notes) for kernel in advice.kernels)
     ignored = sum(1 for kernel in advice.kernels for one in kernel.suggestions if one.suppressed is not None)
     name = shlex.quote(advice.path) if len(advice.path) <= _PATH else "FILE"

@@ -4,13 +4,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Final
 
+from gpadvisor.advice.shown import MIN_SAMPLES
+from gpadvisor.estimators.launches import LAUNCH_NS
 from gpadvisor.model.advice import (
     KernelAdvice,
     Occupancy,
     Suggestion,
 )
+from gpadvisor.model.problem import ProblemCode
 from gpadvisor.model.profile import Evidence
 from gpadvisor.report.names import short_name
 from gpadvisor.report.page import Page
@@ -163,6 +167,26 @@ def unseen(kernel: KernelAdvice) -> str:
     more = len(names) - _NAMED
     told = ", ".join(names[:_NAMED]) + (f" and {more} more" if more > 0 else "")
     return f"{plural(len(names), 'rule')} could not look ({told})"
+
+
+def no_change(first: KernelAdvice, kernels: Sequence[KernelAdvice]) -> str:
+    """Why no change is told: nobody looked, all is as short as a launch, or none is worth its while.
+
+    Args:
+        first: the kernel that takes most of the time.
+        kernels: all of the report.
+    """
+    if any(problem.code is ProblemCode.DEBUG_BUILD for problem in first.problems):
+        return "No change is known: rules look at what a release build leaves"
+    if all(kernel.duration_ns is not None and kernel.duration_ns < LAUNCH_NS for kernel in kernels):
+        which = "Every kernel" if len(kernels) > 1 else "It"
+        more = "give each launch more work, do several steps in one kernel, or record them as a CUDA graph"
+        return f"{which} is about as short as a launch: {more}"
+    if blind := unseen(first):
+        return f"No change is known: {blind}"
+    if 0 < first.samples.total < MIN_SAMPLES:
+        return f"No change is known: {plural(first.samples.total, 'sample')} say nothing"
+    return "No change worth its while was found"
 
 
 def nothing(kernel: KernelAdvice) -> str:

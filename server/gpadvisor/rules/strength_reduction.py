@@ -200,10 +200,26 @@ def _titles(blame: Blame, masks: Mapping[str, Mask]) -> dict[tuple[FunctionId, i
 
 
 def _worth_naming(functions: tuple[Function, ...], sites: tuple[StaticSite, ...]) -> tuple[StaticSite, ...]:
-    """Without samples: those in loops, or all where there are several; one outside of loops runs once."""
+    """Without samples: those in innermost loops; of code without loops all of several.
+
+    What runs once per thread, or once per pass of a loop around others, is little of what is executed.
+    """
     by_id = {function.id: function for function in functions}
-    looped = [site for site in sites if by_id[site.function].innermost_loop(site.index) is not None]
-    return sites if looped or len(sites) > 1 else ()
+    around = {
+        (function.id, loop.parent)
+        for function in functions
+        for loop in function.loops
+        if loop.parent is not None
+    }
+    looped = [
+        site
+        for site in sites
+        for loop in (by_id[site.function].innermost_loop(site.index),)
+        if loop is not None and (site.function, loop) not in around
+    ]
+    if any(function.loops for function in functions):
+        return tuple(looped)
+    return sites if len(sites) > 1 else ()
 
 
 _DIVISION_LEFT: Final = 2
@@ -499,7 +515,7 @@ def _division_advice(
         number = int(numbers.pop() or "0", 16)
         return (
             f"{text}: the divisor is {number}, but not as a constant of the source (as warpSize is 32): ",
-            f"write {number} in place of the divisor.{narrow}",
+            f"write {number} as the divisor {_first_place(functions, divisions)}.{narrow}",
         )
     if uniform := kinds[_Divisor.UNIFORM]:
         which = "each of them" if uniform == len(lines) else f"{uniform} of them"

@@ -624,6 +624,24 @@ def test_nothing_is_called_latency_where_memory_was_not_counted() -> None:
     assert found.limited_by.startswith("what the report did not count: no unit is above 1 %")
 
 
+def test_few_samples_make_no_headline() -> None:
+    """As a kernel said to wait for the constant cache by one of its three samples."""
+    words = made.Row(samples=1, latency=1, reason="imc_miss"), made.selected(2)
+    context = made.context(made.blame(*words), measured=counters(busy=40.0))
+    assert advise_kernel(context, ()).limited_by.startswith("latency: no unit is above 40 % of its peak")
+
+
+@pytest.mark.parametrize(
+    ("busy", "said"), [(40.0, "its launch: 3.3 us are about what one takes"), (91.0, "L1")]
+)
+def test_a_kernel_as_short_as_a_launch_is_limited_by_it(busy: float, said: str) -> None:
+    """As kernels of 3 us whose headline was a cold cache."""
+    measured = counters(busy=busy)
+    measured = replace(measured, launch=replace(measured.launch, duration_ns=3_300.0))
+    found = advise_kernel(made.context(thousand(), measured=measured), ())
+    assert found.limited_by.startswith(said)
+
+
 def test_another_launch_is_estimated_by_counters_and_a_place_in_the_code_is_not() -> None:
     target = ParallelTarget(
         warps_now=1,

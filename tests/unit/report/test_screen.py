@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from tests import advice_values as values
@@ -250,3 +251,29 @@ def test_what_takes_the_time_leads_where_next_to_nothing_is_saved_elsewhere() ->
     found = families(values.advice(first, second))
     assert [one.head.name for one in found] == [second.name, first.name]
     assert found[0].entries[0].number == 1
+
+
+def test_what_takes_next_to_nothing_is_counted_only() -> None:
+    """As a reduction with 0.1 % of the time whose two findings stood before the kernel with 51 %."""
+    small, large = kernels(2, suggestions=1)
+    first, second = replace(small, time_share=0.001), replace(large, time_share=0.9, suggestions=())
+    text = " ".join(render_text(values.advice(first, second)).split())
+    assert small.suggestions[0].title not in text
+    assert "smaller finding" in text
+    alone = " ".join(render_text(values.advice(first)).split())  # it was asked for
+    assert f"{small.suggestions[0].title}" in alone
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"duration_ns": 3_100.0}, "It is about as short as a launch: give each launch more work"),
+        ({"problems": (Problem(ProblemCode.DEBUG_BUILD, ""),)}, "rules look at what a release build leaves"),
+    ],
+)
+def test_nothing_found_is_told_apart(change: dict[str, Any], said: str) -> None:
+    """As three kernels of 3 us, and a debug build, both told that no change is worth its while."""
+    nothing = replace(values.kernel(suggestions=(), notes=(), groups=(), hidden=0), **change)
+    text = " ".join(render_text(values.advice(nothing, sources=())).split())
+    assert said in text
+    assert "worth its while" not in text

@@ -15,7 +15,7 @@ from gpadvisor.evidence.patterns import is_slow_arithmetic, math_sequences, opco
 from gpadvisor.model.advice import Match
 from gpadvisor.model.ids import SourceLocation
 from gpadvisor.model.program import Function
-from gpadvisor.rules import fast_math
+from gpadvisor.rules import fast_math, strength_reduction
 
 
 def _function(text: str, arch: str = "sm_86") -> Function:
@@ -198,3 +198,25 @@ def test_a_division_of_doubles_by_a_constant_is_a_product(divisor: str, cure: st
     assert cure in found.advice
     assert "--use_fast_math" not in found.advice
     assert found.adjustments[0].expected == pytest.approx(0.95 if divisor == "12" else 0.35)
+
+
+_DIVISION = (
+    "I2F.U32.RP R4, c[0x0][0x160] // 13\nMUFU.RCP R4, R4 // 13\nF2I.FTZ.U32.TRUNC.NTZ R3, R4 // 13\n"
+    "IMAD.HI.U32 R3, R3, R7, RZ // 13\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (f"{_DIVISION}again:\nFADD R1, R1, R2\n@P0 BRA again\n{_DIVISION}EXIT", False),  # once per thread
+        (f"outer:\n{_DIVISION}again:\nFADD R1, R1, R2\n@P0 BRA again\n@P1 BRA outer\nEXIT", False),
+        (f"again:\n{_DIVISION}FADD R1, R1, R2\n@P0 BRA again\nEXIT", True),
+        (f"{_DIVISION}{_DIVISION}EXIT", True),
+        (f"{_DIVISION}EXIT", False),
+    ],
+)
+def test_divisions_beside_loops_are_not_told_without_samples(text: str, told: bool) -> None:
+    """As a merge of 3 ms that divides once per thread."""
+    found = strength_reduction.OPTIMIZER.match(replace(context_of(listing(text), []), blame=None))
+    assert isinstance(found, Match) == told
