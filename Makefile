@@ -10,7 +10,9 @@
 #   make release   VERSION=X.Y.Z: version, changelog, commit and tag
 #   make figures   how large and how tangled the sources are (ARGS="407341e" for those of a commit)
 #   make vsix      packages the VS Code extension: vscode-client/dist/gpadvisor.vsix
-#   make fuzz      mutated reports, cubins, line tables and snapshots for FOR (600) seconds; finds go to tests/fuzz/corpus
+#   make fuzz      mutated reports, cubins, line tables, snapshots and collections for FOR (600) seconds; finds go to
+#                  tests/fuzz/corpus
+#   make test-random  the tests in a random order, last in line for the processors (ARGS="--random-order-seed 7" again)
 #   make mutate    changes an operator or a number at a time where advice is made, and prints what no unit test
 #                  notices; about 20 minutes of two processors (ARGS="--mutants 20 --seed 2 --package blamer")
 #   make lock      the hashes of all files of the versions in constraints.txt, there and for the extension
@@ -52,7 +54,7 @@ LOCKED := $(PIP) install --require-hashes --only-binary :all:
 COMPILE := $(BIN)/uv pip compile -q --generate-hashes --universal --python-version 3.11 --no-header --no-annotate \
 	-c constraints.txt pyproject.toml --extra compile
 
-.PHONY: release figures site fuzz mutate lock advisories run test check format docs bench validate clean vsix e2e client-check client-test client-modules
+.PHONY: test-random release figures site fuzz mutate lock advisories run test check format docs bench validate clean vsix e2e client-check client-test client-modules
 
 # The launch of each of our kernels stands in fixtures/gpadvisor.toml.
 run: $(BASE)
@@ -96,6 +98,11 @@ bench: $(TEST)
 
 fuzz: $(TEST)
 	$(BIN)/python -m tests.fuzz --seconds $(FOR)
+
+# Also without a terminal, and however long a busy machine takes.
+test-random: $(TEST)
+	nohup nice -n 19 $(BIN)/python -m pytest -n $(JOBS) -q --random-order -o timeout=3000 \
+		-o faulthandler_timeout=2900 $(ARGS) < /dev/null
 
 mutate: $(TEST)
 	$(BIN)/python -m tests.mutation $(ARGS)
@@ -153,7 +160,7 @@ validate: $(TEST)
 	GPADVISOR_VALIDATE=1 $(BIN)/python -m pytest -n $(JOBS) -q -m validate $(ARGS)
 	PYTHONPATH=build/cuda-12 $(BIN)/python -m pytest -n $(JOBS) -q tests/unit/toolchain/test_volta.py \
 		tests/unit/profiler/test_cupti_build.py
-	nohup $(BIN)/python -m pytest -n $(JOBS) -q --random-order $(ARGS) < /dev/null
+	$(MAKE) --no-print-directory test-random
 
 clean:
 	rm -rf vscode-client/{node_modules,dist,bundled,shots} $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
