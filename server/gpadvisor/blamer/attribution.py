@@ -283,8 +283,8 @@ class _FunctionWork:
         for index, samples in own.items():
             spent[index].append((index, samples))
         for row in self.rows:
-            definition, use, samples = row[5], row[6], row[8]
-            spent[use].append((use if definition == NO_INDEX else definition, samples))
+            cause = row.use if row.definition == NO_INDEX else row.definition
+            spent[row.use].append((cause, row.samples))
         return spent
 
     def links(self) -> Iterable[Links]:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,8 +23,21 @@ from gpadvisor.model.blame import (
     Role,
 )
 
-Row = tuple[int, int, int, int, int, int, int, int, int, int]
-"""One row of the table, in the order of BlameTable's columns."""
+
+class Row(NamedTuple):
+    """One row of the table, in the order of BlameTable's columns."""
+
+    function: int
+    reason: int
+    role: int
+    dependency_class: int
+    place: int
+    definition: int
+    use: int
+    distance: int
+    samples: int
+    latency: int
+
 
 _CODE_OF = {dependency: number for number, dependency in enumerate(CLASSES)}
 _BLAMED = Role.BLAMED.value
@@ -58,9 +72,9 @@ def source_rows(
     function = graph.function.id
     if not found.sources:
         code = _CODE_OF[found.dependency_class]
-        return [(function, reason, found.role.value, code, place, NO_INDEX, use, NO_INDEX, *parts[0])]
+        return [Row(function, reason, found.role.value, code, place, NO_INDEX, use, NO_INDEX, *parts[0])]
     return [
-        (function, reason, *_cause(source, place, use), part, part_latency)
+        Row(function, reason, *_cause(source, place, use), part, part_latency)
         for source, (part, part_latency) in zip(found.sources, parts, strict=True)
         if part
     ]
@@ -95,7 +109,18 @@ def plain_rows(
     """Rows of samples that go to no other instruction."""
     rows = np.flatnonzero(chosen)
     return [
-        (function, reason, role.value, _CODE_OF[dependency], place, NO_INDEX, use, NO_INDEX, samples, latency)
+        Row(
+            function,
+            reason,
+            role.value,
+            _CODE_OF[dependency],
+            place,
+            NO_INDEX,
+            use,
+            NO_INDEX,
+            samples,
+            latency,
+        )
         for function, reason, place, use, samples, latency in zip(
             observed.function[rows].tolist(),
             observed.reason[rows].tolist(),
@@ -110,7 +135,7 @@ def plain_rows(
 
 def blame_table(rows: list[Row]) -> BlameTable:
     """The rows as sorted columns."""
-    columns = list(zip(*sorted(rows), strict=True)) if rows else [()] * 10
+    columns = list(zip(*sorted(rows), strict=True)) if rows else [()] * len(Row._fields)
     types = (
         np.uint16, np.uint8, np.uint8, np.uint8, np.uint8, np.int32, np.int32, np.int32, np.int64, np.int64,
     )  # fmt: skip
