@@ -29,12 +29,10 @@ _INNER: Final[dict[str, Any]] = {**_COMMON, "no_cpython_wrapper": True}
 
 @cache
 def _sources_digest() -> str:
-    """Of the files with compiled functions, and of the constants that they share."""
+    """Of all files here: compiled functions, the constants that they share, the classes that they take."""
     digest = hashlib.sha256()
     for path in sorted(Path(__file__).parent.glob("*.py")):
-        text = path.read_bytes()
-        if b"simulator.compiled import" in text or path.name in {"compiled.py", "state.py"}:
-            digest.update(text)
+        digest.update(path.read_bytes())
     return digest.hexdigest()
 
 
@@ -42,7 +40,8 @@ class _Cache(FunctionCache):
     """Compiled code on disk that belongs to the sources of the whole inner loop.
 
     Numba itself looks at a function's own file only. Others hold the places of columns that are compiled in:
-    code from before a change to them would write where nothing is.
+    code from before a change to them would write where nothing is. The index has the digest in its first
+    record, too: what follows names classes, and is not even read where they may have moved.
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
@@ -56,6 +55,7 @@ class _Cache(FunctionCache):
             filename_base=self._impl.filename_base,
             source_stamp=_sources_digest(),
         )
+        self._cache_file._version = f"{numba.__version__} {_sources_digest()}"  # noqa: SLF001 - as below
 
 
 def _jitted(function: Plain, options: dict[str, Any]) -> Plain:
