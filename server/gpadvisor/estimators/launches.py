@@ -6,9 +6,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from gpadvisor.analyzer.occupancy import occupancy
+from gpadvisor.analyzer.occupancy import GRID, occupancy
+from gpadvisor.estimators.caps import BUSY_PERCENT, busiest_after
 from gpadvisor.estimators.context import KernelContext
 from gpadvisor.estimators.elapsed import active_share, elapsed_cycles
+from gpadvisor.estimators.utilisation import measured_loads
 from gpadvisor.evidence.measured import registers_per_thread, shared_bytes
 from gpadvisor.model.advice import Occupancy
 from gpadvisor.model.profile import KernelProfile
@@ -109,6 +111,15 @@ def next_block(context: KernelContext, profile: KernelProfile) -> Step | None:
     if fewer is None or less is None:
         return None
     return Step(wanted, None if fewer == registers else fewer, None if less == shared else less)
+
+
+def lacks_warps(context: KernelContext) -> bool:
+    """Whether the grid gives an SM fewer blocks than it has room for, and no unit is full.
+
+    Nothing but the loads that a thread itself has in flight can fill its waits then.
+    """
+    full = busiest_after(measured_loads(context), ())
+    return context.occupancy.limiter == GRID and full is not None and full.unit.percent < BUSY_PERCENT
 
 
 def held_warps(context: KernelContext, profile: KernelProfile) -> float | None:

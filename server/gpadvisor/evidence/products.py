@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Loops that multiply what they load: loads for each multiply-add, and how often a value is loaded."""
+"""Code that multiplies what it loads: loads for each multiply-add, and how often a value is loaded."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import sqrt
 from typing import Final
@@ -17,8 +17,7 @@ from gpadvisor.evidence.loops import loop_facts
 from gpadvisor.evidence.measured import executed_warps, metric
 from gpadvisor.evidence.queries import kernel_functions
 from gpadvisor.evidence.traffic import kernel_traffic
-from gpadvisor.model.ids import LoopId
-from gpadvisor.model.instruction import OpcodeClass, register_name
+from gpadvisor.model.instruction import Instruction, OpcodeClass, register_name
 from gpadvisor.model.profile import KernelProfile
 from gpadvisor.model.program import Function, Program
 
@@ -33,33 +32,53 @@ _FACTOR_BYTES: Final = {
     "DMUL": 8,
     "FFMA2": 8,
     "FMUL2": 8,
+    "IDP": 4,
+    "IMAD": 4,
 }
 """Multiplications, with the bytes of registers that one factor takes."""
-_ADDED: Final = frozenset({"FFMA", "DFMA"})
+_INTEGER: Final = "IMAD"
+"""It also moves, shifts and makes addresses: a product only where both factors are loaded."""
+_ADDED: Final = frozenset({"FFMA", "DFMA", "IMAD", "IDP"})
 """Those that add one product to one sum."""
+_LONG_SUM: Final = 4
+"""Products of each sum from which straight code is an unrolled product of matrices."""
 _PASSED_ON: Final = frozenset({OpcodeClass.MOVE, OpcodeClass.CONVERSION})
 _PASSING_OPCODES: Final = frozenset({"PRMT", "HADD2", "SHL", "IMAD"})  # unpacking of halves and bytes
-_DEPTH: Final = 2
+_PASSING_ALONE: Final = frozenset({"IADD3", "LOP3", "SHF", "SGXT"})
+"""They pass on one register with constants: a field of it, or what a zero point leaves."""
+_UNPACKING: Final = frozenset({"PRMT", "SGXT"})
 _REGISTER: Final = re.compile(r"\bR(\d+)\b")
 _HIT_RATE: Final = "l1tex__t_sector_hit_rate.pct"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProductLoop:
-    """An innermost loop most of whose multiplications have a factor that the same loop loads."""
+    """One pass, in all its copies, most of whose multiplications have a factor that the same pass loads.
+
+    A pass is that of an innermost loop, which stands in the code several times where the loop around it is
+    unrolled. Loops that are unrolled completely are one pass: all code outside of loops.
+    """
 
     function: Function
-    loop: LoopId
+    indices: tuple[int, ...]  # all instructions
     products: tuple[int, ...]  # the multiplications with a loaded factor
     loads: tuple[int, ...]  # what brings their factors
     factor_bytes: int
-    loaded_bytes: int  # by the loads, for each thread and pass
-    sums: int | None  # that products of two loaded factors are added to; None where not all are such
+    loaded_bytes: int  # by the loads, for each thread
+    sums: (
+        int | None
+    )  # of one copy, that products of two loaded factors are added to; None if not all are such
+    copies: int = 1
 
     @property
-    def indices(self) -> tuple[int, ...]:
-        """All instructions of the loop."""
-        return loop_facts(self.function, self.loop).indices
+    def integer(self) -> bool:
+        """Whether integers are multiplied."""
+        return {self.function.instructions[index].opcode for index in self.products} <= {_INTEGER, "IDP"}
+
+    @property
+    def bytes_alone(self) -> bool:
+        """Whether each multiplication is of one byte by another."""
+        return self.integer and self.factor_bytes == 1
 
     @property
     def values_per_product(self) -> float:
@@ -105,47 +124,93 @@ def product_loops(
             for loop in function.loops
         }
         parents = {loop.parent for loop in function.loops if inside[loop.id]}
+        alike: dict[tuple[object, ...], list[ProductLoop]] = {}
         for loop in function.loops:
             if loop.id not in parents and inside[loop.id]:
-                found = _product_loop(function, loop.id, inside[loop.id])
+                found = _product_loop(function, inside[loop.id])
                 if found is not None:
-                    yield found
+                    alike.setdefault((loop.parent, *_form(found)), []).append(found)
+        looped = {index for loop in function.loops for index in loop_facts(function, loop.id).indices}
+        outside = tuple(at for at in range(len(ran)) if ran[at] and at not in looped)
+        found = _product_loop(function, outside, rounds=1)
+        if found is not None and found.sums and len(found.products) >= _LONG_SUM * found.sums:
+            first, last = found.loads[0], found.products[-1]
+            yield replace(found, indices=tuple(at for at in found.indices if first <= at <= last))
+        yield from map(_together, alike.values())
+
+
+def _form(found: ProductLoop) -> tuple[object, ...]:
+    """What copies of one pass have alike."""
+    return len(found.products), len(found.loads), found.factor_bytes, found.loaded_bytes, found.sums
+
+
+def _together(copies: Sequence[ProductLoop]) -> ProductLoop:
+    return replace(
+        copies[0],
+        indices=tuple(index for one in copies for index in one.indices),
+        products=tuple(index for one in copies for index in one.products),
+        loads=tuple(index for one in copies for index in one.loads),
+        loaded_bytes=sum(one.loaded_bytes for one in copies),
+        copies=len(copies),
+    )
 
 
 @lru_cache(maxsize=256)
-def _product_loop(function: Function, loop: LoopId, indices: tuple[int, ...]) -> ProductLoop | None:
+def _product_loop(function: Function, indices: tuple[int, ...], *, rounds: int = 2) -> ProductLoop | None:
     writer: dict[int, int] = {}
-    # The second time round, what a register holds from the pass before is known.
-    for _ in range(2):
+    # The second time round a loop, what a register holds from the pass before is known.
+    for _ in range(rounds):
         products: dict[int, frozenset[int]] = {}
         sources: dict[int, frozenset[int]] = {}  # per instruction the loads it passes on
         multiplications, paired = 0, True
         for index in indices:
             instruction = function.instructions[index]
             operands = instruction.operands.split(",")
-            if instruction.opcode in _FACTOR_BYTES:
+            factors = operands[1:3] if instruction.opcode in _FACTOR_BYTES else []
+            loaded = [_loads(function, [one], writer, sources) for one in factors]
+            if loaded and (instruction.opcode != _INTEGER or all(loaded)):
                 multiplications += 1
-                factors = [_loads(function, [one], writer, sources) for one in operands[1:3]]
-                if any(factors):
-                    products[index] = frozenset().union(*factors)
-                    paired = paired and all(factors)
-            elif instruction.info.opclass in _PASSED_ON or instruction.opcode in _PASSING_OPCODES:
+                if any(loaded):
+                    products[index] = frozenset().union(*loaded)
+                    paired = paired and all(loaded)
+            elif _passes_on(instruction, operands):
                 sources[index] = _loads(function, operands[1:], writer, sources)
             for register in instruction.defs:
                 writer[register] = index
     if not products or 2 * len(products) < multiplications:
         return None
     loads = tuple(sorted(frozenset().union(*products.values())))
-    size = max(_FACTOR_BYTES[function.instructions[index].opcode] for index in products)
     return ProductLoop(
         function=function,
-        loop=loop,
+        indices=indices,
         products=tuple(products),
         loads=loads,
-        factor_bytes=size,
+        factor_bytes=_factor_bytes(function, products, loads, sources),
         sums=_sums(function, indices, products) if paired else None,
         loaded_bytes=sum(function.instructions[index].width_bytes or 4 for index in loads),
     )
+
+
+def _passes_on(instruction: Instruction, operands: Sequence[str]) -> bool:
+    if instruction.info.opclass in _PASSED_ON or instruction.opcode in _PASSING_OPCODES:
+        return True
+    registers = {name for one in operands[1:] for name in _REGISTER.findall(one)}
+    return instruction.opcode in _PASSING_ALONE and len(registers) == 1
+
+
+def _factor_bytes(
+    function: Function,
+    products: Collection[int],
+    loads: Collection[int],
+    sources: Mapping[int, frozenset[int]],
+) -> int:
+    """The bytes of a factor: of integers those of the narrowest load, or one where loads are unpacked."""
+    opcodes = {function.instructions[index].opcode for index in products}
+    if opcodes != {_INTEGER}:
+        return max(_FACTOR_BYTES[one] for one in opcodes)
+    if any(of and function.instructions[index].opcode in _UNPACKING for index, of in sources.items()):
+        return 1
+    return min(_FACTOR_BYTES[_INTEGER], *(function.instructions[index].width_bytes or 4 for index in loads))
 
 
 def _sums(function: Function, indices: tuple[int, ...], products: Collection[int]) -> int | None:
@@ -195,14 +260,19 @@ def times_loaded(program: Program, profile: KernelProfile, found: ProductLoop) -
     executed = executed_warps(profile, found.function)
     if executed is None:
         return None
-    read = _bytes(found.function, executed, found.loads)
     if found.from_shared:
+        read = sum(
+            _bytes(one.function, counts, one.loads)
+            for one in product_loops(program, kernel, profile)
+            if one.from_shared and (counts := executed_warps(profile, one.function)) is not None
+        )
         written = sum(
             _bytes(function, counts, _shared_writes(function))
             for function in program.functions
             if (counts := executed_warps(profile, function)) is not None
         )
         return read / written if written else None
+    read = _bytes(found.function, executed, found.loads)
     hits = profile.metric(_HIT_RATE)
     traffic = kernel_traffic(program, kernel, profile)
     sectors = metric(profile, "memory_l2_theoretical_sectors_global", found.function)

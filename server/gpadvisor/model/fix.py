@@ -65,6 +65,7 @@ class LaunchFacts:
     blocks_per_sm: int | None = None  # that the kernel should reach, for the second launch bound
     threads_new: int | None = None  # block size that a parallel optimizer proposes
     trips: Mapping[int, int] = field(default_factory=dict)  # passes of a loop by the line of its head
+    copies: Mapping[int, int] = field(default_factory=dict)  # bodies of a loop in the code, if too few
 
 
 class PatternState(Enum):

@@ -6,7 +6,8 @@
 Loops of multiply-adds that load nearly as many values as they multiply, where each value is loaded by many
 threads, and the load/store unit or L1 is what limits the kernel. Two steps of one ladder: operands that come
 straight from global memory although neighbouring threads load the same ones, and operands that come from
-shared memory although each thread computes too few results to use them twice.
+shared memory although each thread computes too few results to use them twice. Loops may be unrolled, in part
+or completely, and the values floating-point numbers or integers, those of bytes included.
 
 ## Why warps stall
 
@@ -20,6 +21,7 @@ arithmetic runs at a tenth of its rate.
 - From shared memory: several results per thread, 2 x 2, then 4 x 4, then 8 x 8. What a thread has in
   registers is then used by a whole row or column of its results; loads for each multiply-add halve with each
   step.
+- Multiply bytes four at a time (`__dp4a`).
 - Lay the tiles out so that a thread's values are neighbours and come with one load of 16 bytes.
 
 ## Example
@@ -267,9 +269,12 @@ def _needed(context: KernelContext, profile: KernelProfile, found: ProductLoop) 
 
 
 def _share_of_accesses(context: KernelContext, profile: KernelProfile, found: ProductLoop) -> float:
-    """Of all accesses through the load/store unit, those of the loop and of the loops around it."""
-    outermost = found.function.enclosing_loops(found.indices[0])[-1]
-    fills = set(loop_facts(found.function, outermost).indices)
+    """Of all accesses through the load/store unit, those of a loop, its copies and loops around it."""
+    fills = set(found.indices)
+    if found.copies > 1:
+        fills.update(range(min(fills), max(fills)))
+    for outermost in found.function.enclosing_loops(found.indices[0])[-1:]:
+        fills.update(loop_facts(found.function, outermost).indices)
     inside = every = 0.0
     for function in context.program.functions:
         executed = executed_warps(profile, function)
@@ -334,6 +339,12 @@ def _advice(context: KernelContext, profile: KernelProfile, found: ProductLoop) 
 
 
 def _cure(profile: KernelProfile, found: ProductLoop) -> str:
+    return _kept_values(profile, found) + (
+        "; and multiply four bytes at once (__dp4a)" if found.bytes_alone else ""
+    )
+
+
+def _kept_values(profile: KernelProfile, found: ProductLoop) -> str:
     if found.from_shared:
         wide = " by loads of 16 bytes" if found.values_per_load * found.factor_bytes < _WIDEST_BYTES else ""
         if found.tile is None:

@@ -20,7 +20,8 @@ pass does not depend on this one, but it stands behind it in program order.
 `#pragma unroll 4` (or 2, or 8) above the loop: the compiler can then start the loads of several passes
 before it uses the first. Where it cannot tell that stores do not touch what is loaded, mark pointers
 `__restrict__`. Where addresses are consecutive, load `float4`. Sums in floating point keep their order:
-use several accumulators.
+use several accumulators. The compiler unrolls four times by itself; where the grid is so small that an SM
+holds fewer warps than it could, four times more keep more loads in flight.
 
 ## Example
 
@@ -58,6 +59,7 @@ import numpy as np
 from gpadvisor.analyzer.occupancy import occupancy
 from gpadvisor.estimators.context import KernelContext, Optimizer, WhatIf
 from gpadvisor.estimators.latency_hiding import latency_hiding
+from gpadvisor.estimators.launches import lacks_warps
 from gpadvisor.estimators.reliefs import freed
 from gpadvisor.evidence.accesses import DEVICE_SPACES, is_memory, is_ordered
 from gpadvisor.evidence.accumulators import is_recurrence
@@ -181,7 +183,8 @@ def _is_unrolled(context: KernelContext, region: Region) -> bool:
     function, loop = region.scope.function, region.scope.loop
     if function is None or loop is None:
         return False
-    return loop_facts(context.program.functions[function], loop).copies >= _UNROLL
+    copies = loop_facts(context.program.functions[function], loop).copies
+    return copies >= _UNROLL and not lacks_warps(context)
 
 
 def _static_advice(context: KernelContext) -> str:
@@ -329,19 +332,20 @@ def _outlook(context: KernelContext, blame: Blame, region: Region, counts: _Coun
     loop = region.scope.loop
     facts = loop_facts(function, loop)
     warps, threads = counts[function.id]
+    few = lacks_warps(context)
     overlap, possible = _overlap(blame, function, loop, region.rows)
     load, store = _store_in_the_way(blame, function, facts, region.rows)
     checks = (
         overlap,
         _passes(warps, function, loop, facts),
         _threads(warps, threads, facts, _lanes(context)),
-        _already(facts),
+        None if few else _already(facts),
         _barrier(facts),
         _held(function, load, store),
     )
     costs = (
         ()
-        if facts.copies >= _UNROLL
+        if facts.copies >= _UNROLL and not few
         else (_code_size(context, facts), _registers(context, function, loop, facts))
     )
     share = 1.0
@@ -576,7 +580,12 @@ def _advice(context: KernelContext, region: Region, outlook: _Outlook) -> str:
         return f"Unroll the loop (#pragma unroll {_UNROLL})."
     facts = loop_facts(context.program.functions[region.scope.function], region.scope.loop)
     where = _place(context, region)
-    if facts.copies > 1:
+    if facts.copies > 1 and lacks_warps(context):
+        text = (
+            f"Unroll {where} further (#pragma unroll {_UNROLL * facts.copies}, {facts.copies} now), so that "
+            "more loads are in flight: the grid gives an SM no other warps that would fill their wait."
+        )
+    elif facts.copies > 1:
         text = (
             f"Start loads of {where} earlier if nothing they need is in the way: it is unrolled "
             f"{facts.copies} times already."

@@ -86,13 +86,14 @@ def _match(context: KernelContext) -> Match | Rejection:
     functions = kernel_functions(context.program, context.kernel)
     if any(one.info.opclass is OpcodeClass.TENSOR for function in functions for one in function.instructions):
         return Rejection(code=_CODE, reason="the kernel uses the tensor cores")
+    loops = product_loops(context.program, context.kernel, context.profile)
     found = max(
-        product_loops(context.program, context.kernel, context.profile),
+        (one for one in loops if not one.integer),
         key=lambda one: samples(blame, _rows(blame, one)),
         default=None,
     )
     if found is None:
-        return Rejection(code=_CODE, reason="no loop multiplies values that it loads")
+        return Rejection(code=_CODE, reason="no loop multiplies floating-point values that it loads")
     rows = _rows(blame, found)
     times = times_loaded(context.program, profile, found)
     if share(blame, rows) < _NOTABLE_SHARE or times is None or times < _TIMES_LOADED:

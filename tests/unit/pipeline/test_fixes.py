@@ -98,6 +98,9 @@ def test_unrolling_takes_the_loop_of_the_scope_or_the_innermost_one() -> None:
     assert fix.title == "Add #pragma unroll 4 [GPA201]"
     (fix, _) = offered(SCALE, finding("GPA201", 14, "scale", scope=10), LaunchFacts(trips={10: 8}))
     assert fix.title == "Add #pragma unroll 8, all of the loop's passes [GPA201]"
+    # The compiler unrolls four times by itself, which would be nothing new.
+    (fix, _) = offered(SCALE, finding("GPA201", 14, "scale", scope=10), LaunchFacts(copies={10: 4}))
+    assert fix.title == "Add #pragma unroll 16 [GPA201]"
     (fix, _) = offered(GATHER, finding("GPA201", 11, "gather"))
     assert fix.title == "Unroll 4 times instead of 2 [GPA201]"
     assert not [

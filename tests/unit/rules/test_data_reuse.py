@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from tests.optimizer_values import Row, context_of, listing
 
@@ -253,3 +255,114 @@ def test_the_rows_of_a_tile_in_registers_are_not_coalesced_first() -> None:
     assert apart is not None
     # Shared memory has no sectors that a thread's neighbours would have to fill.
     assert apart.expected > 1.5 * near.expected
+
+
+def _straight(passes: int) -> str:
+    """Tiles and steps unrolled: two barriers and four products of two values each, again and again."""
+    text = []
+    for tile in range(passes):
+        text += [f"STS [R6+{tile}], R7 // 7", "BAR.SYNC.DEFER_BLOCKING 0x0 // 8"]
+        for step in range(4):
+            text += [f"LDS R{20 + 2 * step}, [R4+{16 * step:#x}] // 9", f"LDS R{21 + 2 * step}, [R5] // 9"]
+        # The last product of a tile stands behind its barrier.
+        text += [f"FFMA R10, R{20 + 2 * step}, R{21 + 2 * step}, R10 // 9" for step in range(3)]
+        text += ["BAR.SYNC.DEFER_BLOCKING 0x0 // 10", "FFMA R10, R26, R27, R10 // 9"]
+    return _tagged([*text, "EXIT"])
+
+
+def _tagged(lines: list[str]) -> str:
+    """Loads, products and stores with tags of their own, so that they can be counted."""
+    kinds = {"LDS": "load", "LDG": "load", "FFMA": "use", "IMAD": "use", "IDP": "use", "STS": "fill"}
+    seen: dict[str, int] = {}
+    text = []
+    for line in lines:
+        kind = next((name for opcode, name in kinds.items() if line.startswith(opcode)), None)
+        if kind is not None:
+            line = f"{kind}{seen.setdefault(kind, 0)}| {line}"
+            seen[kind] += 1
+        text.append(line)
+    return "\n".join(text)
+
+
+def _counted(text: str) -> KernelContext:
+    code = listing(text)
+    counts = dict.fromkeys(code.tags, (1_000_000, 32_000_000))
+    rows = [Row("mio_throttle", "load1", 600, 500), Row("selected", "use0", 400)]
+    return context_of(code, rows, counts=counts, metrics={REQUESTS: 90.0})
+
+
+def test_code_without_a_loop_is_one_that_is_unrolled() -> None:
+    """After a product whose loops over tiles and within them have constant bounds."""
+    context = _counted(_straight(8))
+    (found,) = product_loops(context.program, context.kernel)
+    assert len(found.products) == 32
+    assert found.tile == (1, 1)
+    assert context.profile is not None
+    assert times_loaded(context.program, context.profile, found) == pytest.approx(8)
+    assert "2 x 2 results (1 x 1 now)" in _found(context).advice
+
+
+def test_products_of_a_few_terms_are_no_loop() -> None:
+    text = "\n".join([f"LDS R{20 + i}, [R4]" for i in range(4)])
+    code = listing(f"{text}\nFFMA R10, R20, R21, R10\nFFMA R10, R22, R23, R10\nEXIT")
+    assert not list(product_loops(context_of(code).program, context_of(code).kernel))
+
+
+def test_copies_of_a_loop_are_judged_together() -> None:
+    """A loop over 16 tiles that is unrolled, the one within it is not: each has its part of the stores."""
+    parts = []
+    for tile in range(16):
+        parts += ["STS [R6], R7 // 7", "BAR.SYNC.DEFER_BLOCKING 0x0 // 7", f"again{tile}:"]
+        parts += ["LDS R20, [R4] // 9", "LDS R21, [R5] // 9", "FFMA R10, R20, R21, R10 // 9"]
+        parts += [f"@P0 BRA again{tile} // 8"]
+    code = listing(_tagged([*parts, "EXIT"]))
+    counts = {tag: (1_000_000 if tag.startswith("fill") else 8_000_000, 32_000_000) for tag in code.tags}
+    rows = [Row("mio_throttle", "load1", 600, 500), Row("selected", "use0", 400)]
+    context = context_of(code, rows, counts=counts, metrics={REQUESTS: 90.0})
+    (found,) = product_loops(context.program, context.kernel)
+    assert (len(found.products), found.tile) == (16, (1, 1))
+    assert "loads each value of its tile 16 times" in _found(context).advice
+
+
+BYTES = [
+    "again:",
+    "LDG.E.U8.CONSTANT R26, [R6.64] // 9",
+    "LDG.E.U8.CONSTANT R23, [R2.64] // 9",
+    "IMAD.MOV.U32 R3, RZ, RZ, R26",
+    "PRMT R26, R3, 0x8880, RZ",
+    "PRMT R23, R23, 0x8880, RZ",
+    "IADD3 R26, R26, -c[0x0][0x194], RZ",
+    "IMAD R8, R23, R26, R8 // 9",
+    "IMAD R6, R5, 0x10, R6",
+    "@P0 BRA again // 8",
+    "EXIT",
+]
+PACKED = [
+    "again:",
+    "LDS R26, [R6] // 9",
+    "LDS R23, [R2] // 9",
+    "IDP.4A.S8.S8 R8, R23, R26, R8 // 9",
+    "@P0 BRA again // 8",
+    "EXIT",
+]
+
+
+@pytest.mark.parametrize(("lines", "size"), [(BYTES, 1), (PACKED, 4)])
+def test_products_of_integers_are_products(lines: list[str], size: int) -> None:
+    """After a product of quantised matrices: bytes less their zero point."""
+    context = context_of(listing("\n".join(lines)))
+    (found,) = product_loops(context.program, context.kernel)
+    assert (len(found.products), len(found.loads), found.factor_bytes) == (1, 2, size)
+    assert (found.values_per_product, found.tile) == (2.0, (1, 1))
+
+
+def test_bytes_can_be_multiplied_four_at_a_time() -> None:
+    lines = [line.replace("LDG.E.U8.CONSTANT", "LDS.U8").replace(".64]", "]") for line in BYTES]
+    context = _counted(_tagged(["STS.U8 [R16], R17 // 7", *lines]))
+    assert context.profile is not None
+    assert context.profile.counts is not None
+    many = context.profile.counts.warps.copy()
+    many[0] //= 16
+    counts = replace(context.profile.counts, warps=many)
+    context = replace(context, profile=replace(context.profile, counts=counts))
+    assert "four bytes at once (__dp4a)" in _found(context).cure

@@ -209,6 +209,23 @@ def test_a_loop_that_is_unrolled_already_is_a_note() -> None:
     assert not _match(loop_unrolling, context_of(listing(_loop(body)), ROWS, registers=20)).actionable
 
 
+@pytest.mark.parametrize(
+    ("grid", "busy", "further"), [(64, 30.0, True), (64, 95.0, False), (4096, 30.0, False)]
+)
+def test_where_the_grid_leaves_no_other_warps_more_loads_in_flight_help(
+    grid: int, busy: float, further: bool
+) -> None:
+    """After a product of 128 x 128: 64 blocks, four passes in the body, two thirds of the time waiting."""
+    again = STREAM.replace("load| ", "").replace("use| ", "")
+    body = "\n".join([STREAM, *[again] * 3])
+    metrics = {"l1tex__lsuin_requests.avg.pct_of_peak_sustained_elapsed": busy}
+    context = context_of(listing(_loop(body)), ROWS, registers=20, grid=grid, metrics=metrics)
+    found = _match(loop_unrolling, context)
+    assert found.actionable is further
+    assert ("#pragma unroll 16, 4 now" in found.advice) is further
+    assert (loop_unrolling.OPTIMIZER.estimate(context, found).expected > 1.1) is further
+
+
 @pytest.mark.parametrize(("copies", "left"), [(2, 2 / 3), (3, 1 / 3), (4, 0), (8, 0)])
 def test_passes_that_are_in_flight_already_have_had_their_part(copies: int, left: float) -> None:
     loads = [f"LDG.E R{20 + at}, [R6.64+{4 * at:#x}] // 5" for at in range(copies)]

@@ -8,6 +8,7 @@ from typing import Final
 
 from gpadvisor.analyzer.occupancy import REGISTERS
 from gpadvisor.estimators.context import KernelContext
+from gpadvisor.estimators.launches import lacks_warps
 from gpadvisor.evidence.loops import loop_facts
 from gpadvisor.model.advice import Category, Match
 from gpadvisor.model.fix import LaunchFacts
@@ -34,6 +35,7 @@ def kernel_launch(context: KernelContext) -> LaunchFacts:
         blocks_per_sm=_one_more_block(context),
         threads_new=_proposed(context),
         trips=trips,
+        copies=_copies(context.program) if lacks_warps(context) else {},
     )
 
 
@@ -49,6 +51,17 @@ def _trips(program: Program) -> Mapping[int, int]:
             found.setdefault(loop.location.line, set()).add(facts.trips if facts.copies == 1 else None)
     alone = {line: next(iter(trips)) for line, trips in found.items() if len(trips) == 1}
     return {line: trips for line, trips in alone.items() if trips is not None}
+
+
+def _copies(program: Program) -> Mapping[int, int]:
+    """How often the body of a loop stands in the machine code, by the line of its head; not its remainder."""
+    found: dict[int, int] = {}
+    for function in program.functions:
+        for loop in function.loops:
+            if loop.location is not None:
+                line = loop.location.line
+                found[line] = max(found.get(line, 1), loop_facts(function, loop.id).copies)
+    return found
 
 
 def _one_more_block(context: KernelContext) -> int | None:

@@ -239,7 +239,10 @@ def _unroll(case: _Case) -> Iterator[Fix]:
     if site is None or not site.replacements:
         return
     trips = case.launch.trips.get(site.first_line, site.limit)
-    times = trips if trips is not None and trips <= _COMPLETE else DEFAULT_UNROLL
+    copies = case.launch.copies.get(site.first_line, 1)
+    times = DEFAULT_UNROLL if copies < DEFAULT_UNROLL else DEFAULT_UNROLL * copies
+    if trips is not None and trips <= _COMPLETE:
+        times = trips
     if times < 2 or (site.number is not None and times <= site.number):
         return
     if site.number is None:
