@@ -27,6 +27,7 @@ from gpadvisor.cli import (
     export_snapshot,
     import_report,
     lsp,
+    potential,
     profile,
     roofline,
     rules,
@@ -49,13 +50,14 @@ COMMANDS: Final = (
     import_report,
     export_snapshot,
     roofline,
+    potential,
     blame,
     completion,
     lsp,
 )
 
 _DESCRIPTION: Final = "Why the warps of a CUDA kernel wait, what to change, and what that would gain."
-_PAGED: Final = ("advise", "why", "compare", "roofline", "blame", "explain", "rules", "doctor")
+_PAGED: Final = ("advise", "why", "compare", "roofline", "potential", "blame", "explain", "rules", "doctor")
 _PROFILES: Final = ("*.ncu-rep", "*.ncu-repz", "*.gpadvisor")
 
 _EPILOG = """\

@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
+from gpadvisor.machine.timing import SimulatedDevice, Timing, timing_of
 from gpadvisor.simulator.configuration import Argument, SimulationConfig, argument_words
 from gpadvisor.simulator.profile import Simulation, Truth, simulate
-from gpadvisor.simulator.timing import SimulatedDevice, Timing, timing_of
 
 __all__ = [
     "Argument",

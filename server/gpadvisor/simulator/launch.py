@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from gpadvisor.analyzer.occupancy import occupancy
 from gpadvisor.errors import UsageError
+from gpadvisor.machine.timing import SimulatedDevice, Timing
 from gpadvisor.model.advice import Occupancy
 from gpadvisor.model.machine import MachineModel
 from gpadvisor.model.program import Function, FunctionKind, KernelFacts, Program
 from gpadvisor.simulator import state
 from gpadvisor.simulator.configuration import SimulationConfig
-from gpadvisor.simulator.timing import SimulatedDevice, Timing
 
 DEFAULT_REGISTERS: Final = 32
 _LINE_BYTES: Final = 128

@@ -10,6 +10,7 @@ import numpy as np
 
 from gpadvisor.errors import UsageError
 from gpadvisor.machine import code_form
+from gpadvisor.machine.timing import Timing
 from gpadvisor.model.ids import INSTRUCTION_BYTES
 from gpadvisor.model.instruction import Instruction, MemorySpace, OpcodeClass
 from gpadvisor.model.machine import MachineModel
@@ -23,7 +24,6 @@ from gpadvisor.simulator.pointers import pointer_words
 from gpadvisor.simulator.resources import Use, use_of
 from gpadvisor.simulator.semantics import branch_predicate, is_uniform
 from gpadvisor.simulator.slices import Relevance, relevance
-from gpadvisor.simulator.timing import Timing
 from gpadvisor.simulator.unrolling import lines_of_loops
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpadvisor.errors import CancelledError
+from gpadvisor.machine.timing import SimulatedDevice, timing_of
 from gpadvisor.model.ids import INSTRUCTION_BYTES
 from gpadvisor.model.instruction import Instruction, MemorySpace, OpcodeClass
 from gpadvisor.model.machine import MachineModel
@@ -41,7 +42,6 @@ from gpadvisor.simulator.lowered import Lowered, packed
 from gpadvisor.simulator.lowering import lower
 from gpadvisor.simulator.resources import Unit
 from gpadvisor.simulator.state import Machine, Results
-from gpadvisor.simulator.timing import SimulatedDevice, timing_of
 
 COLLECTOR: Final = "simulator"
 _TAIL_REPEATS: Final = 3

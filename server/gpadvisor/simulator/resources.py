@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final
 
+from gpadvisor.machine.timing import Range, Timing
 from gpadvisor.model.instruction import Instruction, MemorySpace, OpcodeClass, Pipe
 from gpadvisor.model.machine import MachineModel
-from gpadvisor.simulator.timing import Range, Timing
 
 
 class Unit(IntEnum):

@@ -10,7 +10,7 @@ import pytest
 from tests.oracle.operands.corpus import tool
 
 from gpadvisor import machine
-from gpadvisor.simulator.timing import timing_of
+from gpadvisor.machine.timing import timing_of
 
 OLDEST, NEWEST = 70, 121
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from gpadvisor.model.instruction import MemorySpace
 from gpadvisor.model.program import Function
-from gpadvisor.views.roofline.columns import Columns
+from gpadvisor.views.columns import Columns
 from gpadvisor.views.roofline.model import LANES, AccessSpace, CountedAccess, WallKind
 
 NEAR = 0.05

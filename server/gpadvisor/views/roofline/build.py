@@ -13,10 +13,10 @@ from typing import Final
 from gpadvisor.errors import ProfileMismatchError
 from gpadvisor.estimators.context import KernelContext
 from gpadvisor.model.profile import Evidence, KernelProfile
+from gpadvisor.views.columns import Columns, columns
 from gpadvisor.views.roofline import counted
 from gpadvisor.views.roofline.accesses import accesses
 from gpadvisor.views.roofline.ceilings import ceilings
-from gpadvisor.views.roofline.columns import Columns, columns
 from gpadvisor.views.roofline.device import device_name, issue_peaks, level_peak
 from gpadvisor.views.roofline.mix import mix
 from gpadvisor.views.roofline.model import AccessSpace, Figure, Level, Point, RegionKind, Roofline

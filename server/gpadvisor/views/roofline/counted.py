@@ -10,7 +10,7 @@ import numpy as np
 
 from gpadvisor.model.instruction import OpcodeClass
 from gpadvisor.model.profile import Evidence, KernelProfile
-from gpadvisor.views.roofline.columns import Columns, Values
+from gpadvisor.views.columns import Columns, Values
 from gpadvisor.views.roofline.model import LANES, Basis, Figure, Lanes, Level
 
 _INSTRUCTIONS: Final = "smsp__inst_executed.sum"

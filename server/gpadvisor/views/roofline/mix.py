@@ -11,7 +11,7 @@ from typing import Final
 from gpadvisor.model.instruction import MemorySpace, OpcodeClass, OpcodeInfo
 from gpadvisor.model.profile import KernelProfile
 from gpadvisor.sass.opcodes import opcode_info
-from gpadvisor.views.roofline.columns import Columns
+from gpadvisor.views.columns import Columns
 from gpadvisor.views.roofline.model import MixRow
 
 _BY_OPCODE: Final = (

@@ -17,8 +17,8 @@ from gpadvisor.estimators.utilisation import ISSUE, L1_DATA, PIPES
 from gpadvisor.model.ids import LoopId, SourceLocation
 from gpadvisor.model.profile import EXTERNAL, KernelProfile
 from gpadvisor.model.program import Function
+from gpadvisor.views.columns import Columns, Values
 from gpadvisor.views.roofline.ceilings import RELIEVED_BY
-from gpadvisor.views.roofline.columns import Columns, Values
 from gpadvisor.views.roofline.model import (
     LANES,
     Ceiling,

@@ -11,7 +11,7 @@ from importlib import resources
 from typing import Any, Final
 
 from gpadvisor.errors import MachineModelError, UnknownArchitectureError
-from gpadvisor.machine import base_architecture
+from gpadvisor.machine.tables import base_architecture
 
 Range = tuple[int, int]
 """Typical and high value in cycles; draws lie between them, most of them near the first."""
@@ -107,7 +107,7 @@ def timing_of(arch: str) -> tuple[Timing, SimulatedDevice]:
 
 @cache
 def _document() -> dict[str, Any]:
-    data = resources.files("gpadvisor.simulator.data").joinpath("timing.toml").read_text(encoding="utf-8")
+    data = resources.files("gpadvisor.machine").joinpath("data", "timing.toml").read_text(encoding="utf-8")
     document = tomllib.loads(data)
     for key, row in document["sources"].items():
         if row["status"] not in STATUSES:

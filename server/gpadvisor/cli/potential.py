@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``gpadvisor potential``: what each kind of change could save at most."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from gpadvisor.cli import options
+from gpadvisor.cli.progress import TerminalProgress
+
+_ESSENTIAL = ("FP64", "tensor", "FP32", "FP16", "special functions", "integer")
+_DESCRIPTION = """\
+Divide the measured cycles of a kernel into the parts of a model (GPUPerf): essential instructions,
+the bytes of DRAM, and what more parallelism, better memory accesses, less serialization and fewer
+other instructions could save at most, beside what the samples say of the same.
+
+  gpadvisor potential run.ncu-rep
+  gpadvisor potential run.ncu-rep --kernel gemm --essential FP32
+"""
+
+
+def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Declare the command."""
+    parser = commands.add_parser(
+        "potential",
+        help="what each kind of change could save at most",
+        description=_DESCRIPTION,
+    )
+    parser.add_argument("input", metavar="REPORT|SNAPSHOT", type=Path)
+    options.add_selection(parser)
+    parser.add_argument(
+        "--essential",
+        choices=_ESSENTIAL,
+        help="the instructions that are the work (default: the busiest floating-point or tensor class)",
+    )
+    parser.add_argument("--format", choices=("text", "json"), default="text", help="default: text")
+    parser.add_argument(
+        "-o", "--output", metavar="FILE", type=Path, help="write to a file instead of standard output"
+    )
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the potential of each kernel."""
+    from gpadvisor.cli.advise import make_request
+    from gpadvisor.pipeline.potential import potential_file
+
+    request = make_request(arguments)
+    progress = TerminalProgress()
+    try:
+        text = potential_file(
+            arguments.input,
+            request,
+            progress,
+            essential=arguments.essential,
+            output_format=arguments.format,
+            width=options.output_width(),
+        )
+    finally:
+        progress.clear()
+    options.write_output(text, arguments.output, paged=not arguments.no_pager and arguments.format == "text")
+    return 0

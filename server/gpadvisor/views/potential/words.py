@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the potential says, in sentences: what limits, what changes could save, where samples differ."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from gpadvisor.model.figures import factor, gain
+from gpadvisor.report.words import percent
+from gpadvisor.views.potential.model import Benefit, Potential, Promise, ShownPotential
+
+_NOTABLE: Final = 0.05
+_APART: Final = 0.25
+_FULL: Final = 0.6
+_TOLERANCE: Final = 1.01
+
+WHAT: Final = {
+    Benefit.MEMLP: "more loads in flight, fewer or better ones",
+    Benefit.ITILP: "more independent instructions or warps",
+    Benefit.SERIAL: "less waiting at barriers and fences",
+    Benefit.FP: "fewer instructions beside the essential ones",
+}
+
+
+def sentences(shown: ShownPotential) -> tuple[str, ...]:
+    """Most important first."""
+    potential = shown.potential
+    return (
+        *_limits(potential),
+        *_benefits(potential, shown.promises),
+        *_unexplained(potential),
+        *_differing(potential),
+        *_capped(potential, shown.promises),
+    )
+
+
+def at_most(value: float) -> str:
+    """A bound as it is told."""
+    return f"{factor(max(1.0, value))} at most"
+
+
+def _limits(of: Potential) -> Iterator[str]:
+    full = of.inputs.pipe_cycles / of.cycles
+    memory = of.parts.memory / of.cycles
+    if memory > full and memory >= _FULL:
+        yield f"Memory requests take {percent(min(1.0, memory))} of the cycles."
+    elif full >= _FULL:
+        yield (
+            f"The {of.inputs.pipe} is busy for {percent(full)} of the cycles: "
+            f"{at_most(of.cycles / of.inputs.pipe_cycles)} while as many instructions go through it."
+        )
+
+
+def _benefits(of: Potential, promises: tuple[Promise, ...]) -> Iterator[str]:
+    for benefit in sorted(Benefit, key=lambda one: -of.parts.benefits[one]):
+        share = of.share(benefit)
+        if share < _NOTABLE:
+            continue
+        answer = next((one for one in promises if benefit in one.benefits), None)
+        promise = "" if answer is None or answer.speedup is None else f", {gain(answer.speedup)}"
+        named = "" if answer is None else f" Suggested: {answer.name} ({answer.code}){promise}."
+        yield (
+            f"{WHAT[benefit].capitalize()} ({benefit.value}): {percent(share)} of the cycles, "
+            f"{at_most(of.bound(benefit))}.{named}"
+        )
+
+
+def _unexplained(of: Potential) -> Iterator[str]:
+    share = of.unexplained / of.cycles
+    if share >= _NOTABLE:
+        yield f"{percent(share)} of the cycles are not explained by this model."
+    elif share <= -_NOTABLE:
+        yield f"The model's parts are {percent(-share)} more than was measured: some overlap."
+
+
+def _differing(of: Potential) -> Iterator[str]:
+    """Where model and samples say different things, which is a finding of its own."""
+    if of.samples is None:
+        return
+    full = of.inputs.pipe_cycles / of.cycles >= _FULL
+    for benefit in Benefit:
+        model, samples = of.share(benefit), of.samples[benefit]
+        if abs(model - samples) < _APART:
+            continue
+        why = ""
+        if samples > model and full:
+            why = f": warps wait behind the {of.inputs.pipe}, which is full"
+        elif samples > model:
+            why = ": the model does not know of chains of dependent instructions, tails and uneven work"
+        elif benefit is Benefit.MEMLP:
+            why = ": warps wait less than the latencies of the tables would have them"
+        yield (
+            f"Model and samples differ on {benefit.value}: {percent(model, 0)} of the cycles by the model, "
+            f"{percent(samples, 0)} by samples{why}."
+        )
+
+
+def _capped(of: Potential, promises: tuple[Promise, ...]) -> Iterator[str]:
+    for one in beyond(of, promises):
+        if one.speedup is not None:
+            kinds = " and ".join(benefit.value for benefit in one.benefits)
+            yield (
+                f"{one.name} ({one.code}) promises {factor(one.speedup.expected)}; the model has "
+                f"{at_most(of.bound(*one.benefits))} for {kinds}."
+            )
+
+
+def beyond(of: Potential, promises: tuple[Promise, ...]) -> tuple[Promise, ...]:
+    """The suggestions that promise more than the bound of what they save."""
+    return tuple(
+        one
+        for one in promises
+        if one.speedup is not None
+        and one.benefits
+        and one.bounded
+        and one.speedup.expected > of.bound(*one.benefits) * _TOLERANCE
+    )
