@@ -129,7 +129,7 @@ async function settled(page) {
   const end = performance.now() + WAIT.timeout;
   for (let before = ""; performance.now() < end; ) {
     const now = await said(page);
-    if (now === before && /GPA: (?!analysing|starting)/.test(now) && !now.includes("Reading the report")) {
+    if (now === before && /GPA: (?!analysing|starting|looking|reading)/.test(now) && !now.includes("Reading the report")) {
       return;
     }
     before = now;
