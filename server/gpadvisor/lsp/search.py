@@ -68,11 +68,11 @@ def _walk(folder: Path) -> Iterator[Path]:
     seen = 0
     for at, names, files in os.walk(folder):
         names[:] = sorted(name for name in names if not name.startswith(".") and name not in _SKIPPED)
-        for name in files:
-            seen += 1
-            if seen > MAX_ENTRIES:
-                return
+        for name in files[: MAX_ENTRIES - seen]:
             yield Path(at) / name
+        seen += 1 + len(files)  # folders cost as much as files
+        if seen > MAX_ENTRIES:
+            return
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

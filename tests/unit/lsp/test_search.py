@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from gpadvisor.lsp import search
 from gpadvisor.lsp.search import find_profiles, is_profile, source_state
 
 PATTERNS = ("**/*.ncu-rep", "runs/*.gpadvisor")
@@ -62,3 +63,14 @@ def test_a_source_depends_on_what_it_includes(tmp_path: Path) -> None:
     assert third is not None
     assert third.digest != after.digest
     assert source_state(str(tmp_path / "none.cu"), tmp_path, "x") is None
+
+
+def test_folders_count_as_files_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A tree of folders alone is no more to walk than one of files."""
+    monkeypatch.setattr(search, "MAX_ENTRIES", 20)
+    for number in range(40):
+        (tmp_path / f"{number:02d}").mkdir()
+    (tmp_path / "39" / "far.ncu-rep").write_bytes(b"x")
+    (tmp_path / "05" / "near.ncu-rep").write_bytes(b"x")
+    found = find_profiles(tmp_path, PATTERNS, 10)
+    assert [Path(one.path).name for one in found] == ["near.ncu-rep"]
