@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import ast
+import contextlib
 import io
 import json
 import os
@@ -231,21 +232,22 @@ def _entry() -> tuple[Callable[..., object], object, object]:
     """The function from a file to an editor's contents, by today's name or an earlier one."""
     import importlib  # noqa: PLC0415  # only in the child, whose package is that of the tree
 
-    def first(name: str, *modules: str) -> Any:  # of another tree: its types are not known here
-        for module in modules:
-            try:
-                return getattr(importlib.import_module(f"gpadvisor.{module}"), name)
-            except ModuleNotFoundError:
-                continue
-        raise LookupError(name)
+    def first(*names: str) -> Any:  # of another tree: its types are not known here
+        for name in names:
+            module, _, value = name.partition(":")
+            with contextlib.suppress(ModuleNotFoundError, AttributeError):
+                return getattr(importlib.import_module(f"gpadvisor.{module}"), value)
+        raise LookupError(names)
 
-    request = first("Request", "pipeline.request", "workflow.request")
-    settings = first("Settings", "pipeline.settings", "workflow.settings")
-    return (
-        first("analyse_for_editor", "editor.contents.analysis", "workflow.editor"),
-        request(settings=settings()),
-        first("Cache", "pipeline.cache", "workflow.cache")(None),
+    request = first("pipeline.request:Request", "workflow.request:Request")
+    settings = first("pipeline.settings:Settings", "workflow.settings:Settings")
+    analyse = first(
+        "editor.contents.analysis:advise_and_show",
+        "editor.contents.analysis:analyse_for_editor",
+        "workflow.editor:analyse_for_editor",
     )
+    cache = first("pipeline.cache:Cache", "workflow.cache:Cache")
+    return analyse, request(settings=settings()), cache(None)
 
 
 def _walk(tree: Path, report: Path) -> dict[str, int]:

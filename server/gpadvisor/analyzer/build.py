@@ -84,7 +84,7 @@ class _ProgramBuilder:
                     tuple(lines[part.start : part.end]),
                     own,
                     self._problems,
-                    section.indirect_targets,
+                    tables=section.indirect_targets,
                 )
             )
 
@@ -127,6 +127,7 @@ def build_function(
     lines: tuple[LineEntry | None, ...],
     flows: dict[int, Flow],
     problems: list[Problem],
+    *,
     tables: JumpTables | None = None,
 ) -> Function:
     """Blocks, dominators and loops of one function; what is uncertain is added to ``problems``.

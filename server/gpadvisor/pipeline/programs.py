@@ -71,7 +71,7 @@ def open_cubin(
             listing, problems = (
                 (load_listing(stored), ())
                 if stored is not None
-                else _listing(cubin, data, wanted, key, timeout_seconds, cache, progress, cancelled)
+                else _listing(cubin, data, wanted, key, timeout_seconds, cache, progress, cancelled=cancelled)
             )
             lines, unread = reading.result()
             return Disassembled(
@@ -92,6 +92,7 @@ def _listing(
     timeout_seconds: float,
     cache: Cache,
     progress: Progress,
+    *,
     cancelled: Callable[[], bool] | None,
 ) -> tuple[Listing, tuple[Problem, ...]]:
     """From the cache or the disassembler."""

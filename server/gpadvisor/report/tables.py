@@ -75,7 +75,7 @@ def format_table(
     for number, row in enumerate([titles, *rows], start=-1):
         if number == -1 and not any(titles):
             continue
-        lines.extend(_row_lines(columns, row, number, shown, widths, indent, gap, style))
+        lines.extend(_row_lines(columns, row, number, shown, widths, indent, gap, style=style))
     return lines
 
 
@@ -118,6 +118,7 @@ def _row_lines(
     widths: dict[int, int],
     indent: int,
     gap: int,
+    *,
     style: CellStyle,
 ) -> list[str]:
     parts = {i: _cell_lines(columns[i], row[i], widths[i]) for i in shown}

@@ -222,7 +222,7 @@ def _with_registers(
     tile = not free.code and shared_bytes(context.program, context.kernel, profile)
     bound = "its shared memory may be a tile of the block's size" if tile else free.block
     if new is not None and bound is None:
-        return _found(context, profile, now, new, _few(context, profile, now), free, ratio, step)
+        return _found(context, profile, now, new, _few(context, profile, now), free, ratio, step=step)
     smaller = ""
     if new is not None:
         held = round(new.warps * context.machine.sm.schedulers.value)
@@ -423,6 +423,7 @@ def _found(
     why: str,
     free: Freedom,
     ratio: float,
+    *,
     step: Step | None = None,
 ) -> Match:
     schedulers = context.machine.sm.schedulers.value

@@ -91,7 +91,9 @@ def profile_on_host(
                 done = _by_gpadvisor(remote, found, request, directory, progress, cancelled)
             else:
                 _say_what_is_sent(host, found, say)
-                done = _by_ncu(remote, found, request, settings, directory, say, progress, cancelled)
+                done = _by_ncu(
+                    remote, found, request, settings, directory, say, progress, cancelled=cancelled
+                )
         except BaseException:
             if _holds_something(remote, found.folder):
                 say(
@@ -184,6 +186,7 @@ def _by_ncu(
     directory: str | None,
     say: Say,
     progress: Say,
+    *,
     cancelled: Callable[[], bool] | None,
 ) -> RemotelyProfiled:
     ncu = _working_ncu(remote, found.ncu)
