@@ -25,3 +25,4 @@ html_title = "gpadvisor"
 html_theme_options = {"page_width": "1100px", "fixed_sidebar": True}
 html_show_sourcelink = False
 html_copy_source = False
+suppress_warnings = ["toc.not_included"]  # a page outside of the menu is no dead link
