@@ -13,6 +13,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from gpadvisor.estimators.constants import table
 from gpadvisor.estimators.context import Optimizer
 from gpadvisor.pipeline.rule_pages import all_rules, rule_page
 
@@ -38,7 +39,23 @@ def pages() -> dict[str, str]:
     found = {"rules/README.md": _INTRODUCTION + "".join(_row(rule) for rule in all_rules())}
     for rule in all_rules():
         found[f"rules/{rule.code}-{rule.slug}.md"] = rule_page(rule.code)
+    found["constants.md"] = _CONSTANTS + "".join(
+        f"| `{name}` | {value:g} | {value.source.value} | {value.reason} |\n"
+        for name, value in table().items()
+    )
     return found
+
+
+_CONSTANTS = """\
+# Constants
+
+Every number that decides what is told, or that an estimate is multiplied by, from
+`server/gpadvisor/estimators/constants.py`. No rule and no estimator has another one, which a test checks.
+Where nothing tells which of two ends is nearer, the source is *not known*.
+
+| name | value | source | how |
+|---|---|---|---|
+"""
 
 
 def _row(rule: Optimizer) -> str:

@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Final
 from unittest.mock import patch
 
-from gpadvisor.estimators import caps
+from gpadvisor.estimators import constants
 from gpadvisor.model.advice import KernelAdvice, Suggestion
 from gpadvisor.pipeline.advise import advise_file
 from gpadvisor.pipeline.cache import Cache
@@ -233,7 +233,7 @@ def row(one: Outcome) -> str:
 
 
 OVERLAPS: Final = (2.0, 3.0, 4.0, 6.0)
-"""Of the one constant of the estimators that was fitted on pairs (``estimators/caps.py``)."""
+"""Of the one constant of the estimators that was fitted on pairs (``estimators/constants.py``)."""
 
 
 ByOverlap = Mapping[float, Sequence[Outcome]]
@@ -265,7 +265,7 @@ def left_out(by_overlap: ByOverlap) -> dict[str, tuple[float, list[Outcome]]]:
     return found
 
 
-def constants(by_overlap: ByOverlap) -> str:
+def fitted(by_overlap: ByOverlap) -> str:
     """What the one fitted constant would be, and with each repository left out."""
     values = ", ".join(
         f"{value:g} without {repository}" for repository, (value, _) in left_out(by_overlap).items()
@@ -313,10 +313,10 @@ def main(arguments: Sequence[str]) -> int:
         return 0
     by_overlap = {}
     for value in OVERLAPS:
-        with patch.object(caps, "OVERLAP", value):
+        with patch.object(constants, "OVERLAP", value):
             by_overlap[value] = outcomes(pairs, note=lambda text: sys.stderr.write(text + "\n"))
     without = [one for _, own in left_out(by_overlap).values() for one in own]
-    sys.stdout.write(f"{report(by_overlap[caps.OVERLAP], without)}\n\n{constants(by_overlap)}\n")
+    sys.stdout.write(f"{report(by_overlap[constants.OVERLAP], without)}\n\n{fitted(by_overlap)}\n")
     return 0
 
 

@@ -26,7 +26,8 @@ from gpadvisor.advice.shown import (
     standing,
 )
 from gpadvisor.advice.verdict import beside_the_launch, limiting, limiting_words, unit_words, verdict
-from gpadvisor.estimators.caps import BUSY_PERCENT, busiest_after
+from gpadvisor.estimators import constants
+from gpadvisor.estimators.caps import busiest_after
 from gpadvisor.estimators.context import KernelContext, Optimizer
 from gpadvisor.estimators.half_rate import at_half_rate
 from gpadvisor.estimators.launches import is_as_short_as_a_launch
@@ -336,7 +337,7 @@ def _next_limit(context: KernelContext, finding: EstimatedMatch) -> str:
     """The unit that gets busy as the kernel gets faster; empty where none does."""
     estimate = finding.estimate
     after = busiest_after(active_loads(context), finding.match.relieves, best=False)
-    if estimate is None or after is None or 100 * after.load * estimate.expected < BUSY_PERCENT:
+    if estimate is None or after is None or 100 * after.load * estimate.expected < constants.BUSY_PERCENT:
         return ""
     return unit_words(after.unit)
 

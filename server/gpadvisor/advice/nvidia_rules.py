@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from gpadvisor.estimators.caps import BUSY_PERCENT
+from gpadvisor.estimators import constants
 from gpadvisor.estimators.context import Optimizer
 from gpadvisor.estimators.utilisation import ISSUE, MEMORY, MEMORY_RESOURCES
 from gpadvisor.model.advice import (
@@ -252,7 +252,7 @@ def _issue_slots(rule: RuleResult, ours: OurSide) -> RuleComparison:
         used, basis = 100 * ours.samples.active / ours.samples.total, "samples"
     else:
         return _result(rule, NOT_COMPARABLE, (), "neither samples nor issue counters")
-    low = used < BUSY_PERCENT
+    low = used < constants.BUSY_PERCENT
     raised = rule.kind not in _SILENT_KINDS
     text = f"schedulers issue in {used:.0f} % of cycles ({basis})"
     return _result(rule, AGREES if low == raised else DISAGREES, (), text)
@@ -268,7 +268,7 @@ def _bottleneck(rule: RuleResult, ours: OurSide) -> RuleComparison:
     if "greater than 80" in said or "high throughput" in said:
         agrees = busiest.percent >= _HIGH_PERCENT
     elif "latency issue" in said or "low compute throughput" in said or "low utilization" in said:
-        agrees = busiest.percent < BUSY_PERCENT
+        agrees = busiest.percent < constants.BUSY_PERCENT
     elif "compute is more heavily utilized" in said:
         agrees = busiest.name not in _MEMORY
     elif "memory is more heavily utilized" in said:
@@ -288,6 +288,6 @@ def _pipes(rule: RuleResult, ours: OurSide) -> RuleComparison:
     text = f"the busiest pipe is {busiest.name} with {busiest.percent:.0f} % ({busiest.metric})"
     said = f"{rule.title or ''} {rule.message}".lower()
     if "under-utilized" in said or "low utilization" in said:
-        return _result(rule, AGREES if busiest.percent < BUSY_PERCENT else DISAGREES, (), text)
+        return _result(rule, AGREES if busiest.percent < constants.BUSY_PERCENT else DISAGREES, (), text)
     named = f"{busiest.name.removesuffix(' pipe').lower()} is the highest" in said
     return _result(rule, AGREES if named else NOT_COMPARABLE, (), text)

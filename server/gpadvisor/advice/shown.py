@@ -9,7 +9,8 @@ from typing import Final
 
 from gpadvisor.advice.evaluate import EstimatedMatch
 from gpadvisor.analyzer.places import is_prebuilt
-from gpadvisor.estimators.caps import PRACTICAL_PEAK, busiest_after
+from gpadvisor.estimators import constants
+from gpadvisor.estimators.caps import busiest_after
 from gpadvisor.estimators.context import KernelContext
 from gpadvisor.estimators.launches import is_as_short_as_a_launch
 from gpadvisor.estimators.utilisation import DRAM, ISSUE, MEMORY_RESOURCES, active_loads, measured_loads
@@ -17,16 +18,9 @@ from gpadvisor.evidence.accesses import is_memory
 from gpadvisor.model.advice import Category, Estimate
 from gpadvisor.model.profile import LITTLE_OF_RUN, Evidence, first_share
 
-MIN_IMPORTANCE: Final = 0.01
-MIN_SAMPLES: Final = 20
-"""From fewer the share that they are is known to no better than a half of it: 1.96 / sqrt(20) = 0.44."""
-MIN_SPEEDUP: Final = 1.03
-UNSURE_SPEEDUP: Final = 1.1
-"""Expected, from which another launch is told that may as well gain nothing."""
-MOSTLY_BUSY: Final = 0.7
-"""Of its time: what a pattern in the code without samples has to be about."""
-FULL: Final = 0.85
-"""Of the peak that DRAM reaches: from there on only fewer bytes help."""
+MIN_IMPORTANCE: Final = constants.SMALL
+MIN_SAMPLES: Final = int(constants.FEW_SAMPLES)
+MIN_SPEEDUP: Final = constants.SHOWN
 
 
 class Standing(Enum):
@@ -75,7 +69,7 @@ def _is_worth(context: KernelContext, finding: EstimatedMatch, estimate: Estimat
     as short as a launch, whose times differ by as much from run to run (1.00x and 1.16x of one change).
     """
     unsure = estimate.low < 1 and least >= MIN_SPEEDUP
-    launch = finding.optimizer.category is Category.PARALLEL and estimate.expected < UNSURE_SPEEDUP
+    launch = finding.optimizer.category is Category.PARALLEL and estimate.expected < constants.UNSURE
     profile = None if context.evidence is Evidence.MODELLED else context.profile
     short = profile is not None and is_as_short_as_a_launch(profile)
     return estimate.expected >= least and not (unsure and (launch or short))
@@ -85,7 +79,12 @@ def _is_held_by_dram(context: KernelContext, finding: EstimatedMatch) -> bool:
     """Whether DRAM was counted to be about as full as it gets, and the change leaves its load alone."""
     measured = measured_loads(context)
     now, after = busiest_after(measured, ()), busiest_after(measured, finding.match.relieves, best=True)
-    if now is None or after is None or now.unit.name != DRAM or now.load < FULL * PRACTICAL_PEAK:
+    if (
+        now is None
+        or after is None
+        or now.unit.name != DRAM
+        or now.load < constants.DRAM_FULL * constants.PRACTICAL_PEAK
+    ):
         return False
     return after.load >= now.load
 
@@ -124,7 +123,7 @@ def _is_beside_the_limit(context: KernelContext, finding: EstimatedMatch) -> boo
     latency wherever one is.
     """
     sites, busiest = finding.match.static_sites, busiest_after(active_loads(context), ())
-    if not sites or busiest is None or busiest.load < MOSTLY_BUSY:
+    if not sites or busiest is None or busiest.unit.percent < constants.BUSY_PERCENT:
         return False
     if finding.optimizer.category is Category.LATENCY_HIDING:
         return True

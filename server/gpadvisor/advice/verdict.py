@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from gpadvisor.estimators.caps import BUSY_PERCENT
 from gpadvisor.estimators.utilisation import DRAM, ISSUE, L2
 from gpadvisor.evidence.queries import counted
 from gpadvisor.model.advice import (
@@ -103,7 +102,7 @@ def limiting_words(
     first, *others = (f"{row.plain} ({100 * row.samples / samples.total:.0f} %" for row in waiting[:2])
     first = f"{behind}; {first}" if behind else first
     busiest = max(utilisations, key=lambda entry: entry.percent, default=None)
-    if busiest is not None and busiest.percent >= BUSY_PERCENT:
+    if busiest is not None and busiest.percent >= constants.BUSY_PERCENT:
         unit_at = f"{unit_words(busiest)} at {busiest.percent:.0f} % of its peak"
         return f"several things: {unit_at}, {first} of the samples)"
     if latency or not others:
@@ -117,11 +116,11 @@ def _by_counters(utilisations: Sequence[Utilisation], resident: float | None) ->
     if busiest is None:
         return ""
     load = f"{busiest.percent:.0f} % of its peak ({unit_words(busiest)})"
-    if busiest.percent >= BUSY_PERCENT:
+    if busiest.percent >= constants.BUSY_PERCENT:
         return f"several things: the busiest unit is at {load}"
     if not any(entry.name in {DRAM, L2} for entry in utilisations):
         return f"what the report did not count: no unit is above {load}, but memory is not among them"
-    few = resident is not None and 100 * resident < BUSY_PERCENT
+    few = resident is not None and 100 * resident < constants.BUSY_PERCENT
     warps = f", and an SM holds {100 * (resident or 0):.0f} % of the warps it could" if few else ""
     return f"latency: no unit is above {load}{warps}"
 

@@ -13,6 +13,7 @@ from typing import Final
 
 import numpy as np
 
+from gpadvisor.estimators import constants
 from gpadvisor.estimators.utilisation import (
     DRAM,
     L1,
@@ -23,7 +24,6 @@ from gpadvisor.estimators.utilisation import (
     MEMORY,
     MEMORY_RESOURCES,
     TEXTURE,
-    WHOLE_MARGIN_PERCENT,
 )
 from gpadvisor.model.advice import Relief, Utilisation
 
@@ -34,12 +34,6 @@ _PARTS: Final = {
     "FMAHEAVY pipe": ("FMA pipe",),  # the half of it that multiplies integers, too
     "FMALITE pipe": ("FMA pipe",),
 }
-
-PRACTICAL_PEAK: Final = 0.95
-"""As full as a unit is expected to get: an assumption, since bursts and gaps keep units from their peak."""
-
-BUSY_PERCENT: Final = 60.0
-"""Nsight Compute's own line between a unit that limits a kernel and one that does not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +57,7 @@ def cap_speedup(measured: Sequence[Utilisation], relieves: Sequence[Relief], *, 
     now = busiest_after(measured, ())
     if after is None or now is None or after.load <= 0:
         return None
-    peak = 1.0 if best else max(PRACTICAL_PEAK, now.load)
+    peak = 1.0 if best else max(constants.PRACTICAL_PEAK, now.load)
     text = unit_text(after.unit)
     if after.left < 1:
         text += f", of which {100 * after.left:.0f} % would be left"
@@ -100,7 +94,7 @@ def busiest_after(
 def _limits(measured: Sequence[Utilisation]) -> list[Utilisation]:
     """Every unit; L1 as a whole only where it is fuller than the parts of it that are known."""
     part = max((entry.percent for entry in measured if entry.name in _PARTS[L1]), default=0.0)
-    return [one for one in measured if one.name != L1 or one.percent > part + WHOLE_MARGIN_PERCENT]
+    return [one for one in measured if one.name != L1 or one.percent > part + constants.IN_USE_PERCENT]
 
 
 def _left(
@@ -119,12 +113,6 @@ def _left(
 
 _STAGES: Final = (frozenset({DRAM}), frozenset({L2}), frozenset({L1, *_PARTS[L1], TEXTURE}))
 """Units that work one behind the other; all others are the SM's own stage."""
-OVERLAP: Final = 3.0
-"""How well the stages of a kernel overlap: 1 would add their times up, infinity takes the longest alone.
-
-Of 2, 3, 4 and 6 the one that fits 48 measured pairs of nine repositories best, whichever of them is left out;
-``python -m tests.validation.pairs`` prints that.
-"""
 
 
 def together(measured: Sequence[Utilisation], relieves: Sequence[Relief], *, best: bool = False) -> float:
@@ -138,7 +126,9 @@ def together(measured: Sequence[Utilisation], relieves: Sequence[Relief], *, bes
         stage = next((index for index, names in enumerate(_STAGES) if entry.name in names), len(_STAGES))
         left = _left(entry, measured, relieves, best=best)
         stages[stage] = max(stages.get(stage, 0.0), min(1.0, entry.percent / 100) * left)
-    return float(np.linalg.norm(list(stages.values()), np.inf if best else OVERLAP)) if stages else 0.0
+    return (
+        float(np.linalg.norm(list(stages.values()), np.inf if best else constants.OVERLAP)) if stages else 0.0
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +142,7 @@ class TimeLeft:
     @property
     def apart(self) -> float:
         """Time if no wait that is left falls into the units' work: U' + (1 - U) W."""
-        return max(self.busy + (1 - self.busy_now) * self.waiting, _LEAST_TIME)
+        return max(self.busy + (1 - self.busy_now) * self.waiting, constants.LEAST_TIME)
 
     @property
     def overlapped(self) -> float:
@@ -163,10 +153,6 @@ class TimeLeft:
     def expected(self) -> float:
         """The geometric mean of both."""
         return float(np.sqrt(self.apart * self.overlapped))
-
-
-_LEAST_TIME: Final = 1e-6
-"""Of the run time: so that a cure of everything has an answer."""
 
 
 def time_left(

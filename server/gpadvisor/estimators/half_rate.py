@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
+from gpadvisor.estimators import constants
 from gpadvisor.evidence.measured import executed_warps
 from gpadvisor.model.advice import Utilisation
 from gpadvisor.model.instruction import Instruction, OpcodeClass
@@ -19,8 +20,6 @@ from gpadvisor.model.profile import KernelProfile
 from gpadvisor.model.program import Program
 
 TENSOR: Final = "tensor pipe"
-_PEAK: Final = 100.0
-_NOTABLE: Final = 1.01
 
 
 def at_half_rate(
@@ -28,11 +27,15 @@ def at_half_rate(
 ) -> tuple[Utilisation, ...]:
     """Utilisations with the tensor pipe as full as it is, its metric under the factor that was applied."""
     factor = _factor(program, profile)
-    if factor < _NOTABLE:
+    if factor < constants.HALF_RATE:
         return tuple(measured)
     return tuple(
-        replace(one, percent=min(_PEAK, factor * one.percent), metric=f"{factor:.3g} x {one.metric}")
-        if one.name == TENSOR and one.percent <= _PEAK / factor * _NOTABLE
+        replace(
+            one,
+            percent=min(constants.PEAK_PERCENT, factor * one.percent),
+            metric=f"{factor:.3g} x {one.metric}",
+        )
+        if one.name == TENSOR and one.percent <= constants.PEAK_PERCENT / factor * constants.HALF_RATE
         else one
         for one in measured
     )

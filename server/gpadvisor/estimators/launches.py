@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from gpadvisor.analyzer.occupancy import GRID, occupancy
-from gpadvisor.estimators.caps import BUSY_PERCENT, busiest_after
+from gpadvisor.estimators import constants
+from gpadvisor.estimators.caps import busiest_after
 from gpadvisor.estimators.context import KernelContext
 from gpadvisor.estimators.elapsed import active_share, elapsed_cycles
 from gpadvisor.estimators.utilisation import measured_loads
@@ -19,8 +20,6 @@ _HELD = "smsp__warps_active.avg.per_cycle_active"
 _HELD_BY_SM = "sm__warps_active.avg.per_cycle_active"
 
 
-LAUNCH_NS: Final = 5_000.0
-"""A launch takes some microseconds of the host and the GPU, whatever the kernel does."""
 ONE_THREAD: Final = (
     "one thread was launched, or the report does not say how many: nothing tells what others would do"
 )
@@ -29,7 +28,7 @@ ONE_THREAD: Final = (
 def is_as_short_as_a_launch(profile: KernelProfile) -> bool:
     """Whether most of a kernel's time may be its launch, which no change of its blocks takes away."""
     duration = profile.launch.duration_ns
-    return duration is not None and duration < LAUNCH_NS
+    return duration is not None and duration < constants.LAUNCH_NS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,7 +118,9 @@ def lacks_warps(context: KernelContext) -> bool:
     Nothing but the loads that a thread itself has in flight can fill its waits then.
     """
     full = busiest_after(measured_loads(context), ())
-    return context.occupancy.limiter == GRID and full is not None and full.unit.percent < BUSY_PERCENT
+    return (
+        context.occupancy.limiter == GRID and full is not None and full.unit.percent < constants.BUSY_PERCENT
+    )
 
 
 def held_warps(context: KernelContext, profile: KernelProfile) -> float | None:

@@ -8,14 +8,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from gpadvisor.estimators.caps import OVERLAP, Cap, cap_speedup, together
+from gpadvisor.estimators import constants
+from gpadvisor.estimators.caps import Cap, cap_speedup, together
 from gpadvisor.estimators.context import KernelContext
 from gpadvisor.estimators.elapsed import whole
 from gpadvisor.estimators.interval import wilson
 from gpadvisor.estimators.launches import held_warps, outside_share
 from gpadvisor.estimators.matched import waiting_for_others, waiting_in_turn
 from gpadvisor.estimators.ranges import (
-    NOTABLE,
     Range,
     allow_for_model,
     cut_by,
@@ -31,8 +31,6 @@ from gpadvisor.model.profile import CONFIGURATION_SHARE, CONFIGURATIONS, KernelP
 from gpadvisor.model.stalls import StallClass
 
 _SHARED_BY_SMS: Final = frozenset({DRAM, L2, MEMORY})
-_LOOSE: Final = 2.0
-"""How well latency and units overlap at the low end of a range; see ``caps.OVERLAP``."""
 _NEVER_ISSUES: Final = 1e-12
 """Below this the quotient of Eq. 7 is its limit, and rounding is all that is left of it."""
 
@@ -153,7 +151,7 @@ def _filled(context: KernelContext, match: Match, target: ParallelTarget) -> Ran
 
     Differs from GPA: Eqs. 8 and 9 know the issue slots as the only unit that warps share. Here the time of
     the units, as counted, stays (less what the launch relieves), the rest of the time falls as the issue rate
-    of Eqs. 8 and 9 rises, and both overlap as the stages of a kernel do (``caps.OVERLAP``). What passes
+    of Eqs. 8 and 9 rises, and both overlap as the stages of a kernel do (``constants.OVERLAP``). What passes
     without a warp is neither.
     """
     now = target.held_now or target.warps_now
@@ -164,7 +162,9 @@ def _filled(context: KernelContext, match: Match, target: ParallelTarget) -> Ran
     units_now = min(1.0, together(measured, ()))
     units = together(_thinned(measured, spread), match.relieves)
     fullest = _fullest(_thinned(measured, spread), match.relieves)
-    own: float = (1 - units_now**OVERLAP) ** (1 / OVERLAP)  # of the active time what more warps hide
+    own: float = (1 - units_now**constants.OVERLAP) ** (
+        1 / constants.OVERLAP
+    )  # of the active time what more warps hide
 
     def gain(warps: float, issue_ratio: float) -> float:
         terms = parallel_equation(warps_now=now, warps_new=warps, issue_ratio=issue_ratio)
@@ -178,11 +178,11 @@ def _filled(context: KernelContext, match: Match, target: ParallelTarget) -> Ran
     slow = min(gain(target.held_low or target.warps_new, target.issue_ratio), rate)
     fast = target.lanes * spread * max(target.warps_new / now, 1.0)
     fewer = min(1.0, target.blocks_now and target.blocks_new / target.blocks_now)
-    expected = faster(rate, units, OVERLAP, left)
+    expected = faster(rate, units, constants.OVERLAP, left)
     result = Range(
-        low=min(expected, faster(slow, units, _LOOSE, left)),
+        low=min(expected, faster(slow, units, constants.LEAST_OVERLAP, left)),
         expected=expected,
-        high=max(expected, faster(max(fast, rate), fullest, OVERLAP, left * fewer)),
+        high=max(expected, faster(max(fast, rate), fullest, constants.OVERLAP, left * fewer)),
         reasons=[
             f"a scheduler holds {now:.2f} warps{'' if target.held_now is None else ' as counted'}, then "
             f"{target.warps_new:.2f}"
@@ -193,7 +193,7 @@ def _filled(context: KernelContext, match: Match, target: ParallelTarget) -> Ran
     )
     if measured:
         result.reasons.append(f"the units they share then take {100 * units:.0f} % of the active time of now")
-    if outside > NOTABLE:
+    if outside > constants.ANY_END:
         stays = "stays" if left == outside else "goes" if left == 0 else f"falls to {100 * left:.1f} %"
         result.reasons.append(
             f"{100 * outside:.1f} % of the elapsed time passes without a warp, which {stays}"

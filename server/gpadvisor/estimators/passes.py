@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from gpadvisor.estimators.caps import BUSY_PERCENT
+from gpadvisor.estimators import constants
 from gpadvisor.estimators.context import KernelContext
 from gpadvisor.estimators.utilisation import L1, L1_DATA, L1_REQUESTS, L1_TO_L2, L2, TEXTURE, utilisations
 from gpadvisor.evidence.access_shapes import AccessShape, Lie, access_shape, shared_passes
@@ -28,12 +28,6 @@ from gpadvisor.model.program import Function
 
 _LINE_BYTES: Final = 128
 _WORD_BYTES: Final = 4
-_TIMES: Final = 2.0
-"""More passes than an access needs, from which it is told."""
-_PROVEN: Final = 1.5
-"""More passes than the code needs on the mean, from which addresses and not its mix of accesses are why."""
-_SPREAD_PERCENT: Final = 40.0
-"""Scattered accesses load every unit up to L2, so less of each is much; bank conflicts load one."""
 _KNOWN: Final = frozenset({Lie.ROWS, Lie.APART, Lie.NEIGHBOURS})
 _ATOMIC: Final = frozenset({OpcodeClass.ATOMIC, OpcodeClass.REDUCTION})
 
@@ -79,7 +73,7 @@ def passes(context: KernelContext) -> ManyPasses | None:
     }
     depth = {index: len(function.enclosing_loops(index)) for index in accesses}
     wasting = sorted(
-        (index for index, one in accesses.items() if one.takes >= _TIMES * one.needs),
+        (index for index, one in accesses.items() if one.takes >= constants.TWICE * one.needs),
         key=lambda index: (-depth[index], index),
     )
     inside = _by_loop(function, accesses)
@@ -87,8 +81,8 @@ def passes(context: KernelContext) -> ManyPasses | None:
     takes = max((_mean([one.takes for one in group]) for group in inside.values()), default=0.0)
     if (
         not wasting
-        or counted < _PROVEN * needed
-        or counted > _PROVEN * takes
+        or counted < constants.PROVEN * needed
+        or counted > constants.PROVEN * takes
         or any(
             function.instructions[index].info.opclass in _ATOMIC and depth[index] >= depth[wasting[0]]
             for index in accesses
@@ -123,8 +117,8 @@ def _limits(profile: KernelProfile, *, banks: bool) -> bool:
     """Whether nothing is busier than a unit that such accesses load."""
     busiest = utilisations(profile)[0]
     if banks:
-        return busiest.name in {L1, L1_DATA} and busiest.percent >= BUSY_PERCENT
-    return busiest.name in {L1, L1_DATA, L1_TO_L2, L2} and busiest.percent >= _SPREAD_PERCENT
+        return busiest.name in {L1, L1_DATA} and busiest.percent >= constants.BUSY_PERCENT
+    return busiest.name in {L1, L1_DATA, L1_TO_L2, L2} and busiest.percent >= constants.SPREAD_PERCENT
 
 
 def _by_loop(function: Function, accesses: Mapping[int, _Access]) -> dict[LoopId | None, list[_Access]]:

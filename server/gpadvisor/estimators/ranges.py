@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final
 
+from gpadvisor.estimators import constants
 from gpadvisor.estimators.caps import Cap, TimeLeft, busiest_after, time_left, unit_text
 from gpadvisor.estimators.context import KernelContext
 from gpadvisor.estimators.elapsed import active_share, whole
@@ -18,15 +18,6 @@ from gpadvisor.estimators.interval import wilson
 from gpadvisor.estimators.utilisation import active_loads
 from gpadvisor.model.advice import Adjustment, Estimate, Match, MeasuredBound, Relief, Utilisation
 from gpadvisor.model.profile import Evidence
-
-NOTABLE = 0.005
-"""Ends of a range closer than this to the expected value are not worth a sentence."""
-RUN_TO_RUN: Final = 0.03
-"""How far a kernel's time differs from run to run, which both ends of a range allow for.
-
-Four kernels that nobody changed between two captures of one program took 1.00 and 1.01 times as long, where
-they take milliseconds, and 1.07 and 1.12, where 13 us (NCAR's miniWeather, of the reports of ``pairs.json``).
-"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,11 +40,13 @@ class Range:
 
     def ordered(self, paper: float | None, equation: str) -> Estimate:
         """The finished estimate; the ends never cross the expected value, and allow for how times differ."""
+        if self.expected > constants.MOST_MEASURED:
+            self.reasons.append(f"no change that was measured gave more than {constants.MOST_MEASURED:g}x")
         reason = "; ".join(self.reasons) if self.reasons else "as the equation says"
         return Estimate(
-            low=min(self.low, self.expected, self.high) * (1 - RUN_TO_RUN),
+            low=min(self.low, self.expected, self.high) * (1 - constants.RUN_TO_RUN),
             expected=self.expected,
-            high=max(self.low, self.expected, self.high) * (1 + RUN_TO_RUN),
+            high=max(self.low, self.expected, self.high) * (1 + constants.RUN_TO_RUN),
             paper=paper,
             equation=equation,
             reason=reason,
@@ -74,13 +67,6 @@ def speedup(total: float, removed: float) -> float:
     if total <= 0:
         return 1.0
     return total / max(total - removed, min(1.0, total))
-
-
-MODELLED_LOSS = 0.95
-"""Of a launch change in a modelled profile: the low end allows for the change's own cost.
-
-Tuned on two thirds of the pairs of ``fixtures/kernels`` (``tests/validation/estimates.py``).
-"""
 
 
 def sampled_range(
@@ -137,7 +123,7 @@ def _say_units(
 ) -> None:
     """How the work of the units enters the expected value."""
     now, after = (busiest_after(measured, entries) for entries in ((), relieves))
-    if now is None or after is None or left.busy_now < NOTABLE:
+    if now is None or after is None or left.busy_now < constants.ANY_END:
         return
     text = unit_text(now.unit)
     if left.busy < left.busy_now:
@@ -154,7 +140,7 @@ def _say_units(
 def _over_elapsed(result: Range, context: KernelContext) -> None:
     """Samples are of the time in which warps are there; the rest of the launch takes as long as before."""
     share = None if context.profile is None else active_share(context.profile)
-    if share is None or share > 1 - NOTABLE:
+    if share is None or share > 1 - constants.ANY_END:
         return
     result.low, result.expected, result.high = (
         whole(value, share) for value in (result.low, result.expected, result.high)
@@ -165,21 +151,13 @@ def _over_elapsed(result: Range, context: KernelContext) -> None:
     )
 
 
-SPREAD: Final = 0.75
-"""Of ln(expected) the most that a low end has.
-
-Eleven pairs of four repositories that coalesced accesses cured (``tests/validation/pairs.py``) have 0.84 at
-least; about as much again is allowed for what was not seen.
-"""
-
-
 def _as_outcomes_spread(result: Range) -> None:
     """No narrower at its low end than outcomes were; at the high end no unit works beyond its peak.
 
     Differs from GPA, which gives no range.
     """
     if result.expected > 0:
-        result.low = min(result.low, result.expected**SPREAD)
+        result.low = min(result.low, result.expected**constants.SPREAD)
 
 
 def _with_chance(total: int, removed: float) -> tuple[float, float]:
@@ -216,7 +194,7 @@ def _digits(total: int, removed: float) -> str:
 
 def _say_chance(result: Range, total: int, removed: float) -> None:
     chance = wilson(abs(removed), total)
-    if (chance.high - chance.low) * total > NOTABLE * total:
+    if (chance.high - chance.low) * total > constants.ANY_END * total:
         result.reasons.append(
             f"{total} samples put the share removed between {100 * chance.low:.1f} and "
             f"{100 * chance.high:.1f} % (95 % Wilson interval)"
@@ -241,8 +219,10 @@ def cut_by(result: Range, middle: Cap | None, top: Cap | None) -> str | None:
 def allow_for_model(result: Range, context: KernelContext) -> None:
     """Lower the low end of a range that stands on a modelled profile by how far others were off."""
     if context.evidence is Evidence.MODELLED:
-        result.low *= MODELLED_LOSS
-        result.reasons.append(f"modelled: the low end times {MODELLED_LOSS:g}, by pairs with known outcome")
+        result.low *= constants.MODELLED_LOSS
+        result.reasons.append(
+            f"modelled: the low end times {constants.MODELLED_LOSS:g}, by pairs with known outcome"
+        )
 
 
 def say_truncated(result: Range, context: KernelContext) -> None:

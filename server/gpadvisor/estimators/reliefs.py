@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
-from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gpadvisor.estimators import constants
 from gpadvisor.estimators.context import KernelContext
 from gpadvisor.estimators.utilisation import ISSUE, L1_REQUESTS, PIPES
 from gpadvisor.evidence.accesses import is_memory
@@ -29,9 +29,6 @@ from gpadvisor.model.thread_use import CodePlace
 
 Shares = Mapping[CodePlace, float]
 """By instruction the share of its executions that go."""
-
-_NOTABLE: Final = 0.001
-"""A thousandth of a unit's load is below what its counters resolve."""
 
 
 def freed(
@@ -65,11 +62,11 @@ def freed(
     return tuple(
         Relief(
             resource=resource,
-            remaining=max(1 - expected[resource] / load, _NOTABLE),
+            remaining=max(1 - expected[resource] / load, constants.ANY_LOAD),
             remaining_best=max(1 - most[resource] / load, 0.0),
         )
         for resource, load in total.items()
-        if load and most[resource] / load > _NOTABLE
+        if load and most[resource] / load > constants.ANY_LOAD
     )
 
 

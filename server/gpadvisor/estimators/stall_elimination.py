@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from gpadvisor.estimators import constants
 from gpadvisor.estimators.caps import remaining
 from gpadvisor.estimators.context import KernelContext
 from gpadvisor.estimators.matched import matched_rows, matched_samples, waiting_in_turn
-from gpadvisor.estimators.ranges import NOTABLE, measured_range, sampled_range, speedup
+from gpadvisor.estimators.ranges import measured_range, sampled_range, speedup
 from gpadvisor.estimators.utilisation import ISSUE
 from gpadvisor.model.advice import Estimate, Match, Relief
 from gpadvisor.model.blame import Blame
@@ -34,7 +35,7 @@ def stall_elimination(context: KernelContext, match: Match) -> Estimate:
     left = remaining(ISSUE, (*match.relieves, *relieves), best=False)
     others = contention(context.blame, match) * (1 - left)
     result = sampled_range(context, match, total, lambda factor: (matched + others) * factor, relieves)
-    if others > NOTABLE * total:
+    if others > constants.ANY_END * total:
         result.reasons.append(
             f"{100 * (1 - left):.0f} % of the issued instructions go with it, and with them {others:.0f} "
             "samples of other instructions that waited for their turn"

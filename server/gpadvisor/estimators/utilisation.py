@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Final
 
+from gpadvisor.estimators import constants
 from gpadvisor.estimators.context import KernelContext
 from gpadvisor.estimators.elapsed import active_share, mean_active_share
 from gpadvisor.estimators.half_rate import at_half_rate
@@ -105,12 +106,9 @@ PIPES: Final = {
 _OF_THE_DEVICE: Final = frozenset({DRAM, L2, MEMORY})
 """Units that all SMs share; a counter of any other is the mean over the SMs, idle ones among them."""
 _WHOLES: Final = (MEMORY, SM)
-WHOLE_MARGIN_PERCENT: Final = 1.0
 _BUSIEST: Final = frozenset({L1_TO_L2})
 _OTHER_PIPE: Final = re.compile(r"(?:sm|smsp)__(?:inst_executed_)?pipe_([a-z0-9]+)(?:_cycles_active)?$")
 _ALWAYS: Final = frozenset({DRAM, L2, L1, L1_DATA, L1_REQUESTS, ISSUE})
-_NOTABLE_PERCENT: Final = 1.0
-"""A pipe used less than this is not in use."""
 
 
 @lru_cache(maxsize=16)
@@ -119,12 +117,12 @@ def utilisations(profile: KernelProfile) -> tuple[Utilisation, ...]:
     found = list(_measured(profile))
     parts = [entry.percent for entry in found if entry.name not in _WHOLES]
     busiest = max(parts, default=0.0)
-    found = [entry for entry in found if entry.name in _ALWAYS or entry.percent >= _NOTABLE_PERCENT]
+    found = [entry for entry in found if entry.name in _ALWAYS or entry.percent >= constants.IN_USE_PERCENT]
     # A whole is the largest of its parts: it says something new only where that part is not known here.
     kept = [
         entry if entry.name not in _WHOLES else _named_by_breakdown(profile, entry)
         for entry in found
-        if entry.name not in _WHOLES or entry.percent > busiest + WHOLE_MARGIN_PERCENT
+        if entry.name not in _WHOLES or entry.percent > busiest + constants.IN_USE_PERCENT
     ]
     return tuple(sorted(kept, key=lambda entry: -entry.percent))
 
@@ -233,7 +231,7 @@ def while_active(profile: KernelProfile, measured: Sequence[Utilisation]) -> tup
     return tuple(
         entry
         if share is None or not entry.metric.endswith("_elapsed")
-        else replace(entry, percent=min(max(100.0, entry.percent), entry.percent / share))
+        else replace(entry, percent=min(max(constants.PEAK_PERCENT, entry.percent), entry.percent / share))
         for entry in measured
         for share in (device if entry.name in _OF_THE_DEVICE else each,)
     )

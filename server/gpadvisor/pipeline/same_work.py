@@ -5,14 +5,13 @@ from __future__ import annotations
 
 from typing import Final
 
+from gpadvisor.estimators import constants
 from gpadvisor.model.instruction import MemorySpace, OpcodeClass
 from gpadvisor.model.profile import KernelProfile
 from gpadvisor.model.program import Program
 
 _RESULTS: Final = frozenset({MemorySpace.GLOBAL, MemorySpace.GENERIC})
 _SPACES: Final = _RESULTS | {MemorySpace.SHARED}
-_TOLERANCE: Final = 1.1
-"""By chance: branches that nothing decides are drawn."""
 
 
 def same_work(before: tuple[Program, KernelProfile], after: tuple[Program, KernelProfile]) -> bool:
@@ -25,7 +24,7 @@ def same_work(before: tuple[Program, KernelProfile], after: tuple[Program, Kerne
         [_moved_bytes(*side, opclass, spaces) for side in (before, after)]
         for opclass, spaces in ((OpcodeClass.STORE, _RESULTS), (OpcodeClass.LOAD, _SPACES))
     )
-    return max(stored) <= _TOLERANCE * min(stored) and loaded[1] <= _TOLERANCE * loaded[0]
+    return max(stored) <= constants.SAME_WORK * min(stored) and loaded[1] <= constants.SAME_WORK * loaded[0]
 
 
 def _moved_bytes(

@@ -18,6 +18,7 @@ from gpadvisor.advice import Evaluated
 from gpadvisor.advice.evaluate import EstimatedMatch
 from gpadvisor.cubin import demangle
 from gpadvisor.errors import GpadvisorError
+from gpadvisor.estimators import constants
 from gpadvisor.estimators.context import WhatIf
 from gpadvisor.estimators.ranges import factors
 from gpadvisor.machine import code_form
@@ -42,12 +43,6 @@ from gpadvisor.simulator import SimulationConfig, simulate
 from gpadvisor.source.edits import SiteKind
 from gpadvisor.toolchain import compile_source
 
-_LOWEST: Final = 0.91
-_HIGHEST: Final = 1.23
-"""What a V100 gained over what the pair of simulations gives, at least and at most: of the eleven changes of
-code in the paper's Table III whose two runs do the same work (``python -m tests.validation.table3``)."""
-_HIGHEST_LAUNCH: Final = 1.52
-"""The same at most of three changes of the launch, of which the model gives too little."""
 _PUBLISHED: Final = "eleven published changes of code"
 _PUBLISHED_LAUNCHES: Final = "three published changes of a launch, or of code,"
 
@@ -144,14 +139,18 @@ def _finding(case: _Case, finding: EstimatedMatch) -> EstimatedMatch:
 
 def _estimate(estimate: Estimate, speedup: float, what: str, *, launch: bool = False) -> Estimate:
     """The pair of simulations as an estimate, as far off as such pairs were."""
-    highest, published = (_HIGHEST_LAUNCH, _PUBLISHED_LAUNCHES) if launch else (_HIGHEST, _PUBLISHED)
+    highest, published = (
+        (constants.SIMULATED_LAUNCH, _PUBLISHED_LAUNCHES)
+        if launch
+        else (constants.SIMULATED_MOST, _PUBLISHED)
+    )
     return replace(
         estimate,
-        low=speedup * _LOWEST,
+        low=speedup * constants.SIMULATED_LEAST,
         expected=speedup,
         high=speedup * highest,
-        reason=f"simulated, {what}: {speedup:.3f}x; {published} gained {_LOWEST:g} to {highest:g} times what "
-        "such a pair of simulations gives",
+        reason=f"simulated, {what}: {speedup:.3f}x; {published} gained {constants.SIMULATED_LEAST:g} to "
+        f"{highest:g} times what such a pair of simulations gives",
     )
 
 
@@ -246,8 +245,8 @@ def _barriers(case: _Case, finding: EstimatedMatch, estimate: Estimate) -> Estim
     ]
     return replace(
         changed,
-        low=min(low, high) * _LOWEST,
-        high=max(low, high) * _HIGHEST,
+        low=min(low, high) * constants.SIMULATED_LEAST,
+        high=max(low, high) * constants.SIMULATED_MOST,
         reason="; ".join(reasons),
     )
 

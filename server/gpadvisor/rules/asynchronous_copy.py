@@ -64,6 +64,7 @@ from typing import Final
 import numpy as np
 
 from gpadvisor.analyzer.occupancy import kernel_occupancy
+from gpadvisor.estimators import constants
 from gpadvisor.estimators.caps import busiest_after
 from gpadvisor.estimators.context import KernelContext, Optimizer
 from gpadvisor.estimators.latency_hiding import latency_hiding
@@ -93,9 +94,6 @@ from gpadvisor.model.machine import Feature
 from gpadvisor.model.program import Function, Program
 
 _CODE: Final = "GPA204"
-_NOTABLE_SHARE: Final = 0.05
-_FULL_PERCENT: Final = 80.0
-"""A unit at this share of its peak is the limit (Nsight Compute's line for high use)."""
 _WIDTHS: Final = frozenset({4, 8, 16})
 """Bytes that one asynchronous copy of a thread takes."""
 
@@ -119,7 +117,7 @@ def _match(context: KernelContext) -> Match | Rejection:
         )
     rows = by_place(blame, causes(blame), loads) & by_role(blame, Role.BLAMED)
     part = share(blame, rows)
-    if part < _NOTABLE_SHARE or not latency(blame, rows):
+    if part < constants.NOTABLE or not latency(blame, rows):
         return Rejection(
             code=_CODE, reason=f"waits for loads that go to shared memory have {percent(part)} of the samples"
         )
@@ -137,13 +135,13 @@ def _match(context: KernelContext) -> Match | Rejection:
         adjustments=(
             Adjustment(
                 low=0.0,
-                expected=0.5,
+                expected=constants.MIDDLE,
                 high=1.0,
                 reason="how much of a copy is there when it is needed is not known before it is tried",
             ),
         ),
         # A full unit is not relieved by waiting less.
-        actionable=full is None or full.unit.percent < _FULL_PERCENT,
+        actionable=full is None or full.unit.percent < constants.HIGH_PERCENT,
     )
 
 

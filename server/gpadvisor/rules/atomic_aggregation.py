@@ -52,6 +52,7 @@ from typing import Final
 
 import numpy as np
 
+from gpadvisor.estimators import constants
 from gpadvisor.estimators.caps import busiest_after
 from gpadvisor.estimators.context import KernelContext, Optimizer
 from gpadvisor.estimators.reliefs import freed
@@ -80,19 +81,13 @@ from gpadvisor.model.program import Function
 from gpadvisor.model.stalls import StallClass
 
 _CODE: Final = "GPA110"
-_NOTABLE_SHARE: Final = 0.05
 _SECTORS: Final = "memory_l2_theoretical_sectors_global"
 _WORDS_PER_SECTOR: Final = 8
-_MEET: Final = 2.0
-"""Threads of a warp for each address, at least, for the warp to add up what it has."""
-_SERIAL_SHARE: Final = 0.2
-"""Operations per cycle from which one address may take all the time: it takes one in two to five cycles."""
 _CYCLES: Final = ("lts__cycles_elapsed.max", "gpc__cycles_elapsed.max", "sm__cycles_elapsed.max")
 _NOT_WAITS: Final = frozenset({StallClass.ISSUED, StallClass.NOT_SELECTED})
 _ATOMIC: Final = frozenset({OpcodeClass.ATOMIC, OpcodeClass.REDUCTION})
 _COMPARED: Final = frozenset({"CAS", "CAST"})
 _FLOATS: Final = frozenset({"F16", "F32", "F64", "BF16", "F16x2"})
-_ONE: Final = 1.05
 _Place = tuple[FunctionId, int]
 
 
@@ -124,7 +119,7 @@ def _match(context: KernelContext) -> Match | Rejection:
     at = causes(blame)
     rows = by_place(blame, at, [one.place for one in found]) & ~by_stall(blame, _NOT_WAITS)
     part = share(blame, rows)
-    if part < _NOTABLE_SHARE:
+    if part < constants.NOTABLE:
         return Rejection(
             code=_CODE, reason=f"waits due to atomic operations have {percent(part)} of the samples"
         )
@@ -169,7 +164,7 @@ def _atomics(context: KernelContext, profile: KernelProfile) -> list[_Atomic]:
 
 
 def _meets(atomic: _Atomic) -> bool:
-    return atomic.meeting is not None and atomic.meeting >= _MEET
+    return atomic.meeting is not None and atomic.meeting >= constants.MEETING
 
 
 def _modifiers(atomic: _Atomic) -> frozenset[str]:
@@ -184,8 +179,8 @@ def _repeats(atomic: _Atomic) -> bool:
 def _once_a_block(profile: KernelProfile, atomic: _Atomic) -> bool:
     return (
         atomic.threads is not None
-        and atomic.threads <= _ONE
-        and 0 < atomic.warps <= _ONE * max(1, profile.launch.blocks)
+        and atomic.threads <= constants.ABOUT
+        and 0 < atomic.warps <= constants.ABOUT * max(1, profile.launch.blocks)
     )
 
 
@@ -202,9 +197,9 @@ def _gone(profile: KernelProfile, atomic: _Atomic) -> float:
     warps = max(1.0, profile.launch.threads_per_block / threads_per_warp(profile))
     if _meets(atomic):
         return 1 - 1 / ((atomic.threads or 1.0) * (1.0 if _is_place(atomic) else warps))
-    if atomic.threads is not None and atomic.threads < _MEET:  # the warp has added up already
+    if atomic.threads is not None and atomic.threads < constants.MEETING:  # the warp has added up already
         return 1 - 1 / warps
-    return 0.5
+    return constants.MIDDLE
 
 
 def _serial(
@@ -216,7 +211,12 @@ def _serial(
         one.warps * (one.threads or 1.0) for one in found if is_same_for_all(one.function, one.index)
     )
     full = busiest_after(measured_loads(context), ())
-    if full is None or cycles is None or operations < _SERIAL_SHARE * cycles or full.load > _SERIAL_SHARE:
+    if (
+        full is None
+        or cycles is None
+        or operations < constants.SERIAL * cycles
+        or full.load > constants.SERIAL
+    ):
         return None
     after = 1 - gone
     by_warp = max((1 / (one.threads or 1.0) for one in found if _meets(one)), default=0.0)
@@ -236,7 +236,7 @@ def _advice(profile: KernelProfile, worst: _Atomic, part: float) -> str:
     said = f"{percent(part)} of the samples wait for atomic operations, most of them for {where}"
     if _meets(worst):
         said += f", where {worst.threads:.0f} threads of a warp go to the same few words"
-    elif worst.threads is not None and worst.threads < _MEET:
+    elif worst.threads is not None and worst.threads < constants.MEETING:
         said += ", which one thread of each warp does"
     return f"{said}: {_cure(profile, worst)}."
 
@@ -253,7 +253,7 @@ def _cure(profile: KernelProfile, worst: _Atomic) -> str:
         )
     if _meets(worst):
         return f"{_in_warp(worst)}, then those of the block, and send one"
-    if worst.threads is not None and worst.threads < _MEET:
+    if worst.threads is not None and worst.threads < constants.MEETING:
         if _once_a_block(profile, worst):
             return (
                 "give each thread more elements (fewer blocks, a loop over the grid), so that fewer are sent"
@@ -294,7 +294,7 @@ def _is_place(atomic: _Atomic) -> bool:
 def _adjustment(gone: float, worst: _Atomic) -> Adjustment:
     counted = "counted" if worst.meeting is not None else "not counted"
     return Adjustment(
-        low=0.5 * gone,
+        low=constants.MIDDLE * gone,
         expected=gone,
         high=1.0,
         reason=f"{percent(gone)} of the operations need not be sent (how many meet was {counted})",

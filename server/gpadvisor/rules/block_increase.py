@@ -53,6 +53,7 @@ from typing import Final
 
 from gpadvisor.analyzer.occupancy import REGISTERS
 from gpadvisor.analyzer.thread_use import thread_use
+from gpadvisor.estimators import constants
 from gpadvisor.estimators.context import KernelContext, Optimizer
 from gpadvisor.estimators.launches import (
     ONE_THREAD,
@@ -73,10 +74,6 @@ from gpadvisor.source.naming import name_launch
 
 _CODE: Final = "GPA301"
 _CROWDED: Final = frozenset({StallClass.MEMORY_THROTTLE, StallClass.NOT_SELECTED, StallClass.PIPE_THROTTLE})
-_NOTABLE: Final = 1.03
-"""A fullest SM with less than this over the mean is not worth another launch."""
-_LITTLE: Final = 0.05
-"""Where less of the samples waited for other warps, an SM of their own gives them next to nothing."""
 
 
 def _match(context: KernelContext) -> Match | Rejection:
@@ -100,7 +97,7 @@ def _match(context: KernelContext) -> Match | Rejection:
         return Rejection(code=_CODE, reason="the profile does not count issued samples")
     waves = now.waves(sms)
     even, tail = _is_even(profile, now, sms), _tail(context, profile, now)
-    if waves > 1 and even and tail < _NOTABLE:
+    if waves > 1 and even and tail < constants.SHOWN:
         over = percent(_overfull(now.blocks, sms) - 1)
         reason = f"{_here(now, sms)}: every SM has work, the fullest {over} over the mean"
         return Rejection(code=_CODE, reason=reason)
@@ -148,7 +145,9 @@ def _here(now: LaunchShape, sms: int) -> str:
 def _is_even(profile: KernelProfile, now: LaunchShape, sms: int) -> bool:
     """Whether no SM waits notably for the fullest, by the number of blocks or as counted."""
     idle = idle_share(profile)
-    return _overfull(now.blocks, sms) < _NOTABLE or (idle is not None and 1 - idle > 1 / _NOTABLE)
+    return _overfull(now.blocks, sms) < constants.SHOWN or (
+        idle is not None and 1 - idle > 1 / constants.SHOWN
+    )
 
 
 def _short(
@@ -288,7 +287,7 @@ def _missing_threads(context: KernelContext, now: LaunchShape) -> tuple[str, str
     if context.blame is None:
         return "", ""
     crowded = share(context.blame, by_stall(context.blame, _CROWDED))
-    if crowded > _LITTLE:
+    if crowded > constants.NOTABLE:
         return "", ""
     warps = now.blocks * -(-now.threads // context.machine.sm.warp_size.value)
     return (
@@ -326,7 +325,7 @@ def _factor(context: KernelContext, warps_new: float) -> tuple[float, str]:
         f"with at most one warp per scheduler the {percent(crowded)} of samples that are throttled, not "
         "selected or wait for a busy pipe go away"
     )
-    return 1 / max(1e-3, 1 - crowded), reason
+    return 1 / max(constants.LEAST_TIME, 1 - crowded), reason
 
 
 def _gain_note(now: LaunchShape, new: LaunchShape, sms: int) -> str:
@@ -348,7 +347,7 @@ def _fullest_sm(
     sms = profile.device.sms or 1
     tail = _tail(context, profile, now) if free.any_total else 1.0  # others run their last wave as well then
     loss, idle = max(_overfull(now.blocks, sms), tail), idle_share(profile)
-    counted_loss = None if idle is None else max(tail, 1 / max(1e-3, 1 - idle))
+    counted_loss = None if idle is None else max(tail, 1 / max(constants.LEAST_TIME, 1 - idle))
     new = _evener(context, profile, now, free)
     if new is None:
         why = free.block or free.grid
@@ -394,7 +393,7 @@ def _fullest_sm(
             factor=evened,
             factor_reason=f"the fullest SM has {_overfull(now.blocks, sms):.2f} times the blocks of the mean "
             f"now, {_overfull(new.blocks, sms):.2f} times then"
-            + (f", and the last wave takes {tail:.2f} times its share" if tail > _NOTABLE else ""),
+            + (f", and the last wave takes {tail:.2f} times its share" if tail > constants.SHOWN else ""),
             blocks_now=now.blocks,
             blocks_new=new.blocks,
             threads_now=now.threads,
@@ -422,7 +421,11 @@ def _evener(
     if free.block is not None or half < 64 or half % 32 or now.threads % 2:
         return None
     new = shape(context, profile, now.blocks * 2, half)
-    return new if new is not None and _overfull(new.blocks, sms) < _overfull(now.blocks, sms) - 0.02 else None
+    return (
+        new
+        if new is not None and _overfull(new.blocks, sms) < _overfull(now.blocks, sms) / constants.SHOWN
+        else None
+    )
 
 
 OPTIMIZER: Final = Optimizer(

@@ -59,6 +59,7 @@ from typing import Final
 
 import numpy as np
 
+from gpadvisor.estimators import constants
 from gpadvisor.estimators.context import KernelContext, Optimizer
 from gpadvisor.estimators.latency_hiding import latency_hiding
 from gpadvisor.evidence.accesses import DEVICE_SPACES
@@ -86,8 +87,6 @@ from gpadvisor.source.edits import SiteKind
 from gpadvisor.source.naming import name_pointers
 
 _CODE: Final = "GPA202"
-_CLEAR: Final = 0.8
-"""Share of the matched latency that goes where there is room (Table III without pathfinder)."""
 _CHECKED_ROWS: Final = 256
 """Heaviest pairs looked at one by one; the rest count as their mean."""
 _COVERING: Final = {
@@ -255,8 +254,8 @@ def _adjustment(pairs: list[_Pair]) -> Adjustment:
             obstacles[pair.room.obstacle] += pair.weight
     if not obstacles:
         return Adjustment(
-            low=0.16,
-            expected=_CLEAR * expected,
+            low=constants.REORDERED_LEAST,
+            expected=constants.REORDERED * expected,
             high=1.0,
             reason="in the paper's Table III this change removed 16 to 90 % of what Eq. 4 says, 78 % on "
             "average over the three kernels without an obstacle that is checked here",
@@ -266,7 +265,7 @@ def _adjustment(pairs: list[_Pair]) -> Adjustment:
     )
     return Adjustment(
         low=0.0,
-        expected=_CLEAR * expected,
+        expected=constants.REORDERED * expected,
         high=1.0,
         reason=f"room to move covers {percent(expected)} of the matched latency; in part or whole it is "
         f"held: {said}",

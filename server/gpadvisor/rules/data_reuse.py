@@ -59,7 +59,8 @@ from typing import Final
 
 import numpy as np
 
-from gpadvisor.estimators.caps import BUSY_PERCENT, busiest_after
+from gpadvisor.estimators import constants
+from gpadvisor.estimators.caps import busiest_after
 from gpadvisor.estimators.context import KernelContext, Optimizer
 from gpadvisor.estimators.relieved import L1_UNITS, LSU_PIPE, as_reliefs, relieved_bound
 from gpadvisor.estimators.stall_elimination import stall_elimination
@@ -86,11 +87,6 @@ from gpadvisor.model.profile import KernelProfile
 from gpadvisor.model.stalls import StallClass
 
 _CODE: Final = "GPA107"
-_NOTABLE_SHARE: Final = 0.05
-_TIMES_LOADED: Final = 4.0
-"""A value must be loaded by four threads or more for a tile of 2 x 2 results to halve the loads."""
-_ENOUGH: Final = 0.3
-"""Values loaded for each product below which registers are spent: a tile of 8 x 8 results loads 0.25."""
 _WIDEST_BYTES: Final = 16
 _HIDING_WARPS: Final = 4
 """Warps per scheduler of the whole grid below which the four cycles of an FMA are not covered any more."""
@@ -161,9 +157,9 @@ def _not_worth(
     """Why larger tiles would not help, where something says so."""
     where = _where(found)
     part = share(blame, _rows(blame, found))
-    if part < _NOTABLE_SHARE:
+    if part < constants.NOTABLE:
         return f"the loads of the loop {where} cost {percent(part)} of the samples"
-    if found.from_shared and found.values_per_product < _ENOUGH:
+    if found.from_shared and found.values_per_product < constants.FEW_LOADS:
         return (
             f"the loop {where} loads {found.values_per_product:.2f} values for each multiply-add: its tile "
             "takes as many registers as there are"
@@ -171,13 +167,13 @@ def _not_worth(
     times = times_loaded(context.program, profile, found)
     if times is None:
         return f"nothing counted how often the loop {where} loads the same values"
-    if times < _TIMES_LOADED:
+    if times < constants.SHARED_OPERANDS:
         return f"the loop {where} loads each value {times:.1f} times: there is nothing to keep"
     full = busiest_after(measured_loads(context), ())
     if full is not None and full.unit.name not in (L1, *L1_UNITS, L1_TO_L2, L2):
         unit = full.unit
         return f"{unit.name} is the busiest unit, at {unit.percent:.0f} %: fewer loads do not help it"
-    if full is not None and full.unit.percent < BUSY_PERCENT:
+    if full is not None and full.unit.percent < constants.BUSY_PERCENT:
         return f"no unit is full: {full.unit.name} is the busiest, at {full.unit.percent:.0f} %"
     if found.from_shared:
         left = _warps_per_scheduler(context, profile)
@@ -207,8 +203,12 @@ def _steps(found: ProductLoop, profile: KernelProfile) -> tuple[_Step, _Step]:
         wider = _WIDEST_BYTES / (found.values_per_load * found.factor_bytes)
         one, both = _kept(found)
         return (
-            _Step(requests=one / min(1.5, max(1.0, wider)), bytes_moved=one, overhead=one),
-            _Step(requests=both / min(2.0, max(1.0, wider)), bytes_moved=both, overhead=both),
+            _Step(requests=one / min(constants.WIDER_ONE, max(1.0, wider)), bytes_moved=one, overhead=one),
+            _Step(
+                requests=both / min(constants.WIDER_BOTH, max(1.0, wider)),
+                bytes_moved=both,
+                overhead=both,
+            ),
         )
     edge = _tile_edge(profile)
     width = _WIDEST_BYTES / found.factor_bytes
@@ -230,7 +230,7 @@ def _larger(tile: tuple[int, int]) -> tuple[int, int]:
 def _kept(found: ProductLoop) -> tuple[float, float]:
     """The share of the values still loaded with the shorter edge of the tile doubled, and with both."""
     if found.tile is None:
-        return 0.75, 0.5
+        return constants.ONE_SIDE, constants.BOTH_SIDES
     now, then, values = found.tile, _larger(found.tile), found.values_per_product
     return (
         (1 / (2 * now[0]) + 1 / now[1]) / values,
@@ -362,7 +362,7 @@ def _kept_values(profile: KernelProfile, found: ProductLoop) -> str:
         f"fill tiles of about {edge} x {edge} in shared memory once per block and read the operands "
         "from there"
     )
-    if found.values_per_product < _ENOUGH:
+    if found.values_per_product < constants.FEW_LOADS:
         return tiles
     return f"{tiles}; then let each thread compute several results, which gains more"
 

@@ -53,6 +53,7 @@ from typing import Final
 
 import numpy as np
 
+from gpadvisor.estimators import constants
 from gpadvisor.estimators.context import KernelContext, Optimizer, WhatIf
 from gpadvisor.estimators.reliefs import freed
 from gpadvisor.estimators.stall_elimination import stall_elimination
@@ -92,8 +93,6 @@ _CODE: Final = "GPA104"
 _TITLE: Final = "exact library math"
 _COPIES: Final = 3
 """So many operations of one kind on one line are a loop that the compiler has written out."""
-_MAX_FETCH_SHARE: Final = 0.3
-"""Above this share of fetch stalls the released GPA code gives no Fast Math advice."""
 _SHOWN_PLACES: Final = 2
 _FAST: Final = {
     "float division": "__fdividef",
@@ -124,11 +123,11 @@ def _match(context: KernelContext) -> Match | Rejection:
         return _without_samples(functions, helpers, inline)
     blame = context.blame
     fetch = latency(blame, by_stall(blame, {StallClass.INSTRUCTION_FETCH})) / max(1, blame.latency_samples)
-    if fetch > _MAX_FETCH_SHARE:
+    if fetch > constants.MOST_FETCHES:
         return Rejection(
             code=_CODE,
             reason=f"{percent(fetch)} of latency samples wait for instruction fetch, more than "
-            f"{percent(_MAX_FETCH_SHARE)}: code size comes first",
+            f"{percent(constants.MOST_FETCHES)}: code size comes first",
         )
     matched = _matched_rows(blame, inline, helpers, sites)
     if not samples(blame, matched):
@@ -144,7 +143,7 @@ def _match(context: KernelContext) -> Match | Rejection:
         static_sites=sites,
         relieves=freed(
             context,
-            _gone(context, functions, inline, helpers, doubles=_DOUBLES_GO),
+            _gone(context, functions, inline, helpers, doubles=constants.FAST_LEAST),
             _gone(context, functions, inline, helpers, doubles=1.0),
         ),
     )
@@ -238,8 +237,6 @@ _KEPT: Final = {
     DOUBLE_DIVISION: 1,
     DIVISION_BY_CONSTANT: 1,
 }
-_DOUBLES_GO: Final = 0.35
-"""Of other operations on doubles, of which only fewer help: the least of three kernels in Table III."""
 
 
 def _gone(
@@ -509,9 +506,9 @@ def _adjustments(
     part = samples(blame, matched & _matched_rows(blame, fast, quick, ())) / max(1, samples(blame, matched))
     return (
         Adjustment(
-            low=0.35 * part,
-            expected=0.95 * part + _DOUBLES_GO * (1 - part),
-            high=1.57 * part + 1 - part,
+            low=constants.FAST_LEAST * part,
+            expected=constants.FAST * part + constants.FAST_LEAST * (1 - part),
+            high=constants.FAST_MOST * part + 1 - part,
             reason=f"{percent(part)} of the matched samples have a fast form; in the paper's Table III it "
             "removed 35 to 157 % of the matched stalls, 95 % on average over three kernels. The rest is "
             "double precision, of which only fewer calls help",

@@ -49,6 +49,7 @@ from typing import Final
 import numpy as np
 
 from gpadvisor.cubin import demangle
+from gpadvisor.estimators import constants
 from gpadvisor.estimators.context import KernelContext, Optimizer, WhatIf
 from gpadvisor.estimators.latency_hiding import latency_hiding
 from gpadvisor.estimators.reliefs import freed
@@ -83,8 +84,6 @@ from gpadvisor.source.edits import SiteKind
 
 _CODE: Final = "GPA203"
 _TITLE: Final = "small device function called, not inlined"
-_MAX_FETCH_SHARE: Final = 0.3
-"""Above this share of fetch stalls the released GPA code gives no inlining advice."""
 _CACHE_PART: Final = 4
 """A function is small if it fills at most this part of a scheduler's instruction cache.
 
@@ -117,11 +116,11 @@ def _match(context: KernelContext) -> Match | Rejection:
         )
     blame = context.blame
     fetch = latency(blame, by_stall(blame, {StallClass.INSTRUCTION_FETCH})) / max(1, blame.latency_samples)
-    if fetch > _MAX_FETCH_SHARE:
+    if fetch > constants.MOST_FETCHES:
         return Rejection(
             code=_CODE,
             reason=f"{percent(fetch)} of latency samples wait for instruction fetch, more than "
-            f"{percent(_MAX_FETCH_SHARE)}: more code would not help",
+            f"{percent(constants.MOST_FETCHES)}: more code would not help",
         )
     found = _regions(blame, functions, usable)
     if not found:
@@ -136,7 +135,7 @@ def _match(context: KernelContext) -> Match | Rejection:
         adjustments=(
             Adjustment(
                 low=0.0,
-                expected=0.8,
+                expected=constants.INLINED,
                 high=1.0,
                 reason="in the paper's Table III this change removed 81 % of the matched stalls (one kernel, "
                 "Quicksilver)",

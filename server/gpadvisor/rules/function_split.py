@@ -50,7 +50,8 @@ from typing import Final
 
 import numpy as np
 
-from gpadvisor.estimators.caps import BUSY_PERCENT, busiest_after
+from gpadvisor.estimators import constants
+from gpadvisor.estimators.caps import busiest_after
 from gpadvisor.estimators.context import KernelContext, Optimizer, WhatIf
 from gpadvisor.estimators.stall_elimination import stall_elimination
 from gpadvisor.estimators.utilisation import active_loads
@@ -96,7 +97,7 @@ def _match(context: KernelContext) -> Match | Rejection:
     near, far = _caches(context)
     if context.blame is None:
         busiest = busiest_after(active_loads(context), ())
-        if busiest is not None and 100 * busiest.load >= BUSY_PERCENT:
+        if busiest is not None and 100 * busiest.load >= constants.BUSY_PERCENT:
             reason = f"needs samples: {busiest.unit.name} is busy, which hides late instructions"
             return Rejection(code=_CODE, reason=reason, looked=False)
         loops = _large_loops(context, near)
@@ -332,10 +333,10 @@ def _adjustments(
 ) -> tuple[Adjustment, ...]:
     """Differs from GPA: it takes any fetch stall in inlined code; size decides whether a split helps."""
     near, far = _caches(context)
-    # Code that fits as a whole is fetched once, however it is cut.
-    small = 0.2 if _code_bytes(context) > near else 0.0
-    expected = weighted(blame, rows, [1.0 if size > far else 0.6 if size > near else small for size in sizes])
-    possible = weighted(blame, rows, [1.0 if size > near else 0.5 for size in sizes])
+    expected = weighted(
+        blame, rows, [1.0 if size > far else constants.MIDDLE if size > near else 0.0 for size in sizes]
+    )
+    possible = weighted(blame, rows, [1.0 if size > near else constants.MIDDLE for size in sizes])
     large = weighted(blame, rows, [float(size > near) for size in sizes])
     return (
         Adjustment(

@@ -57,6 +57,7 @@ from typing import Final
 import numpy as np
 
 from gpadvisor.analyzer.occupancy import occupancy
+from gpadvisor.estimators import constants
 from gpadvisor.estimators.context import KernelContext, Optimizer, WhatIf
 from gpadvisor.estimators.latency_hiding import latency_hiding
 from gpadvisor.estimators.launches import lacks_warps
@@ -106,21 +107,9 @@ from gpadvisor.source.naming import name_pragma
 _CODE: Final = "GPA201"
 _UNROLL: Final = 4
 """The factor that room for registers and code is checked for."""
-_CLEAR: Final = 0.8
-"""Share of the matched latency that goes where nothing stands in the way (Table III without bfs)."""
-_HELD: Final = 0.36
-"""Of that what an obstacle leaves: bfs, the one kernel of Table III that has one, gained 0.29 of Eq. 4."""
-_LOSS: Final = -0.1
-"""Low end where unrolling takes registers from other warps or code from the cache: slower by a tenth of M."""
-_FEW_TRIPS: Final = 4.0
-_SELDOM: Final = 0.125
-"""Expected of a body of several passes that a mean trip count below it leaves to few warps."""
-_WORTH: Final = 0.5
-"""Share of the latency that must be left to gain for the change to be proposed."""
 _SAID_LOOPS: Final = 2
 _EXPOSED: Final = 32
 """A loop of more instructions covers much of a load's latency by itself."""
-_DIVERGED_SHARE: Final = 0.75
 _WARP: Final = 32
 _RECURRENCE_LIMIT: Final = 128
 """Heaviest defs of a kernel that are checked for a loop-carried chain; the rest count as their mean."""
@@ -133,7 +122,6 @@ class _Outlook:
     share: float
     possible: float  # at the high end: what no order of instructions can overlap is left out
     reasons: tuple[str, ...]
-    may_cost: bool = False  # more code or fewer warps can cost more than is gained
     store: int | None = None  # that may write what its loads read
 
 
@@ -170,7 +158,7 @@ def _match(context: KernelContext) -> Match | Rejection:
         relieves=_reliefs(context, found),
         actionable=_lanes(context) == _WARP  # full warps come first
         and not _is_unrolled(context, best)
-        and outlooks[_loop(best)].share >= _WORTH,
+        and outlooks[_loop(best)].share >= constants.MAJORITY,
     )
 
 
@@ -263,7 +251,7 @@ def _could_overlap(function: Function, loop: LoopId) -> bool:
     loads = [index for index in facts.indices if _is_global_load(function, index)]
     if not loads or facts.has_inner or facts.barriers or len(facts.indices) > _EXPOSED:
         return False
-    if (facts.trips is not None and facts.trips < _FEW_TRIPS) or not is_counted(function, loop):
+    if (facts.trips is not None and facts.trips < _UNROLL) or not is_counted(function, loop):
         return False
     if len(function.loops[loop].blocks) > 1:
         return False  # what a pass does depends on conditions, and so may how many passes there are
@@ -356,7 +344,6 @@ def _outlook(context: KernelContext, blame: Blame, region: Region, counts: _Coun
         share,
         possible,
         tuple(reason for _, reason in found),
-        may_cost=any(cost is not None for cost in costs),
         store=store,
     )
 
@@ -413,14 +400,21 @@ def _passes(executed: Values | None, function: Function, loop: LoopId, facts: Lo
     source = "by executed counts"
     if trips is None and facts.trips is not None:
         trips, source = float(facts.trips), "by its constants"
-    if trips is None or trips > _FEW_TRIPS:
+    if trips is None or trips > _UNROLL:
         return None
     if trips < _UNROLL and facts.trips is None:
-        return min(_SELDOM, max(0.0, trips - 1) / _FEW_TRIPS), (
+        return _in_whole_bodies(trips), (
             f"it runs only {trips:.1f} passes per entry {source}, and not always as many: the {_UNROLL} "
             "passes of an unrolled body are seldom there"
         )
-    return max(0.0, trips - 1) / _FEW_TRIPS, f"it runs only {trips:.1f} passes per entry {source}"
+    return max(0.0, trips - 1) / _UNROLL, f"it runs only {trips:.1f} passes per entry {source}"
+
+
+def _in_whole_bodies(trips: float) -> float:
+    """The share of passes that an unrolled body takes, where each may be the last with the same chance."""
+    goes_on = 1 - 1 / max(1.0, trips)
+    whole = _UNROLL * goes_on ** (_UNROLL - 1) / (1 - goes_on**_UNROLL)
+    return whole / max(1.0, trips)
 
 
 def _lanes(context: KernelContext) -> int:
@@ -431,7 +425,7 @@ def _lanes(context: KernelContext) -> int:
 
 def _threads(warps: Values | None, threads: Values | None, facts: LoopFacts, lanes: int) -> _Check:
     mean = divergence(warps, threads, facts.indices)
-    if mean is None or mean >= _DIVERGED_SHARE * lanes:
+    if mean is None or mean >= constants.EDGE * lanes:
         return None
     return mean / lanes, (
         f"only {mean:.0f} of {lanes} threads of a warp are active in it: passes differ between threads"
@@ -450,7 +444,7 @@ def _barrier(facts: LoopFacts) -> _Check:
     if not facts.barriers:
         return None
     keep = "barrier in each pass keeps" if facts.barriers == 1 else "barriers in each pass keep"
-    return _HELD, f"{facts.barriers} {keep} its loads from starting earlier"
+    return constants.HELD, f"{facts.barriers} {keep} its loads from starting earlier"
 
 
 def _store_in_the_way(
@@ -474,15 +468,19 @@ def _held(function: Function, load: int | None, store: int | None) -> _Check:
     if load is None or store is None:
         return None
     if function.instructions[load].info.space not in DEVICE_SPACES or same_array(function, load, store):
-        return 0.4, f"each pass stores at {line_text(function, store)} to the array that it loads from"
-    return 0.5, f"its store at {line_text(function, store)} may write what the next pass loads"
+        return (
+            constants.HELD,
+            f"each pass stores at {line_text(function, store)} to the array that it loads from",
+        )
+    # __restrict__, which the change names, takes this one away.
+    return 1.0, f"its store at {line_text(function, store)} may write what the next pass loads"
 
 
 def _code_size(context: KernelContext, facts: LoopFacts) -> _Check:
     cache = context.machine.sm.instruction_cache_l0_bytes.value
     if facts.size_bytes * 2 <= cache:
         return None
-    return _HELD, (
+    return constants.HELD, (
         f"its code has {facts.size_bytes / 1024:.1f} KiB: two copies do not fit the {cache // 1024} KiB "
         "instruction cache of a scheduler"
     )
@@ -501,7 +499,7 @@ def _registers(context: KernelContext, function: Function, loop: LoopId, facts: 
     wanted = registers + (_UNROLL - 1) * loaded
     cap = context.machine.sm.max_registers_per_thread.value
     if wanted > cap:
-        return _HELD, f"{_UNROLL} passes in flight want about {wanted} of {cap} registers"
+        return constants.HELD, f"{_UNROLL} passes in flight want about {wanted} of {cap} registers"
     if context.profile is None or not context.occupancy.warps_per_sm:
         return None
     after = occupancy(
@@ -534,20 +532,19 @@ def _adjustments(
     if not said:
         return (
             Adjustment(
-                low=0.29,
-                expected=_CLEAR,
+                low=constants.UNROLLED_LEAST,
+                expected=constants.UNROLLED,
                 high=1.0,
                 reason="in the paper's Table III this change removed 29 to 95 % of what Eq. 4 says, 69 % on "
                 "average over four kernels and 82 % over the three without an obstacle that is checked here",
             ),
         )
-    low = _LOSS if any(outlook.may_cost for outlook in outlooks) else 0.0
     together = _overlapping(found, outlooks, blame)
-    high = max(most, _CLEAR * mean)
+    high = max(most, constants.UNROLLED * mean)
     if together > high:
         said.append(f"loads of {_UNROLL} passes in flight wait together, not only behind work of their own")
         high = together
-    return (Adjustment(low=low, expected=_CLEAR * mean, high=high, reason="; ".join(said)),)
+    return (Adjustment(low=0.0, expected=constants.UNROLLED * mean, high=high, reason="; ".join(said)),)
 
 
 def _overlapping(found: tuple[Region, ...], outlooks: list[_Outlook], blame: Blame) -> float:
@@ -597,11 +594,11 @@ def _advice(context: KernelContext, region: Region, outlook: _Outlook) -> str:
             f"Unroll {where} (#pragma unroll {_UNROLL}), so that the loads of several passes are in flight "
             "together."
         )
-    if outlook.store is not None and outlook.share >= _WORTH:
+    if outlook.store is not None and outlook.share >= constants.MAJORITY:
         place = line_text(context.program.functions[region.scope.function], outlook.store)
         restrict = "mark the pointers const __restrict__, too, if they never overlap"
         text = f"{text[:-1]}; {restrict}, so that loads may pass the store at {place}."
-    if outlook.share < _WORTH and outlook.reasons:
+    if outlook.share < constants.MAJORITY and outlook.reasons:
         text += f" Little may come of it: {outlook.reasons[0]}."
     return text
 

@@ -64,6 +64,7 @@ from typing import Final
 import numpy as np
 
 from gpadvisor.analyzer.occupancy import kernel_occupancy
+from gpadvisor.estimators import constants
 from gpadvisor.estimators.context import KernelContext, Optimizer
 from gpadvisor.estimators.passes import passes
 from gpadvisor.estimators.relieved import as_reliefs, relieved_bound
@@ -115,11 +116,6 @@ from gpadvisor.model.program import Function
 from gpadvisor.model.stalls import StallClass
 
 _CODE: Final = "GPA106"
-_FULL_PERCENT: Final = 80.0
-"""A memory unit at this share of its peak is what limits the kernel (Nsight Compute's line for high use)."""
-_IDEAL: Final = 1.05
-"""Up to 5 % more transactions than needed count as ideal: rows rarely end on a sector."""
-_NOTABLE_SHARE: Final = 0.01
 _SECTOR_BYTES: Final = 32
 _WORD_BYTES: Final = 4
 _BANK_ROW_BYTES: Final = 128
@@ -132,11 +128,6 @@ _THROTTLE: Final = frozenset({StallClass.MEMORY_THROTTLE, StallClass.TEXTURE_THR
 
 _SCATTERED: Final = "global accesses of a warp are scattered over too many sectors"
 _CONFLICTS: Final = "shared memory accesses conflict on banks"
-_FEW: Final = 20
-"""Fewer samples of a kernel say nothing: what was counted stands in."""
-_HALF: Final = 0.5
-_ATOMICS_SET_THE_PACE: Final = 0.5
-"""Above this share of the samples they, and not the accesses beside them, set the time."""
 
 
 def _is_atomic(instruction: Instruction) -> bool:
@@ -179,21 +170,21 @@ def _match(context: KernelContext) -> Match | Rejection:
     cures = {} if found is None else _cures(context, profile, found)
     traffic = None if found is None else found.without({place for place in cures if not cures[place]})
     matched = _matched(context, blame, traffic)
-    if blame.total_samples < _FEW and traffic is not None and traffic.conflicting:
+    if blame.total_samples < constants.FEW_SAMPLES and traffic is not None and traffic.conflicting:
         counted_alone = _counted_conflicts(context, traffic, cures)
         if counted_alone is not None:
             return counted_alone
     if not samples(blame, matched.all):
         return Rejection(code=_CODE, reason=_nothing(traffic))
     atomic = share(blame, by_instruction(blame, context.program, causes(blame), _is_atomic))
-    if atomic > _ATOMICS_SET_THE_PACE:
+    if atomic > constants.MAJORITY:
         return Rejection(
             code=_CODE,
             reason=f"{percent(atomic)} of the samples are due to atomic operations, which come first",
         )
     full = _full_unit(profile)
     wasteful = traffic is not None and (
-        traffic.sectors > _IDEAL * traffic.ideal_sectors or bool(matched.conflicts.any())
+        traffic.sectors > constants.ABOUT * traffic.ideal_sectors or bool(matched.conflicts.any())
     )
     if traffic is not None and not wasteful and full is not None:
         return Rejection(
@@ -253,7 +244,7 @@ def _by_counters(context: KernelContext, profile: KernelProfile) -> Match | None
 def _counted_conflicts(context: KernelContext, traffic: Traffic, cures: _Cures) -> Match | None:
     """Bank conflicts by the report's counts alone, where they make most of the passes through L1."""
     after = traffic.ideal_l1_wavefronts / traffic.l1_wavefronts if traffic.l1_wavefronts else 1.0
-    if after > _HALF:
+    if after > constants.MAJORITY:
         return None
     ratio = traffic.wavefronts_shared / max(1.0, traffic.ideal_wavefronts_shared)
     what = f"shared memory accesses take {ratio:.1f} times the wavefronts they need"
@@ -290,10 +281,10 @@ def _matched(context: KernelContext, blame: Blame, traffic: Traffic | None) -> _
         return _Matched(throttle=throttle, scattered=drain, conflicts=nothing)
     waste = by_place(blame, causes(blame), traffic.scattered)
     scattered = drain & waste
-    if share(blame, throttle) < _NOTABLE_SHARE:
+    if share(blame, throttle) < constants.SMALL:
         # With an empty queue the cost of scattered loads shows as longer waits for their data.
         scattered |= by_class(blame, {DependencyClass.GLOBAL_MEMORY}) & waste
-    if share(blame, scattered) < _NOTABLE_SHARE:
+    if share(blame, scattered) < constants.SMALL:
         scattered = nothing  # the paper's value stands on the throttle stalls alone
     at_conflict = by_place(blame, causes(blame), traffic.conflicting)
     waits = by_class(blame, {DependencyClass.SHARED_MEMORY}) | by_stall(blame, {StallClass.SHARED_THROTTLE})
@@ -301,7 +292,7 @@ def _matched(context: KernelContext, blame: Blame, traffic: Traffic | None) -> _
 
 
 def _fewest(counted: Traffic | None) -> str:
-    if counted is not None and counted.sectors > _IDEAL * counted.ideal_sectors:
+    if counted is not None and counted.sectors > constants.ABOUT * counted.ideal_sectors:
         return "as few as the places of the data allow"
     return "the fewest for the bytes accessed"
 
@@ -322,7 +313,7 @@ def _full_unit(profile: KernelProfile) -> Utilisation | None:
     if any(entry.name in {L1_DATA, L1_REQUESTS, L1_TO_L2} for entry in found):
         found = [entry for entry in found if entry.name != L1]  # its parts say more
     busiest = max(found, key=lambda entry: entry.percent, default=None)
-    return busiest if busiest is not None and busiest.percent >= _FULL_PERCENT else None
+    return busiest if busiest is not None and busiest.percent >= constants.HIGH_PERCENT else None
 
 
 def _limit(unit: Utilisation) -> str:
@@ -353,12 +344,12 @@ def _reliefs(profile: KernelProfile, traffic: Traffic) -> tuple[Relief, ...]:
     """
     found = []
     now, after = traffic.l1_wavefronts, traffic.ideal_l1_wavefronts
-    if now > after * _IDEAL and after > 0:
+    if now > after * constants.ABOUT and after > 0:
         found.append(Relief(resource=L1_DATA, remaining=after / now, remaining_best=after / now))
     kept = traffic.ideal_sectors / traffic.sectors if traffic.sectors else 1.0
     behind_l1, dram = traffic.l2_sectors(profile), traffic.dram_sectors(profile)
     for resource, moved in ((L1_TO_L2, behind_l1), (L2, behind_l1), (DRAM, dram)):
-        if moved and 0 < kept < 1 / _IDEAL:
+        if moved and 0 < kept < 1 / constants.ABOUT:
             modelled = profile.evidence is Evidence.MODELLED
             left = kept if modelled else min(1.0, traffic.ideal_sectors / moved)
             best = left if moved <= _IDEAL * traffic.ideal_sectors else min(left, kept)
@@ -428,7 +419,7 @@ def _cure_of_scattered(context: KernelContext, profile: KernelProfile, traffic: 
             return found
     if shape.lie is Lie.BY_DATA:
         return ""
-    if each is not None and each <= _IDEAL * _WARP / shape.run and shape.lie is not Lie.APART:
+    if each is not None and each <= constants.ABOUT * _WARP / shape.run and shape.lie is not Lie.APART:
         return ""  # one sector more: a row seldom begins on one
     if shape.lie is Lie.SAME and shape.run < _WARP:
         return ""  # rows of a block read one value each
@@ -529,7 +520,7 @@ def _cure_of_run(
     # As many sectors as threads side by side take; from a whole sector on, all distances look alike.
     fewest = _WARP * min(1.0, span / _SECTOR_BYTES) * executed[index]
     looped = span >= _SECTOR_BYTES and function.innermost_loop(index) is not None
-    if sectors > _IDEAL * fewest or looped:
+    if sectors > constants.ABOUT * fewest or looped:
         return ""
     return (
         "give each thread one value, or every n-th with n the number of threads, so that neighbouring "
@@ -598,7 +589,7 @@ def _main_cure(blame: Blame, matched: _Matched, traffic: Traffic | None, cures: 
         return _FEWER_REQUESTS
     if _mostly_conflicts(blame, matched):
         return _first(cures, traffic.conflicting)
-    wasteful = traffic.sectors > _IDEAL * traffic.ideal_sectors
+    wasteful = traffic.sectors > constants.ABOUT * traffic.ideal_sectors
     return _first(cures, traffic.scattered) if wasteful else _FEWER_REQUESTS
 
 
@@ -609,7 +600,7 @@ def _first(cures: _Cures, places: Mapping[Place, float]) -> str:
 def _advice(
     context: KernelContext, blame: Blame, matched: _Matched, traffic: Traffic | None, cures: _Cures
 ) -> str:
-    scattered = traffic is not None and traffic.sectors > _IDEAL * traffic.ideal_sectors
+    scattered = traffic is not None and traffic.sectors > constants.ABOUT * traffic.ideal_sectors
     conflicts = traffic is not None and samples(blame, matched.conflicts)
     mostly = _mostly_conflicts(blame, matched)
     parts = []
@@ -631,7 +622,7 @@ def _advice(
 
 
 def _adjustments(matched: _Matched, traffic: Traffic | None) -> tuple[Adjustment, ...]:
-    if traffic is None or traffic.sectors <= _IDEAL * traffic.ideal_sectors:
+    if traffic is None or traffic.sectors <= constants.ABOUT * traffic.ideal_sectors:
         waste = None if traffic is None or not matched.conflicts.any() else traffic.conflict_waste
     else:
         waste = traffic.waste
@@ -639,7 +630,7 @@ def _adjustments(matched: _Matched, traffic: Traffic | None) -> tuple[Adjustment
         return (
             Adjustment(
                 low=0.0,
-                expected=0.6,
+                expected=constants.REQUESTS,
                 high=1.0,
                 reason="no waste was counted; in the paper's Table III this change removed 61 % of the "
                 "matched "
@@ -648,7 +639,7 @@ def _adjustments(matched: _Matched, traffic: Traffic | None) -> tuple[Adjustment
         )
     return (
         Adjustment(
-            low=0.5 * waste,
+            low=constants.MIDDLE * waste,
             expected=waste,
             high=1.0,
             reason=f"{percent(waste)} of the transactions are waste by the report's counts",

@@ -59,6 +59,7 @@ from typing import Final
 import numpy as np
 
 from gpadvisor.analyzer.occupancy import occupancy
+from gpadvisor.estimators import constants
 from gpadvisor.estimators.context import KernelContext, Optimizer, WhatIf
 from gpadvisor.estimators.reliefs import freed
 from gpadvisor.estimators.stall_elimination import stall_elimination
@@ -119,7 +120,7 @@ _WORDS: Final = {
 _Places = Mapping[tuple[FunctionId, int], _Kind]
 _TABLE_III: Final = Adjustment(
     low=0.0,
-    expected=0.5,
+    expected=constants.REUSED,
     high=1.0,
     reason="in the paper's Table III this change removed 51 % of the matched stalls (one kernel, "
     "Quicksilver)",
@@ -195,7 +196,9 @@ def _fits_shared(context: KernelContext) -> bool:
 
 def _gone(kinds: _Places, *, whole: bool) -> dict[tuple[FunctionId, int], float]:
     """By access the share that goes: all of an array that becomes registers, else as in Table III."""
-    return {place: 1.0 if whole and kind is _Kind.ARRAY else 0.5 for place, kind in kinds.items()}
+    return {
+        place: 1.0 if whole and kind is _Kind.ARRAY else constants.REUSED for place, kind in kinds.items()
+    }
 
 
 def _adjustment(weights: Counter[_Kind], *, whole: bool) -> Adjustment:
@@ -204,8 +207,8 @@ def _adjustment(weights: Counter[_Kind], *, whole: bool) -> Adjustment:
     if not part:
         return _TABLE_III
     return Adjustment(
-        low=0.5 * part,
-        expected=part + 0.5 * (1 - part),
+        low=constants.MIDDLE * part,
+        expected=part + constants.REUSED * (1 - part),
         high=1.0,
         reason=f"{percent(part)} of the matched stalls are due to an array that fits in registers: with "
         "constant indices all of them go, at the low end half. Of others 51 % went in the paper's Table III "

@@ -64,6 +64,7 @@ from typing import Final
 
 import numpy as np
 
+from gpadvisor.estimators import constants
 from gpadvisor.estimators.context import KernelContext, Optimizer, WhatIf
 from gpadvisor.estimators.reliefs import executions, freed
 from gpadvisor.estimators.stall_elimination import stall_elimination
@@ -99,8 +100,6 @@ from gpadvisor.source.naming import name_arithmetic
 _CODE: Final = "GPA102"
 _NOTABLE_PART: Final = 10
 """Less than a tenth of the matched samples is not worth a sentence."""
-_NO_CHEAPER: Final = 0.8
-"""Of stalls without a known cheaper form, the share expected to stay: no published case gives one."""
 _WAITS: Final = frozenset({StallClass.EXECUTION, StallClass.FIXED_LATENCY})
 _PIPE_FULL: Final = frozenset(
     {
@@ -351,8 +350,6 @@ def _words(
     ), " ".join(changes)
 
 
-_BUSY_DOUBLES: Final = 20.0
-"""Percent of its peak from which a pipe that is slow, and that a program of floats does not need, costs."""
 _LITERAL: Final = re.compile(r"c\[0x[1-9a-f]\w*\]|, -?\d")
 """A number in an operand: of a constant bank that holds no parameters, or in the instruction."""
 _POW: Final = "__internal_accurate_pow"
@@ -372,7 +369,7 @@ class _Doubles:
 def _busy_doubles(context: KernelContext, functions: tuple[Function, ...]) -> _Doubles | None:
     """What loads the pipe of double precision; None where it is fast, has little to do, or all is double."""
     busy = next((one for one in measured_loads(context) if one.name == PIPES[Pipe.FP64]), None)
-    if busy is None or busy.percent < _BUSY_DOUBLES:
+    if busy is None or busy.percent < constants.DOUBLES_PERCENT:
         return None
     weights: Counter[str] = Counter()
     first: dict[str, StaticSite] = {}
@@ -584,9 +581,9 @@ def _adjustments(weights: Counter[str]) -> tuple[Adjustment, ...]:
     other = (weights["rate"] + weights["library"] + weights["other"]) / total
     found = [
         Adjustment(
-            low=0.9,
+            low=constants.CHEAPER_LEAST,
             expected=1.0,
-            high=1.4,
+            high=constants.CHEAPER_MOST,
             reason="in the paper's Table III the three kernels of this kind removed 90 to 175 % of the "
             "matched "
             "stalls, as instructions went too",
@@ -596,7 +593,7 @@ def _adjustments(weights: Counter[str]) -> tuple[Adjustment, ...]:
         found.append(
             Adjustment(
                 low=1 - other,
-                expected=1 - _NO_CHEAPER * other,
+                expected=1 - other,
                 high=1.0,
                 reason=f"{percent(other)} of the matched samples belong to no pattern with a known cheaper "
                 "form, as those of the paper's kernels did",

@@ -46,6 +46,7 @@ from typing import Final
 
 import numpy as np
 
+from gpadvisor.estimators import constants
 from gpadvisor.estimators.context import KernelContext, Optimizer
 from gpadvisor.estimators.notes import no_estimate
 from gpadvisor.evidence.products import ProductLoop, product_loops, times_loaded
@@ -67,9 +68,6 @@ from gpadvisor.model.instruction import OpcodeClass
 from gpadvisor.model.machine import Feature
 
 _CODE: Final = "GPA402"
-_NOTABLE_SHARE: Final = 0.2
-_TIMES_LOADED: Final = 4.0
-"""A value used by fewer threads than this is no operand of a matrix product."""
 _HALF: Final = frozenset({"HFMA2", "HMUL2"})
 _DOUBLE: Final = frozenset({"DFMA", "DMUL"})
 _NEEDED: Final = {
@@ -96,7 +94,7 @@ def _match(context: KernelContext) -> Match | Rejection:
         return Rejection(code=_CODE, reason="no loop multiplies floating-point values that it loads")
     rows = _rows(blame, found)
     times = times_loaded(context.program, profile, found)
-    if share(blame, rows) < _NOTABLE_SHARE or times is None or times < _TIMES_LOADED:
+    if share(blame, rows) < constants.MATRIX or times is None or times < constants.SHARED_OPERANDS:
         return Rejection(
             code=_CODE,
             reason=f"the products at {line_text(found.function, found.products[0])} have "

@@ -56,7 +56,8 @@ from typing import Final
 
 import numpy as np
 
-from gpadvisor.estimators.caps import BUSY_PERCENT, busiest_after
+from gpadvisor.estimators import constants
+from gpadvisor.estimators.caps import busiest_after
 from gpadvisor.estimators.context import KernelContext, Optimizer
 from gpadvisor.estimators.reliefs import freed
 from gpadvisor.estimators.relieved import as_reliefs, relieved_bound
@@ -97,11 +98,8 @@ from gpadvisor.model.profile import KernelProfile
 from gpadvisor.model.program import Function, FunctionKind
 
 _CODE: Final = "GPA109"
-_FULL: Final = 0.75
-"""A quarter of the warp idle, or more, is divergence; less is the edge of a problem."""
-_NOTABLE_SHARE: Final = 0.05
 _ATOMIC: Final = frozenset({OpcodeClass.ATOMIC, OpcodeClass.REDUCTION})
-_ENDS: Final = (0.5, 0.75, 1.0)
+_ENDS: Final = (constants.MIDDLE, constants.MOST_OF, 1.0)
 """Shares of the idle threads' instructions that go: at the low end, expected, and at the high end."""
 
 
@@ -125,7 +123,7 @@ def _match(context: KernelContext) -> Match | Rejection:
         return Rejection(code=_CODE, reason="needs samples and counts of active threads", looked=False)
     measured = measured_loads(context)
     full = busiest_after(measured, ())
-    is_busy = full is not None and full.unit.percent >= BUSY_PERCENT
+    is_busy = full is not None and full.unit.percent >= constants.BUSY_PERCENT
     found = _idle(context, guarded=is_busy)
     if found is None:
         return Rejection(
@@ -133,7 +131,7 @@ def _match(context: KernelContext) -> Match | Rejection:
         )
     rows = by_place(blame, causes(blame), list(found.shares))
     part = share(blame, rows)
-    if found.lost < _NOTABLE_SHARE or part < _NOTABLE_SHARE:
+    if found.lost < constants.NOTABLE or part < constants.NOTABLE:
         return Rejection(
             code=_CODE,
             reason=f"idle threads of warps take {percent(found.lost)} of the executed instructions, and "
@@ -183,7 +181,7 @@ def _idle(context: KernelContext, *, guarded: bool) -> _Idle | None:
         if function.kind is FunctionKind.MATH_HELPER:
             continue  # the rare arguments of a division, say: nobody's to arrange
         known[function.id] = function, executed, active
-        for index in np.flatnonzero(active < _FULL).tolist():
+        for index in np.flatnonzero(active < constants.EDGE).tolist():
             if function.instructions[index].guard is not None and not guarded:
                 continue
             if function.instructions[index].info.opclass in _ATOMIC:
@@ -273,8 +271,8 @@ def _early_exit(context: KernelContext, blame: Blame, found: _Idle, rows: Mask, 
 
 _EARLY_EXIT: Final = Adjustment(
     low=0.0,
-    expected=0.29,
-    high=0.8,
+    expected=constants.UNROLLED_LEAST,
+    high=constants.UNROLLED,
     reason="as of the one kernel of the paper's Table III whose loop could not simply be unrolled (bfs), at "
     "the high end as of the others",
 )

@@ -55,6 +55,7 @@ from typing import Final
 
 from gpadvisor.analyzer.occupancy import BLOCKS, REGISTERS, WARPS
 from gpadvisor.analyzer.thread_use import thread_use
+from gpadvisor.estimators import constants
 from gpadvisor.estimators.context import KernelContext, Optimizer
 from gpadvisor.estimators.launches import (
     ONE_THREAD,
@@ -83,14 +84,8 @@ from gpadvisor.source.edits import SiteKind
 from gpadvisor.source.naming import name_launch
 
 _CODE: Final = "GPA302"
-_WORTHWHILE: Final = 1.1
-"""A gain of less than a tenth in warps is within what schedulers even out."""
-_NOTABLE: Final = 1.03
-"""Time between blocks that is shorter than this is not worth another launch."""
 _NEAR: Final = 8
-"""Of a thread's registers one in so many may be spared without much harm: a few values computed again."""
-_PAYS: Final = 1.25
-"""Fewer more warps than this do not pay for what fewer registers may cost."""
+"""Registers of a thread that may be spared: one step of their allocation, 256 for a warp."""
 _USUAL: Final = 256
 """Of sizes that give as many warps the one nearest to this: few blocks to launch, and several per SM."""
 _WARP: Final = 32
@@ -176,19 +171,19 @@ def _why(
     """What is wrong with the block; None where nothing is."""
     threads = now.threads
     small = now.waves(sms) < 1 and not any_total
-    if _lanes(threads) >= _WORTHWHILE:
+    if _lanes(threads) >= constants.UNSURE:
         idle = percent(1 - 1 / _lanes(threads))
         return f"blocks of {counted(threads, 'thread')} leave {idle} of their lanes idle"
     if small:
         return None  # all blocks are there at once: their size does not make them more
     most = context.machine.sm.max_warps.value / context.machine.sm.schedulers.value
     fits = now.fits * -(-threads // _WARP) / context.machine.sm.schedulers.value
-    if fits * _WORTHWHILE <= most and now.limiter is not None and now.limiter in {BLOCKS, WARPS}:
+    if fits * constants.UNSURE <= most and now.limiter is not None and now.limiter in {BLOCKS, WARPS}:
         return f"blocks of {threads} threads allow {percent(fits / most)} of an SM's warps"
     held = held_warps(context, profile)
     if now.fits == 1 and threads > context.machine.sm.max_threads_per_block.value // 2:
         gaps = outside_share(profile)
-        if 1 / (1 - gaps) > _NOTABLE or (held is not None and held * _WORTHWHILE < fits):
+        if 1 / (1 - gaps) > constants.SHOWN or (held is not None and held * constants.UNSURE < fits):
             return (
                 f"one block of {threads} threads has an SM for itself, which runs empty between two of them"
             )
@@ -216,7 +211,7 @@ def _with_registers(
         return Rejection(code=_CODE, reason=reason)
     sizes = [size for size in _sizes(context) if size < now.threads]
     new = _best(context, profile, now, free, sizes)
-    if new is not None and new.warps < now.warps * _WORTHWHILE:
+    if new is not None and new.warps < now.warps * constants.UNSURE:
         new = None
     step = _near_step(context, profile, now)
     tile = not free.code and shared_bytes(context.program, context.kernel, profile)
@@ -248,8 +243,8 @@ def _near_step(context: KernelContext, profile: KernelProfile, now: LaunchShape)
     registers = registers_per_thread(context.program, context.kernel, profile)
     if step is None or step.registers is None or registers is None or step.shared_bytes is not None:
         return None
-    near = (registers - step.registers) * _NEAR <= registers
-    return step if near and step.blocks >= now.resident * _PAYS else None
+    near = registers - step.registers <= _NEAR
+    return step if near and step.blocks >= now.resident * constants.UNSURE else None
 
 
 def _spared(context: KernelContext, profile: KernelProfile, threads: int, step: Step) -> str:

@@ -41,6 +41,7 @@ from typing import Final
 
 import numpy as np
 
+from gpadvisor.estimators import constants
 from gpadvisor.estimators.caps import busiest_after
 from gpadvisor.estimators.context import KernelContext, Optimizer
 from gpadvisor.estimators.notes import no_estimate
@@ -53,9 +54,7 @@ from gpadvisor.model.instruction import Pipe
 from gpadvisor.model.program import Function
 
 _CODE: Final = "GPA403"
-_FULL_PERCENT: Final = 80.0
 _NAMED: Final = 3
-_NOTABLE: Final = 0.05
 _SECTORS: Final = ("memory_l2_theoretical_sectors_global", "memory_l2_theoretical_sectors_local")
 _WAVEFRONTS: Final = ("memory_l1_wavefronts_shared", "memory_l1_tag_requests_global")
 _COUNTED: Final = {
@@ -74,7 +73,7 @@ def _match(context: KernelContext) -> Match | Rejection:
     if full is None:
         return Rejection(code=_CODE, reason="no unit was measured")
     unit = full.unit
-    if unit.percent < _FULL_PERCENT:
+    if unit.percent < constants.HIGH_PERCENT:
         return Rejection(code=_CODE, reason=f"{unit.name} is the busiest unit, at {unit.percent:.0f} %")
     weights = Counter[str]()
     places = []
@@ -93,7 +92,7 @@ def _match(context: KernelContext) -> Match | Rejection:
     listed = ", ".join(
         f"{text} has {percent(part / total)}"
         for text, part in weights.most_common(_NAMED)
-        if part / total >= _NOTABLE
+        if part / total >= constants.NOTABLE
     )
     rows = by_place(blame, causes(blame), places)
     return Match(

@@ -52,6 +52,7 @@ from typing import Final
 
 import numpy as np
 
+from gpadvisor.estimators import constants
 from gpadvisor.estimators.context import KernelContext, Optimizer
 from gpadvisor.evidence.accesses import is_local
 from gpadvisor.evidence.double_excursions import double_excursions
@@ -78,7 +79,6 @@ from gpadvisor.model.instruction import Instruction, OpcodeClass
 from gpadvisor.model.stalls import StallClass
 
 _CODE: Final = "GPA401"
-_NOTABLE_SHARE: Final = 0.01
 _HINTS: Final = {
     StallClass.MEMORY_BARRIER: "use the narrowest fence that is right, and fewer of them",
     StallClass.BRANCH: "make blocks of code longer, and short conditions branch-free",
@@ -99,13 +99,13 @@ def _match(context: KernelContext) -> Match | Rejection:
     for number, reason in enumerate(blame.reasons):
         rows = homeless & (blame.rows.reason == number)
         part = share(blame, rows)
-        if part >= _NOTABLE_SHARE:
+        if part >= constants.SMALL:
             shown |= rows
             where, hint = _where(context, blame, rows, reason.stall_class)
             parts.append((part, f"{reason.name} ({percent(part)} of samples, {where}): {hint}"))
     if not parts:
         return Rejection(
-            code=_CODE, reason=f"each stall reason with {percent(_NOTABLE_SHARE)} of samples has a rule"
+            code=_CODE, reason=f"each stall reason with {percent(constants.SMALL)} of samples has a rule"
         )
     return Match(
         title="stalls that no rule covers",

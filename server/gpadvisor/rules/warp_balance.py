@@ -61,6 +61,7 @@ from typing import Final
 
 import numpy as np
 
+from gpadvisor.estimators import constants
 from gpadvisor.estimators.context import KernelContext, Optimizer, WhatIf
 from gpadvisor.estimators.reliefs import freed
 from gpadvisor.estimators.stall_elimination import stall_elimination
@@ -95,13 +96,6 @@ from gpadvisor.model.program import Function
 from gpadvisor.model.stalls import StallClass
 
 _CODE: Final = "GPA105"
-_RARE: Final = 0.01
-"""Code that fewer warps run is a path for rare arguments, and no work."""
-_UNEVEN: Final = 0.5
-"""Code before a barrier is uneven work if fewer than this share of the warps at the barrier ran it.
-
-Where half of them do, all would not be twice as fast; and where work shrinks from pass to pass, more do.
-"""
 
 
 _NEEDLESS: Final = {
@@ -112,8 +106,6 @@ _NEEDLESS: Final = {
 _TREE: Final = "a barrier of the whole block at a level of a tree"
 _TREE_TITLE: Final = "tree reduction or scan with a barrier of the block at every level"
 _WARP_LEVELS: Final = 5  # of a tree, log2 of the threads of a warp
-_SHUFFLED: Final = 1.0
-"""Levels' worth of work that remains where shuffles replace a tree: two instructions for about ten."""
 _SINGLE: Final = "barrier of a block that is a single warp by its launch bounds"
 
 
@@ -359,14 +351,14 @@ def _uneven(
                 start, end = function.blocks[other].start, function.blocks[other].end
                 part = float(executed[start] / executed[index])
                 work = float(executed[start:end].sum())
-                if _RARE < part < _UNEVEN and (best is None or work > best[0]):
+                if constants.SMALL < part < constants.MAJORITY and (best is None or work > best[0]):
                     text = (
                         f"Only {percent(part)} of the warps at the barrier run {line_text(function, start)}."
                     )
                     few = [
                         one
                         for one in between
-                        if executed[function.blocks[one].start] < _UNEVEN * executed[index]
+                        if executed[function.blocks[one].start] < constants.MAJORITY * executed[index]
                     ]
                     best = (work, text, _shared_out(function, few))
     return ("", "") if best is None else best[1:]
@@ -451,7 +443,7 @@ def _tree_match(context: KernelContext, blame: Blame, held: tuple[StaticSite, ..
     warps = ceil(threads / _WARP)
     levels = log2(warps)
     left = (levels + _WARP_LEVELS / warps) / (levels + _WARP_LEVELS)
-    shuffled = _SHUFFLED / (levels + _WARP_LEVELS)
+    shuffled = constants.SHUFFLED_LEVELS / (levels + _WARP_LEVELS)
     gone, best = 1 - sqrt(left * shuffled), 1 - shuffled
     inside = by_place(blame, causes(blame), places) | by_place(blame, blame.rows.use_index, places)
     return Match(
@@ -481,7 +473,7 @@ def _adjustments(
         return (
             Adjustment(
                 low=0.0,
-                expected=0.22,
+                expected=constants.BALANCED_LEAST,
                 high=1.0,
                 reason="the slow side waits for memory before the barrier, which balancing alone does not "
                 "shorten: as the least of four kernels in the paper's Table III",
@@ -489,9 +481,9 @@ def _adjustments(
         )
     return (
         Adjustment(
-            low=0.22,
-            expected=0.63,
-            high=1.06,
+            low=constants.BALANCED_LEAST,
+            expected=constants.BALANCED,
+            high=constants.BALANCED_MOST,
             reason="in the paper's Table III this change removed 22 to 106 % of the matched stalls, 63 % on "
             "average over four kernels",
         ),

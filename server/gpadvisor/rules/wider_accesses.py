@@ -55,7 +55,8 @@ from typing import Final
 
 import numpy as np
 
-from gpadvisor.estimators.caps import BUSY_PERCENT, busiest_after
+from gpadvisor.estimators import constants
+from gpadvisor.estimators.caps import busiest_after
 from gpadvisor.estimators.context import KernelContext, Optimizer
 from gpadvisor.estimators.reliefs import freed
 from gpadvisor.estimators.relieved import L1_UNITS, as_reliefs, relieved_bound
@@ -86,13 +87,11 @@ from gpadvisor.model.program import Function
 from gpadvisor.model.stalls import StallClass
 
 _CODE: Final = "GPA108"
-_NOTABLE_SHARE: Final = 0.05
 _SECTORS: Final = "memory_l2_theoretical_sectors_global"
 _WAVEFRONTS: Final = "memory_l1_wavefronts_shared"
 _SECTOR_BYTES: Final = 32
 _BANK_ROW_BYTES: Final = 128
 _WARP: Final = 32
-_NEARLY: Final = 0.9
 _QUEUES: Final = frozenset({StallClass.MEMORY_THROTTLE, StallClass.SHARED_THROTTLE})
 _UNITS: Final = frozenset({L1, *L1_UNITS, ISSUE, PIPES[Pipe.ALU], PIPES[Pipe.FMA]})
 _ADDRESSES: Final = frozenset({OpcodeClass.INTEGER, OpcodeClass.INTEGER_MULTIPLY, OpcodeClass.MOVE})
@@ -112,13 +111,13 @@ def _match(context: KernelContext) -> Match | Rejection:
     accesses = [(function.id, index) for function, run in runs for index in run.indices]
     rows = _rows(blame, accesses)
     part = share(blame, rows)
-    if part < _NOTABLE_SHARE:
+    if part < constants.NOTABLE:
         return Rejection(
             code=_CODE, reason=f"accesses that follow each other have {percent(part)} of the samples"
         )
     measured = measured_loads(context)
     full = busiest_after(measured, ())
-    is_busy = full is not None and full.unit.percent >= BUSY_PERCENT
+    is_busy = full is not None and full.unit.percent >= constants.BUSY_PERCENT
     if full is not None and is_busy and full.unit.name not in _UNITS:
         return Rejection(
             code=_CODE,
@@ -128,7 +127,7 @@ def _match(context: KernelContext) -> Match | Rejection:
     gone = _gone(runs)
     left = [
         {one.resource: one.remaining for one in freed(context, {at: end * some for at, some in gone.items()})}
-        for end in (0.5, 1.0)
+        for end in (constants.MIDDLE, 1.0)
     ]
     total = sum(len(run.indices) for _, run in runs)
     after = sum(-(-len(run.indices) // run.per_access) for _, run in runs)
@@ -161,7 +160,7 @@ def _runs(context: KernelContext, profile: KernelProfile) -> Iterable[_Run]:
             if shared:
                 # Threads with a run of their own each conflict as often as their runs span rows of banks.
                 spans = _WARP * run.width_bytes * run.per_access / _BANK_ROW_BYTES
-                if per_warp >= _NEARLY * spans:
+                if per_warp >= constants.NEARLY * spans:
                     yield function, run
             elif per_warp <= max(1.0, _WARP * run.width_bytes / _SECTOR_BYTES / 2):
                 yield function, run  # fewer sectors than neighbouring threads would take: they share values

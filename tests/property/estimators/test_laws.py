@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from tests import hand_made as made
 
 from gpadvisor.estimators import latency_hiding, parallel, parallel_equation, stall_elimination
+from gpadvisor.estimators.constants import RUN_TO_RUN
 from gpadvisor.estimators.interval import wilson
 from gpadvisor.estimators.latency_hiding import ScopeSamples, hidden_samples
-from gpadvisor.estimators.ranges import RUN_TO_RUN
 from gpadvisor.estimators.stall_elimination import elimination_equation
 from gpadvisor.model.advice import Adjustment, Estimate, Match, ParallelTarget, Region, Relief
 from gpadvisor.model.blame import Blame

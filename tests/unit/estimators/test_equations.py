@@ -11,10 +11,11 @@ import pytest
 from tests import hand_made as made
 
 from gpadvisor.estimators import latency_hiding, parallel, stall_elimination
+from gpadvisor.estimators.constants import RUN_TO_RUN
 from gpadvisor.estimators.interval import wilson
 from gpadvisor.estimators.latency_hiding import ScopeSamples, hidden_samples, hiding_equation
 from gpadvisor.estimators.parallel import issue_ratio, parallel_equation
-from gpadvisor.estimators.ranges import RUN_TO_RUN, factors
+from gpadvisor.estimators.ranges import factors
 from gpadvisor.estimators.stall_elimination import elimination_equation
 from gpadvisor.model.advice import Adjustment, Estimate, Match, MeasuredBound, ParallelTarget, Relief
 from gpadvisor.model.blame import Blame

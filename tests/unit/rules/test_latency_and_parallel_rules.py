@@ -11,9 +11,9 @@ import pytest
 from tests.optimizer_values import Row, context_of, listing
 
 from gpadvisor.analyzer.thread_use import thread_use
+from gpadvisor.estimators.constants import RUN_TO_RUN
 from gpadvisor.estimators.context import KernelContext
 from gpadvisor.estimators.launches import next_block, shape
-from gpadvisor.estimators.ranges import RUN_TO_RUN
 from gpadvisor.evidence.launches import freedom
 from gpadvisor.evidence.queries import location_text
 from gpadvisor.model.advice import Match, Rejection
@@ -67,7 +67,7 @@ def test_a_clear_loop_keeps_most_of_the_equation() -> None:
 def test_few_passes_by_counts_or_by_constants() -> None:
     counts = {"before": (100, 3200), "load": (150, 4800), "use": (150, 4800), "back": (150, 4800)}
     expected, reason = _expected(_loop(STREAM), counts=counts)
-    assert expected == pytest.approx(0.8 * 0.125)
+    assert expected == pytest.approx(0.8 * 0.1)  # each pass may be the last: one in ten is in a whole body
     assert "only 1.5 passes per entry by executed counts" in reason
     expected, reason = _expected(_loop(STREAM, "ISETP.NE.AND P0, PT, R4, 0x3, PT"))
     assert "only 3.0 passes per entry by its constants" in reason
@@ -255,11 +255,11 @@ def test_three_more_values_in_flight_take_registers_from_other_warps(
     assert (f"want about {registers + 3} registers, which leaves" in reason) is (kept < 1)
 
 
-def test_no_room_for_registers_may_cost() -> None:
+def test_no_room_for_registers_may_give_nothing() -> None:
     context = context_of(listing(_loop(STREAM)), ROWS, registers=254)
     found = _match(loop_unrolling, context)
     assert "of 255 registers" in found.adjustments[0].reason
-    assert found.adjustments[0].low < 0
+    assert found.adjustments[0].low == 0
     assert loop_unrolling.OPTIMIZER.estimate(context, found).low < 1
 
 

@@ -6,8 +6,8 @@ from __future__ import annotations
 import pytest
 from tests.optimizer_values import Row, context_of, listing
 
+from gpadvisor.estimators.constants import RUN_TO_RUN
 from gpadvisor.estimators.context import KernelContext
-from gpadvisor.estimators.ranges import RUN_TO_RUN
 from gpadvisor.evidence.lanes import active_share, condition
 from gpadvisor.model.advice import Match, Rejection
 from gpadvisor.model.blame import DependencyClass
