@@ -40,7 +40,7 @@ def pages() -> dict[str, str]:
     for rule in all_rules():
         found[f"rules/{rule.code}-{rule.slug}.md"] = rule_page(rule.code)
     found["constants.md"] = _CONSTANTS + "".join(
-        f"| `{name}` | {value:g} | {value.source.value} | {value.reason} |\n"
+        f"| `{name}` | {value:g} | {value.basis.value} | {value.reason} |\n"
         for name, value in table().items()
     )
     return found
@@ -50,9 +50,10 @@ _CONSTANTS = """\
 # Constants
 
 Every number that decides what is told, or that an estimate is multiplied by, from
-`server/gpadvisor/estimators/constants.py`. No rule and no estimator has another fraction, which a test checks, as it
-does that the shares of Table III follow from its speedups. Whole numbers that are part of what is looked for (a warp,
-a factor of unrolling) stand beside it. Where nothing tells which of two ends is nearer, the source is *not known*.
+`server/gpadvisor/estimators/constants.py`. No rule and no estimator has another fraction, which a test
+checks, as it does that the shares of Table III follow from its speedups. Whole numbers that are part of what
+is looked for (a warp, a factor of unrolling) stand beside it. Where nothing tells which of two ends is nearer,
+the source is *not known*.
 
 | name | value | source | how |
 |---|---|---|---|

@@ -145,9 +145,8 @@ def _here(now: LaunchShape, sms: int) -> str:
 def _is_even(profile: KernelProfile, now: LaunchShape, sms: int) -> bool:
     """Whether no SM waits notably for the fullest, by the number of blocks or as counted."""
     idle = idle_share(profile)
-    return _overfull(now.blocks, sms) < constants.SHOWN or (
-        idle is not None and 1 - idle > 1 / constants.SHOWN
-    )
+    over = _overfull(now.blocks, sms)
+    return min(over, over if idle is None else 1 / max(constants.LEAST_TIME, 1 - idle)) < constants.SHOWN
 
 
 def _short(
@@ -421,11 +420,8 @@ def _evener(
     if free.block is not None or half < 64 or half % 32 or now.threads % 2:
         return None
     new = shape(context, profile, now.blocks * 2, half)
-    return (
-        new
-        if new is not None and _overfull(new.blocks, sms) < _overfull(now.blocks, sms) / constants.SHOWN
-        else None
-    )
+    least = _overfull(now.blocks, sms) / constants.SHOWN
+    return new if new is not None and _overfull(new.blocks, sms) < least else None
 
 
 OPTIMIZER: Final = Optimizer(

@@ -196,9 +196,7 @@ def _fits_shared(context: KernelContext) -> bool:
 
 def _gone(kinds: _Places, *, whole: bool) -> dict[tuple[FunctionId, int], float]:
     """By access the share that goes: all of an array that becomes registers, else as in Table III."""
-    return {
-        place: 1.0 if whole and kind is _Kind.ARRAY else constants.REUSED for place, kind in kinds.items()
-    }
+    return {one: 1.0 if whole and kind is _Kind.ARRAY else constants.REUSED for one, kind in kinds.items()}
 
 
 def _adjustment(weights: Counter[_Kind], *, whole: bool) -> Adjustment:
@@ -354,8 +352,7 @@ def _advice(context: KernelContext, places: _Places) -> str:
     parts = []
     kinds = set(places.values())
     if _Kind.SPILL in kinds:
-        frame = _frame_bytes(context)
-        size = f" ({frame} bytes of stack per thread)" if frame else ""
+        size = f" ({frame} bytes of stack per thread)" if (frame := _frame_bytes(context)) else ""
         parts.append(f"Keep fewer values live at once, so that none is spilled{size}. {_cap_advice(context)}")
     if _Kind.ARRAY in kinds:
         parts.append(
