@@ -40,7 +40,7 @@ def pages() -> dict[str, str]:
     for rule in all_rules():
         found[f"rules/{rule.code}-{rule.slug}.md"] = rule_page(rule.code)
     found["constants.md"] = _CONSTANTS + "".join(
-        f"| `{name}` | {value:g} | {value.basis.value} | {value.reason} |\n"
+        f"| `{name}` | {value:g} | {value.ground.value} | {value.reason} |\n"
         for name, value in table().items()
     )
     return found

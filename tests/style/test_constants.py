@@ -11,7 +11,7 @@ import pytest
 from tests.kernels import ROOT
 
 from gpadvisor.estimators import constants
-from gpadvisor.estimators.constants import Basis, Constant
+from gpadvisor.estimators.constants import Constant, Ground
 
 PACKAGE = ROOT / "server" / "gpadvisor"
 UNITS = {0.0, 1.0, 1e5, 1e6, 1e9}
@@ -40,7 +40,7 @@ def test_no_rule_or_estimator_has_a_number_of_its_own() -> None:
 def test_every_constant_says_where_it_comes_from() -> None:
     table = constants.table()
     assert len(table) > 50
-    assert all(one.reason and isinstance(one.basis, Basis) for one in table.values())
+    assert all(one.reason and isinstance(one.ground, Ground) for one in table.values())
     public = {name for name, value in vars(constants).items() if isinstance(value, Constant)}
     assert public == set(table)
 
@@ -84,4 +84,4 @@ def test_shares_of_table_iii_follow_from_its_speedups(
 ) -> None:
     shares = [(1 - 1 / achieved) / (1 - 1 / estimated) for achieved, estimated in PUBLISHED[rule]]
     assert constants.table()[constant] == pytest.approx(of(shares), abs=0.03)
-    assert constants.table()[constant].basis is Basis.PAPER
+    assert constants.table()[constant].ground is Ground.PAPER

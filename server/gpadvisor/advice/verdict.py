@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from gpadvisor.estimators import constants
 from gpadvisor.estimators.utilisation import DRAM, ISSUE, L2
 from gpadvisor.evidence.queries import counted
 from gpadvisor.model.advice import (

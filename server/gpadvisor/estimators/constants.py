@@ -10,7 +10,7 @@ from enum import Enum
 from typing import Final, Self
 
 
-class Basis(Enum):
+class Ground(Enum):
     """What a number rests on."""
 
     PAPER = "the paper"
@@ -28,120 +28,120 @@ class Basis(Enum):
 class Constant(float):
     """A number with its source; arithmetic makes plain numbers of it."""
 
-    basis: Basis
+    ground: Ground
     reason: str
 
-    def __new__(cls, value: float, basis: Basis, reason: str) -> Self:
+    def __new__(cls, value: float, ground: Ground, reason: str) -> Self:
         """A number, what it rests on, and how it follows from that."""
         made = super().__new__(cls, value)
-        made.basis, made.reason = basis, reason
+        made.ground, made.reason = ground, reason
         return made
 
 
 # What the paper's kernels gained of what its equation says: (1 - 1 / achieved) / (1 - 1 / estimated).
-REUSED: Final = Constant(0.5, Basis.PAPER, "Table III, Quicksilver: 0.51 of Eq. 2")
-CHEAPER_LEAST: Final = Constant(0.9, Basis.PAPER, "Table III, the least of three kernels")
-CHEAPER_MOST: Final = Constant(1.4, Basis.PAPER, "Table III, the mean of three kernels, 1.38")
-FAST_LEAST: Final = Constant(0.35, Basis.PAPER, "Table III, the least of three kernels")
-FAST: Final = Constant(0.95, Basis.PAPER, "Table III, the mean of three kernels")
-FAST_MOST: Final = Constant(1.57, Basis.PAPER, "Table III, the most of three kernels")
-BALANCED_LEAST: Final = Constant(0.22, Basis.PAPER, "Table III, the least of four kernels")
-BALANCED: Final = Constant(0.63, Basis.PAPER, "Table III, the mean of four kernels")
-BALANCED_MOST: Final = Constant(1.06, Basis.PAPER, "Table III, the most of four kernels")
-REQUESTS: Final = Constant(0.6, Basis.PAPER, "Table III, ExaTENSOR: 0.61 of Eq. 2")
-UNROLLED_LEAST: Final = Constant(0.29, Basis.PAPER, "Table III, bfs, the least of four kernels")
-UNROLLED: Final = Constant(0.8, Basis.PAPER, "Table III, the mean of the three other kernels, 0.82")
-HELD: Final = Constant(0.36, Basis.PAPER, "Table III, bfs, the one kernel with an obstacle: 0.29 / 0.82")
-REORDERED_LEAST: Final = Constant(0.16, Basis.PAPER, "Table III, pathfinder, the least of four kernels")
-REORDERED: Final = Constant(0.8, Basis.PAPER, "Table III, the mean of the three others, 0.78")
-INLINED: Final = Constant(0.8, Basis.PAPER, "Table III, Quicksilver: 0.81 of Eq. 4")
+REUSED: Final = Constant(0.5, Ground.PAPER, "Table III, Quicksilver: 0.51 of Eq. 2")
+CHEAPER_LEAST: Final = Constant(0.9, Ground.PAPER, "Table III, the least of three kernels")
+CHEAPER_MOST: Final = Constant(1.4, Ground.PAPER, "Table III, the mean of three kernels, 1.38")
+FAST_LEAST: Final = Constant(0.35, Ground.PAPER, "Table III, the least of three kernels")
+FAST: Final = Constant(0.95, Ground.PAPER, "Table III, the mean of three kernels")
+FAST_MOST: Final = Constant(1.57, Ground.PAPER, "Table III, the most of three kernels")
+BALANCED_LEAST: Final = Constant(0.22, Ground.PAPER, "Table III, the least of four kernels")
+BALANCED: Final = Constant(0.63, Ground.PAPER, "Table III, the mean of four kernels")
+BALANCED_MOST: Final = Constant(1.06, Ground.PAPER, "Table III, the most of four kernels")
+REQUESTS: Final = Constant(0.6, Ground.PAPER, "Table III, ExaTENSOR: 0.61 of Eq. 2")
+UNROLLED_LEAST: Final = Constant(0.29, Ground.PAPER, "Table III, bfs, the least of four kernels")
+UNROLLED: Final = Constant(0.8, Ground.PAPER, "Table III, the mean of the three other kernels, 0.82")
+HELD: Final = Constant(0.36, Ground.PAPER, "Table III, bfs, the one kernel with an obstacle: 0.29 / 0.82")
+REORDERED_LEAST: Final = Constant(0.16, Ground.PAPER, "Table III, pathfinder, the least of four kernels")
+REORDERED: Final = Constant(0.8, Ground.PAPER, "Table III, the mean of the three others, 0.78")
+INLINED: Final = Constant(0.8, Ground.PAPER, "Table III, Quicksilver: 0.81 of Eq. 4")
 
 # Between ends that are known, where nothing tells which is nearer.
-MIDDLE: Final = Constant(0.5, Basis.UNKNOWN, "between none and all, the middle")
-MOST_OF: Final = Constant(0.75, Basis.UNKNOWN, "between half and all, the middle")
-MAJORITY: Final = Constant(0.5, Basis.TOLD, "most of something is more than half of it")
+MIDDLE: Final = Constant(0.5, Ground.UNKNOWN, "between none and all, the middle")
+MOST_OF: Final = Constant(0.75, Ground.UNKNOWN, "between half and all, the middle")
+MAJORITY: Final = Constant(0.5, Ground.TOLD, "most of something is more than half of it")
 
 # What a full or a busy unit is.
-HIGH_PERCENT: Final = Constant(80.0, Basis.TOOL, "its line for a high throughput")
-BUSY_PERCENT: Final = Constant(60.0, Basis.TOOL, "its line between a unit that limits and one that does not")
-PEAK_PERCENT: Final = Constant(100.0, Basis.COMPUTED, "of its peak a unit has no more")
-IN_USE_PERCENT: Final = Constant(1.0, Basis.TOLD, "a pipe used less is not in use")
-MOST_FETCHES: Final = Constant(0.3, Basis.GPA, "above this share of fetch stalls it gives no such advice")
+HIGH_PERCENT: Final = Constant(80.0, Ground.TOOL, "its line for a high throughput")
+BUSY_PERCENT: Final = Constant(60.0, Ground.TOOL, "its line between a unit that limits and one that does not")
+PEAK_PERCENT: Final = Constant(100.0, Ground.COMPUTED, "of its peak a unit has no more")
+IN_USE_PERCENT: Final = Constant(1.0, Ground.TOLD, "a pipe used less is not in use")
+MOST_FETCHES: Final = Constant(0.3, Ground.GPA, "above this share of fetch stalls it gives no such advice")
 
 # Code and hardware.
-MEETING: Final = Constant(2.0, Basis.COMPUTED, "fewer than two operations on a word are none to combine")
+MEETING: Final = Constant(2.0, Ground.COMPUTED, "fewer than two operations on a word are none to combine")
 SERIAL: Final = Constant(
     0.2,
-    Basis.PAIRS,
+    Ground.PAIRS,
     "operations a cycle; one word takes 0.32 (cy-atomic-base-v1), fewer beside others",
 )
 SHARED_OPERANDS: Final = Constant(
-    4.0, Basis.COMPUTED, "threads load a value, for tiles of 2 x 2 to halve that"
+    4.0, Ground.COMPUTED, "threads load a value, for tiles of 2 x 2 to halve that"
 )
 FEW_LOADS: Final = Constant(
-    0.3, Basis.COMPUTED, "loads of each product; 8 x 8 results in registers have 0.25"
+    0.3, Ground.COMPUTED, "loads of each product; 8 x 8 results in registers have 0.25"
 )
-ONE_SIDE: Final = Constant(0.75, Basis.COMPUTED, "of the loads of a tile stay when one side doubles")
-BOTH_SIDES: Final = Constant(0.5, Basis.COMPUTED, "the same when both do")
-WIDER_ONE: Final = Constant(1.5, Basis.COMPUTED, "times as wide are its loads then, at most")
-WIDER_BOTH: Final = Constant(2.0, Basis.COMPUTED, "the same when both do")
-SHUFFLED_LEVELS: Final = Constant(1.0, Basis.COMPUTED, "level of a tree is what shuffles leave")
-LEAST_TIME: Final = Constant(1e-3, Basis.COMPUTED, "of the time stays, for a cure of everything")
-LAUNCH_NS: Final = Constant(5_000.0, Basis.HARDWARE, "what a launch takes, whatever the kernel does")
+ONE_SIDE: Final = Constant(0.75, Ground.COMPUTED, "of the loads of a tile stay when one side doubles")
+BOTH_SIDES: Final = Constant(0.5, Ground.COMPUTED, "the same when both do")
+WIDER_ONE: Final = Constant(1.5, Ground.COMPUTED, "times as wide are its loads then, at most")
+WIDER_BOTH: Final = Constant(2.0, Ground.COMPUTED, "the same when both do")
+SHUFFLED_LEVELS: Final = Constant(1.0, Ground.COMPUTED, "level of a tree is what shuffles leave")
+LEAST_TIME: Final = Constant(1e-3, Ground.COMPUTED, "of the time stays, for a cure of everything")
+LAUNCH_NS: Final = Constant(5_000.0, Ground.HARDWARE, "what a launch takes, whatever the kernel does")
 
 # How units and waits share the time, and how far outcomes lie apart.
 OVERLAP: Final = Constant(
     3.0,
-    Basis.PAIRS,
+    Ground.PAIRS,
     "of 2, 3, 4 and 6, whichever repository is left out (`python -m tests.validation.pairs`)",
 )
-LEAST_OVERLAP: Final = Constant(2.0, Basis.PAIRS, "at the low end the least of those tried for it")
+LEAST_OVERLAP: Final = Constant(2.0, Ground.PAIRS, "at the low end the least of those tried for it")
 PRACTICAL_PEAK: Final = Constant(
-    0.95, Basis.PAIRS, "of its peak; DRAM reached 90 to 96 % in the fullest of their reports"
+    0.95, Ground.PAIRS, "of its peak; DRAM reached 90 to 96 % in the fullest of their reports"
 )
 RUN_TO_RUN: Final = Constant(
     0.03,
-    Basis.PAIRS,
+    Ground.PAIRS,
     "unchanged kernels took 1.00 and 1.01 (milliseconds), 1.07 and 1.12 times as long (13 us)",
 )
 SPREAD: Final = Constant(
-    0.75, Basis.PAIRS, "of ln(expected) at a low end; eleven cured by coalesced accesses have 0.84 at least"
+    0.75, Ground.PAIRS, "of ln(expected) at a low end; eleven cured by coalesced accesses have 0.84 at least"
 )
-MOST_MEASURED: Final = Constant(28.0, Basis.PAIRS, "no measured change gave more (sums before atomics)")
+MOST_MEASURED: Final = Constant(28.0, Ground.PAIRS, "no measured change gave more (sums before atomics)")
 MODELLED_LOSS: Final = Constant(
     0.95,
-    Basis.SIMULATED,
+    Ground.SIMULATED,
     "of a low end, by two thirds of our kernels (`python -m tests.validation.estimates`)",
 )
 SIMULATED_LEAST: Final = Constant(
     0.91,
-    Basis.SIMULATED,
+    Ground.SIMULATED,
     "what a V100 gained over it, the least of eleven (`python -m tests.validation.table3`)",
 )
-SIMULATED_MOST: Final = Constant(1.23, Basis.SIMULATED, "the same, the most")
-SIMULATED_LAUNCH: Final = Constant(1.52, Basis.SIMULATED, "the same, the most of three launches")
-SAME_WORK: Final = Constant(1.1, Basis.SIMULATED, "times as many results, as branches are drawn")
+SIMULATED_MOST: Final = Constant(1.23, Ground.SIMULATED, "the same, the most")
+SIMULATED_LAUNCH: Final = Constant(1.52, Ground.SIMULATED, "the same, the most of three launches")
+SAME_WORK: Final = Constant(1.1, Ground.SIMULATED, "times as many results, as branches are drawn")
 
 # From where on something is told, or counts at all.
 FEW_SAMPLES: Final = Constant(
-    20, Basis.CHANCE, "fewer are known to no better than a half: 1.96 / sqrt(20) = 0.44"
+    20, Ground.CHANCE, "fewer are known to no better than a half: 1.96 / sqrt(20) = 0.44"
 )
-SHOWN: Final = Constant(1.03, Basis.PAIRS, "less is within what times differ from run to run")
-UNSURE: Final = Constant(1.1, Basis.TOLD, "of what may as well gain nothing: more warps, another launch")
-NOTABLE: Final = Constant(0.05, Basis.TOLD, "of the samples: with all of them gone the kernel gains 1.05x")
-SMALL: Final = Constant(0.01, Basis.TOLD, "of the samples: with all of them gone the kernel gains 1.01x")
-ABOUT: Final = Constant(1.05, Basis.TOLD, "times what is needed: rows rarely begin on a sector")
-NEARLY: Final = Constant(0.9, Basis.TOLD, "of what every thread would access: a problem's edge has fewer")
-EDGE: Final = Constant(0.75, Basis.TOLD, "of a warp's threads: with fewer it is no problem's edge any more")
-MATRIX: Final = Constant(0.2, Basis.TOLD, "of the samples are in products before tensor cores are named")
-DOUBLES_PERCENT: Final = Constant(20.0, Basis.TOLD, "of the peak of a pipe that floats do not need")
-DRAM_FULL: Final = Constant(0.85, Basis.TOLD, "of what DRAM reaches, from where only fewer bytes help")
-PROVEN: Final = Constant(1.5, Basis.TOLD, "times the passes that the code needs, before addresses are why")
-SPREAD_PERCENT: Final = Constant(40.0, Basis.TOLD, "of a peak: scattered accesses load every unit up to L2")
-TWICE: Final = Constant(2.0, Basis.TOLD, "times the passes that an access needs")
-HALF_RATE: Final = Constant(1.01, Basis.TOLD, "times as full as counted, or the factor is not named")
-ANY_LOAD: Final = Constant(0.001, Basis.TOLD, "of a unit's load, or it is not named")
-ANY_END: Final = Constant(0.005, Basis.TOLD, "ends of a range closer than this need no sentence")
+SHOWN: Final = Constant(1.03, Ground.PAIRS, "less is within what times differ from run to run")
+UNSURE: Final = Constant(1.1, Ground.TOLD, "of what may as well gain nothing: more warps, another launch")
+NOTABLE: Final = Constant(0.05, Ground.TOLD, "of the samples: with all of them gone the kernel gains 1.05x")
+SMALL: Final = Constant(0.01, Ground.TOLD, "of the samples: with all of them gone the kernel gains 1.01x")
+ABOUT: Final = Constant(1.05, Ground.TOLD, "times what is needed: rows rarely begin on a sector")
+NEARLY: Final = Constant(0.9, Ground.TOLD, "of what every thread would access: a problem's edge has fewer")
+EDGE: Final = Constant(0.75, Ground.TOLD, "of a warp's threads: with fewer it is no problem's edge any more")
+MATRIX: Final = Constant(0.2, Ground.TOLD, "of the samples are in products before tensor cores are named")
+DOUBLES_PERCENT: Final = Constant(20.0, Ground.TOLD, "of the peak of a pipe that floats do not need")
+DRAM_FULL: Final = Constant(0.85, Ground.TOLD, "of what DRAM reaches, from where only fewer bytes help")
+PROVEN: Final = Constant(1.5, Ground.TOLD, "times the passes that the code needs, before addresses are why")
+SPREAD_PERCENT: Final = Constant(40.0, Ground.TOLD, "of a peak: scattered accesses load every unit up to L2")
+TWICE: Final = Constant(2.0, Ground.TOLD, "times the passes that an access needs")
+HALF_RATE: Final = Constant(1.01, Ground.TOLD, "times as full as counted, or the factor is not named")
+ANY_LOAD: Final = Constant(0.001, Ground.TOLD, "of a unit's load, or it is not named")
+ANY_END: Final = Constant(0.005, Ground.TOLD, "ends of a range closer than this need no sentence")
 
 
 def table() -> dict[str, Constant]:

@@ -352,7 +352,7 @@ def _reliefs(profile: KernelProfile, traffic: Traffic) -> tuple[Relief, ...]:
         if moved and 0 < kept < 1 / constants.ABOUT:
             modelled = profile.evidence is Evidence.MODELLED
             left = kept if modelled else min(1.0, traffic.ideal_sectors / moved)
-            best = left if moved <= _IDEAL * traffic.ideal_sectors else min(left, kept)
+            best = left if moved <= constants.ABOUT * traffic.ideal_sectors else min(left, kept)
             found.append(Relief(resource=resource, remaining=left, remaining_best=best))
     return tuple(found)
 
