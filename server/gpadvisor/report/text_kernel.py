@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from gpadvisor.advice.shown import MIN_SAMPLES
-from gpadvisor.estimators.launches import LAUNCH_NS
+from gpadvisor.estimators.constants import LAUNCH_NS
 from gpadvisor.model.advice import (
     KernelAdvice,
     Occupancy,
