@@ -31,7 +31,7 @@ _DEFINE_FILE: Final = 3
 _INLINED_CALL: Final = 0x90  # DW_LNE_NVIDIA_inlined_call
 
 
-class Row(NamedTuple):
+class LineRow(NamedTuple):
     """One row of the line table."""
 
     address: int  # as the program says; for a relocated sequence the offset in its section
@@ -47,7 +47,7 @@ class Sequence:
 
     section: int | None  # ELF section index that the relocation names; None without one
     files: Files
-    rows: list[Row] = field(default_factory=list)
+    rows: list[LineRow] = field(default_factory=list)
     end: int = 0
 
 
@@ -157,7 +157,9 @@ class _Machine:
         self._max_rows -= 1
         if self._max_rows < 0:
             raise DamagedLinesError("the line table has far more rows than there are instructions")
-        self._sequence.rows.append(Row(self._address, self._file, self._line, self._context, self._function))
+        self._sequence.rows.append(
+            LineRow(self._address, self._file, self._line, self._context, self._function)
+        )
 
     def _standard(self, opcode: int) -> None:
         """The rarer standard opcodes, and those of later versions, whose operands are skipped."""

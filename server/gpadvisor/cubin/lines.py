@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpadvisor.cubin.image import CodeSection, Cubin, LineTable
-from gpadvisor.cubin.line_program import Row, Sequence, sequences
+from gpadvisor.cubin.line_program import LineRow, Sequence, sequences
 from gpadvisor.cubin.line_tables import string_at
 from gpadvisor.cubin.names import demangle, unescaped_path
 from gpadvisor.model.ids import INSTRUCTION_BYTES, SourceLocation
@@ -110,7 +110,7 @@ class _Chains:
             self._entries[key] = self._make(row, index)
         return self._entries[key]
 
-    def _make(self, row: Row, index: int) -> LineEntry | None:
+    def _make(self, row: LineRow, index: int) -> LineEntry | None:
         location = self._location(row)
         frames: list[InlineFrame] = []
         # A call site is an earlier row, so a chain ends; in a damaged table it just stops.
@@ -127,7 +127,7 @@ class _Chains:
         self._frames_left -= len(frames)
         return None if location is None else LineEntry(location, tuple(frames))
 
-    def _location(self, row: Row) -> SourceLocation | None:
+    def _location(self, row: LineRow) -> SourceLocation | None:
         """File and line of a row, None for line 0 or an unknown file."""
         key = (row.file, row.line)
         if key not in self._locations:
