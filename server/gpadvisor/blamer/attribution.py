@@ -19,7 +19,7 @@ from gpadvisor.blamer.observe import cycles_per_sample, issues, observe
 from gpadvisor.blamer.occupied import occupied
 from gpadvisor.blamer.pruning import is_memory_source
 from gpadvisor.blamer.queues import THROTTLES, Queues
-from gpadvisor.blamer.rows import BlameRow, blame_table, plain_rows, shared_rows, source_rows, weights
+from gpadvisor.blamer.rows import CauseRow, blame_table, plain_rows, shared_rows, source_rows, weights
 from gpadvisor.blamer.rules import DEFAULT_RULES, BlameRules
 from gpadvisor.blamer.scoreboard_stalls import by_hardware
 from gpadvisor.blamer.slicing import SLICED, sliced
@@ -75,7 +75,7 @@ class _Attribution:
         self._observed = observe(program, profile)
         self._issues = issues(program, profile, self._observed)
         self._cycles_per_sample = cycles_per_sample(self._observed, self._reasons, self._issues)
-        self._rows: list[BlameRow] = []
+        self._rows: list[CauseRow] = []
         self._edges = Edges()
         self._coverage: list[tuple[int, int, int]] = []
         self._problems: list[Problem] = []
@@ -181,7 +181,7 @@ class _FunctionWork:
     ) -> None:
         self._graph, self._rules, self._reasons, self._stalls = graph, rules, reasons, stalls
         self._cycles_per_sample = cycles_per_sample
-        self.rows: list[BlameRow] = []
+        self.rows: list[CauseRow] = []
         self.results: list[tuple[int, UseResult]] = []
         self.filled: list[UseResult] = []  # of throttle stalls, which are no dependencies
 

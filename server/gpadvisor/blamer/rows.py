@@ -24,7 +24,7 @@ from gpadvisor.model.blame import (
 )
 
 
-class BlameRow(NamedTuple):
+class CauseRow(NamedTuple):
     """One row of the table, in the order of BlameTable's columns."""
 
     function: int
@@ -51,7 +51,7 @@ def shared_rows(
     place: int,
     found: StallSources,
     stalls: tuple[int, int],
-) -> list[BlameRow]:
+) -> list[CauseRow]:
     """The rows of one reason at one use (GPA Eq. 1); they add up to its samples."""
     if len(found.sources) < 2:
         parts = [stalls]
@@ -67,14 +67,14 @@ def source_rows(
     place: int,
     found: StallSources,
     parts: Sequence[tuple[int, int]],
-) -> list[BlameRow]:
+) -> list[CauseRow]:
     """The rows of samples that are shared out; without sources the one part has the role that was found."""
     function = graph.function.id
     if not found.sources:
         code = _CODE_OF[found.dependency_class]
-        return [BlameRow(function, reason, found.role.value, code, place, NO_INDEX, use, NO_INDEX, *parts[0])]
+        return [CauseRow(function, reason, found.role.value, code, place, NO_INDEX, use, NO_INDEX, *parts[0])]
     return [
-        BlameRow(function, reason, *_cause(source, place, use), part, part_latency)
+        CauseRow(function, reason, *_cause(source, place, use), part, part_latency)
         for source, (part, part_latency) in zip(found.sources, parts, strict=True)
         if part
     ]
@@ -105,11 +105,11 @@ def weights(
 
 def plain_rows(
     observed: Observed, chosen: NDArray[np.bool_], role: Role, dependency: DependencyClass
-) -> list[BlameRow]:
+) -> list[CauseRow]:
     """Rows of samples that go to no other instruction."""
     rows = np.flatnonzero(chosen)
     return [
-        BlameRow(
+        CauseRow(
             function,
             reason,
             role.value,
@@ -133,9 +133,9 @@ def plain_rows(
     ]
 
 
-def blame_table(rows: list[BlameRow]) -> BlameTable:
+def blame_table(rows: list[CauseRow]) -> BlameTable:
     """The rows as sorted columns."""
-    columns = list(zip(*sorted(rows), strict=True)) if rows else [()] * len(BlameRow._fields)
+    columns = list(zip(*sorted(rows), strict=True)) if rows else [()] * len(CauseRow._fields)
     types = (
         np.uint16, np.uint8, np.uint8, np.uint8, np.uint8, np.int32, np.int32, np.int32, np.int64, np.int64,
     )  # fmt: skip
