@@ -507,8 +507,9 @@ def _cure_of_run(
         if padded > WIDEST_BYTES:
             return ""
         return (
-            f"pad the elements of {shape.distance} bytes to {padded} and access each at once, or move whole "
-            f"rows through shared memory by 16 bytes a thread: {several}, one by one"
+            f"move whole rows through shared memory by {WIDEST_BYTES} bytes a thread, or pad the elements of "
+            f"{shape.distance} bytes to {padded}, which moves {percent(padded / shape.distance - 1)} more, "
+            f"and access each at once: {several}, one by one"
         )
     if any(
         is_global(one) and (one.width_bytes or 0) >= wide

@@ -95,7 +95,7 @@ from gpadvisor.model.blame import Blame, DependencyClass
 from gpadvisor.model.ids import FunctionId
 from gpadvisor.model.instruction import OpcodeClass
 from gpadvisor.model.profile import KernelProfile
-from gpadvisor.model.program import Function, FunctionKind
+from gpadvisor.model.program import Function, FunctionKind, Program
 
 _CODE: Final = "GPA109"
 _ATOMIC: Final = frozenset({OpcodeClass.ATOMIC, OpcodeClass.REDUCTION})
@@ -179,10 +179,11 @@ def _idle(context: KernelContext, *, guarded: bool) -> _Idle | None:
             continue
         every += float(executed.sum())
         if function.kind is FunctionKind.MATH_HELPER:
-            continue  # the rare arguments of a division, say: nobody's to arrange
+            continue
+        rare = _around_helpers(context.program, function)
         known[function.id] = function, executed, active
         for index in np.flatnonzero(active < constants.EDGE).tolist():
-            if function.instructions[index].guard is not None and not guarded:
+            if index in rare or (function.instructions[index].guard is not None and not guarded):
                 continue
             if function.instructions[index].info.opclass in _ATOMIC:
                 continue  # waits for its address, however many threads there are
@@ -209,6 +210,19 @@ def _idle(context: KernelContext, *, guarded: bool) -> _Idle | None:
         active=float(np.average(active[at], weights=executed[at])),
         shares_of_function=active,
     )
+
+
+def _around_helpers(program: Program, function: Function) -> set[int]:
+    """Where the compiler's routines are called: rare arguments of a division are nobody's to arrange."""
+    calls = [
+        call.index
+        for call in function.calls
+        if call.callee is not None and program.functions[call.callee].kind is FunctionKind.MATH_HELPER
+    ]
+    blocks = {
+        int(function.block_of[at]) for call in calls for at in (call, call + 1) if at < len(function.block_of)
+    }
+    return {at for block in blocks for at in range(function.blocks[block].start, function.blocks[block].end)}
 
 
 _NEIGHBOURS: Final = "Let the active threads be neighbours, so that whole warps skip the code"

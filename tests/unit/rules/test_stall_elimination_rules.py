@@ -572,7 +572,7 @@ def test_stores_one_by_one_beside_wide_loads_become_wide() -> None:
 @pytest.mark.parametrize(
     ("pixel", "words"),
     [
-        (6, "pad the elements of 6 bytes to 8 and access each at once"),
+        (6, "or pad the elements of 6 bytes to 8, which moves 33"),
         (12, "use accesses of 4 bytes"),
         (22, "they are 22 bytes apart"),
     ],

@@ -277,16 +277,23 @@ def test_atomics_of_few_threads_are_no_idle_ones() -> None:
 SLOW_DIVISION = """
     .function kernel
     test| FMUL R8, R8, R9 // 7
-    calls| CALL.REL.NOINC $kernel$__cuda_sm3x_div_rn_noftz_f32_slowpath // 7
+    part| @P0 BRA over // 7
+    then| MOV R10, R4 // 7
+    thens| CALL.REL.NOINC $kernel$__cuda_sm3x_div_rn_noftz_f32_slowpath // 7
+    else| MOV R11, R4 // 7
+    over:
     after| FADD R8, R8, R11 // 12
     EXIT
     .function $kernel$__cuda_sm3x_div_rn_noftz_f32_slowpath math_helper
-    then| FMUL R4, R4, R5 // 12
-    thens| FADD R4, R4, R5 // 12
+    elses| FMUL R4, R4, R5 // 12
     RET.REL.NODEC R2 0x0
 """
 
 
 def test_who_needs_the_rare_path_of_a_division_is_nobodys_to_arrange() -> None:
-    found = OPTIMIZER.match(_context(SLOW_DIVISION, {}, active=4))
+    context = _context(SLOW_DIVISION, {}, active=4)
+    assert isinstance(
+        OPTIMIZER.match(_context(SLOW_DIVISION.replace("math_helper", "device"), {}, active=4)), Match
+    )
+    found = OPTIMIZER.match(context)
     assert isinstance(found, Rejection)
