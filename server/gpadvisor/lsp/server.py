@@ -11,6 +11,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Generator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, BinaryIO, Final
 
 from lsprotocol import converters
@@ -117,6 +118,7 @@ class Server(LanguageServer):
     async def _serve(self, reader: _Reader, stdout: BinaryIO) -> int:
         """Until the input ends, the output is closed, or a signal comes; the exit status."""
         loop = asyncio.get_running_loop()
+        loop.set_default_executor(Threads())
         end: asyncio.Future[int] = loop.create_future()
 
         def ended(code: int) -> None:
@@ -142,6 +144,14 @@ class Server(LanguageServer):
         """Requests are answered with their error; what else goes wrong is in the log."""
         if source is not FeatureRequestError:
             log.error("%s", error)
+
+
+class Threads(ThreadPoolExecutor):
+    """For searches and readings of files: the server's end does not wait for one that is still on its way."""
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:  # noqa: ARG002, FBT001, FBT002
+        """Begin nothing more."""
+        super().shutdown(wait=False, cancel_futures=True)
 
 
 class _Reader(StdinAsyncReader):
