@@ -212,7 +212,7 @@ def test_only_kernels_that_are_asked_for_are_in_the_snapshot(stand: Stand, tmp_p
     # The advice is of alpha alone, with its share of all GPU time, and offers beta.
     advice = " ".join(done.stdout.split())
     assert "profile.gpadvisor: 1 kernel, 10 us" in advice
-    assert "alpha: No machine code" in advice
+    assert "alpha takes 33 % of the time; no machine code" in advice
     assert "33.3 % of the GPU time" in advice
     assert "gpadvisor profile --kernel beta -- APP" in advice
 

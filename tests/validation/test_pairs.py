@@ -13,7 +13,7 @@ from tests.advice_values import STRENGTH_REDUCTION
 from tests.validation.pairs import (
     Outcome,
     Pair,
-    constants,
+    fitted,
     left_out,
     log_error,
     outcome,
@@ -95,4 +95,4 @@ def test_a_repository_is_judged_with_what_fits_the_others() -> None:
         name: (value, [one.expected for one in own]) for name, (value, own) in left_out(by_overlap).items()
     }
     assert fits == {"one": (3.0, [1.2]), "two": (2.0, [1.5])}
-    assert constants(by_overlap) == "OVERLAP that fits best: 2; 3 without one, 2 without two"
+    assert fitted(by_overlap) == "OVERLAP that fits best: 2; 3 without one, 2 without two"

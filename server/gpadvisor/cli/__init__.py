@@ -61,9 +61,8 @@ _PAGED: Final = ("advise", "why", "compare", "roofline", "potential", "blame", "
 _PROFILES: Final = ("*.ncu-rep", "*.ncu-repz", "*.gpadvisor")
 
 _EPILOG = """\
-COMMAND --help has options and examples, -V the version; --no-pager prints long text as it is. Exit
-codes: 0 done, 1 --fail-on is met, 2 wrong options or settings, 3 an input cannot be used, 4 a tool is
-missing or failed. Settings: gpadvisor.toml, or [tool.gpadvisor] in pyproject.toml.
+COMMAND --help has options and examples. Exit codes: 0 done, 1 --fail-on is met,
+2 wrong usage, 3 unusable input, 4 a tool is missing or failed.
 """
 
 

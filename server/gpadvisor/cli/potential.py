@@ -32,7 +32,9 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser.add_argument(
         "--essential",
         choices=_ESSENTIAL,
-        help="the instructions that are the work (default: the busiest floating-point or tensor class)",
+        metavar="CLASS",
+        help=f"the instructions that are the work: {', '.join(_ESSENTIAL)} (default: the busiest "
+        "floating-point or tensor class)",
     )
     parser.add_argument("--format", choices=("text", "json"), default="text", help="default: text")
     parser.add_argument(

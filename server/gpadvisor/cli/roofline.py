@@ -17,7 +17,7 @@ and the suggestion that follows.
 
   gpadvisor roofline run.ncu-rep
   gpadvisor roofline run.ncu-rep --kernel gemm --region line
-  gpadvisor roofline run.ncu-rep --format svg -o gemm.svg    a picture, of the longest kernel
+  gpadvisor roofline run.ncu-rep --format svg -o gemm.svg  of the longest kernel
 """
 
 

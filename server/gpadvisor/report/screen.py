@@ -103,10 +103,12 @@ def _headline(page: Page, found: Sequence[Family]) -> list[str]:
         return [page.style.heading("No kernel was analysed.")]
     first = heaviest(found)
     name, limited_by = _name(first), first.head.limited_by
+    unknown = first.head.verdict.partition(";")[0].rstrip(".")
     if not limited_by and first.share is not None and first.share <= _ALL_OF_IT:
-        text = f"{name} takes {_share(first.share)} of the time; without samples nothing is said about why"
+        why = unknown[:1].lower() + unknown[1:]
+        text = f"{name} takes {_share(first.share)} of the time; {why.replace('about time', 'about why')}"
     elif not limited_by:
-        text = f"{name}: {first.head.verdict.partition(';')[0].rstrip('.')}"
+        text = f"{name}: {unknown}"
     elif first.share is None or first.share > _ALL_OF_IT:
         text = f"{name} is limited by {limited_by}"
     else:

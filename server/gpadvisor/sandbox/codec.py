@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Final, TypeVar, get_args
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, Final, TypeVar, get_args, get_origin
 
 from cattrs import BaseConverter
 from cattrs.cols import homogenous_tuple_structure_factory
@@ -14,6 +15,7 @@ from cattrs.preconf.json import make_converter
 from gpadvisor.errors import ToolError
 
 T = TypeVar("T")
+_INTEGER: Final = re.compile(r"-?(0|[1-9][0-9]{0,17})")
 
 
 class CodecError(ToolError, ValueError):
@@ -46,6 +48,25 @@ def _holds_many(kind: Any) -> bool:
 def _tuple_of(kind: Any, converter: BaseConverter) -> Callable[[Any, Any], Any]:
     read = homogenous_tuple_structure_factory(kind, converter)
     return lambda value, kind: read(_exactly(value, list), kind)
+
+
+def _by_number(kind: Any) -> bool:
+    return get_origin(kind) in {dict, Mapping} and get_args(kind)[0] is int
+
+
+@_converter.register_structure_hook_factory(_by_number)
+def _mapping_of(kind: Any, converter: BaseConverter) -> Callable[[Any, Any], Any]:
+    values = get_args(kind)[1]
+    return lambda value, _: {
+        _key(key): converter.structure(one, values) for key, one in _exactly(value, dict).items()
+    }
+
+
+def _key(text: Any) -> int:
+    """JSON has numbers as keys in quotes."""
+    if type(text) is not str or not _INTEGER.fullmatch(text):
+        raise TypeError(f"a number in quotes expected, {text!r} found")
+    return int(text)
 
 
 def to_json(value: object) -> Any:

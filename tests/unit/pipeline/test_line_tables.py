@@ -96,11 +96,11 @@ def test_a_child_that_dies_hangs_or_says_nonsense(tmp_path: Path, monkeypatch: p
     for body, words, seconds in (
         ("import os; os.kill(os.getpid(), 11)", "failed", 60.0),
         ("import time; time.sleep(100)", "took longer than 0.5 s", 0.5),
-        ("print('[' * 100000)", "no sensible answer", 60.0),
-        (f"print({json.dumps(other)!r})", "no sensible answer", 60.0),
+        ("import sys; open(sys.argv[-3], 'w').write('[' * 100000)", "no sensible answer", 60.0),
+        (f"import sys; open(sys.argv[-3], 'w').write({json.dumps(other)!r})", "no sensible answer", 60.0),
     ):
         (tmp_path / "child.py").write_text(body)
-        start.write_text(f"#!/bin/sh\nexec {PYTHON} {tmp_path}/child.py\n")
+        start.write_text(f'#!/bin/sh\nexec {PYTHON} {tmp_path}/child.py "$@"\n')
         start.chmod(0o755)
         assert words in read(timeout_seconds=seconds), body
 

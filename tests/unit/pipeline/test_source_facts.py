@@ -29,7 +29,7 @@ def child_that(body: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None
     script = folder / "child.py"
     script.write_text(body)
     start = folder / "python"
-    start.write_text(f"#!/bin/sh\nexec {sys.executable} {script}\n")
+    start.write_text(f'#!/bin/sh\nexec {sys.executable} {script} "$@"\n')
     start.chmod(0o755)
     monkeypatch.setattr(children.sys, "executable", str(start))
 
@@ -132,14 +132,15 @@ def test_a_child_without_memory() -> None:
 )
 def test_a_child_that_answers_nonsense(answer: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "answer").write_text(answer)
-    child_that(
-        f"import sys\nsys.stdout.write(open({str(tmp_path / 'answer')!r}).read())\n", tmp_path, monkeypatch
-    )
+    copy = f"import shutil, sys\nshutil.copyfile({str(tmp_path / 'answer')!r}, sys.argv[-3])\n"
+    child_that(copy, tmp_path, monkeypatch)
     assert "gave no sensible answer" in problem_with({("a.cu", MARKED)})
 
 
 def test_the_nonsense_is_what_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    child_that('print("[[[], [], [], [], [], []]]")\n', tmp_path, monkeypatch)
+    child_that(
+        "import sys\nopen(sys.argv[-3], 'w').write('[[[], [], [], [], [], []]]')\n", tmp_path, monkeypatch
+    )
     assert read_source_facts({("a.cu", MARKED)}) == ({("a.cu", MARKED): SourceFacts()}, ())
 
 

@@ -15,6 +15,7 @@ from tests.editor_values import analysis, estimate, file_analysis, finding
 from tests.unit.editor.test_sass import VIEW
 
 from gpadvisor.model.finding import EditorAnalysis, Place, SassView, ToolNote
+from gpadvisor.model.fix import LaunchFacts
 from gpadvisor.sandbox.codec import CodecError, from_json, to_json
 
 NOTE = ToolNote(code="GPA905", message="unused", place=Place(file="a.cu", line=3))
@@ -34,6 +35,16 @@ def test_an_analysis_comes_back_as_it_was(value: EditorAnalysis) -> None:
 
 def test_machine_code_comes_back_as_it_was() -> None:
     assert from_json(json.loads(json.dumps(to_json(VIEW))), SassView) == VIEW
+
+
+def test_numbers_of_lines_come_back_as_numbers() -> None:
+    facts = {"k": LaunchFacts(block_threads=32, trips={3: 4}, copies={5: 1, -1: 2})}
+    document = json.loads(json.dumps(to_json(facts)))
+    assert from_json(document, dict[str, LaunchFacts]) == facts
+    for key in ("x", "03", " 3", "3.0", ""):
+        document["k"]["trips"] = {key: 4}
+        with pytest.raises(CodecError):
+            from_json(document, dict[str, LaunchFacts])
 
 
 def _set(*path: Any, to: Any) -> Callable[[Any], None]:
