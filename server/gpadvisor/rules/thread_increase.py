@@ -71,7 +71,7 @@ from gpadvisor.estimators.parallel import issue_ratio, parallel
 from gpadvisor.estimators.passes import passes
 from gpadvisor.estimators.reliefs import fewer_warps
 from gpadvisor.estimators.relieved import as_reliefs
-from gpadvisor.estimators.utilisation import DRAM, L1, L1_DATA, L1_TO_L2, L2
+from gpadvisor.estimators.utilisation import DRAM, L1, L1_DATA, L1_TO_L2, L2, utilisations
 from gpadvisor.evidence.accesses import is_memory
 from gpadvisor.evidence.launches import Freedom, freedom
 from gpadvisor.evidence.measured import executed_threads, registers_per_thread, shared_bytes
@@ -365,7 +365,10 @@ def _launch(context: KernelContext, profile: KernelProfile, free: Freedom, threa
     block = _block(threads, free.axes, launch.block)
     if free.any_total:
         one = shape(context, profile, 1, threads)
-        held = None if one is None else shape(context, profile, one.fits * sms, threads)
+        # Where units are busy the threads of today have work, and fewer would each take a longer share of it.
+        busy = any(entry.percent >= constants.BUSY_PERCENT for entry in utilisations(profile))
+        least = -(-math.prod(elements) // threads) if busy else 0
+        held = None if one is None else shape(context, profile, max(one.fits * sms, least), threads)
         return None if held is None else _Launch(block=block, grid=None, held=held)
     if not free.guarded and any(total % size for total, size in zip(elements, block, strict=True)):
         return None  # a last block that is not full would write beyond the last element

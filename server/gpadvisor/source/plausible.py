@@ -6,8 +6,10 @@ from __future__ import annotations
 import re
 from typing import Final
 
-_NOTHING: Final = re.compile(r"\s*(?:[{}()\[\];,\s]*|#.*|//.*|/\*.*|(?:else|do|try)\b[\s{]*)$")
-"""Brackets, a directive, a comment: no line that makes an instruction with an effect."""
+_NOTHING: Final = re.compile(
+    r"\s*(?:[{}()\[\];,\s]*|#(?!\s*pragma\s+(?:omp|acc)\b).*|//.*|/\*.*|(?:else|do|try)\b[\s{]*)$"
+)
+"""Brackets, a directive, a comment: no line that makes an instruction with an effect. OpenMP's do."""
 _SYNC: Final = re.compile(r"\w\s*(?:<[^<>]*>)?\s*\(|sync|barrier", re.IGNORECASE)
 _DECLARATION: Final = re.compile(
     r"\s*(?!return\b|throw\b|co_)(?:const\s+|volatile\s+|unsigned\s+|signed\s+|static\s+)*"

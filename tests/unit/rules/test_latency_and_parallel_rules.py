@@ -563,6 +563,15 @@ def test_blocks_without_a_guard_must_divide_the_elements() -> None:
     assert odd.parallel.blocks_new * odd.parallel.threads_new == 3 * 5 * 7 * 2 * 512 * 32
 
 
+@pytest.mark.parametrize(("busy", "fewer"), [(20.0, True), (70.0, False)])
+def test_threads_that_keep_a_unit_busy_are_not_made_fewer(busy: float, fewer: bool) -> None:
+    metrics = {"sm__issue_active.avg.pct_of_peak_sustained_elapsed": busy}
+    context = _launch(WAITING, STRIDED, grid=100_000, block=32, registers=24, metrics=metrics)
+    new = _match(thread_increase, context).parallel
+    assert new is not None
+    assert (new.blocks_new * new.threads_new < 3_200_000) is fewer
+
+
 def _two_axes(
     context: KernelContext, grid: tuple[int, int, int], block: tuple[int, int, int]
 ) -> KernelContext:

@@ -40,6 +40,8 @@ def test_what_a_line_cannot_be(text: str, opcode: str) -> None:
         ("    __global__ void kernel(float *a) {", "S2R"),
         ("    float *a,", "IMAD.WIDE"),
         ("}", "EXIT"),
+        ("  #pragma omp target teams distribute \\", "LDG.E"),
+        ("#pragma acc parallel loop", "FFMA"),
     ],
 )
 def test_what_it_may_be(text: str, opcode: str) -> None:
