@@ -149,7 +149,7 @@ class Server(LanguageServer):
 class Threads(ThreadPoolExecutor):
     """For searches and readings of files: the server's end does not wait for one that is still on its way."""
 
-    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:  # noqa: ARG002, FBT001, FBT002 - the signature is the library's
+    def shutdown(self, *_: Any, **__: Any) -> None:
         """Begin nothing more."""
         super().shutdown(wait=False, cancel_futures=True)
 
