@@ -11,6 +11,7 @@ from gpadvisor.model.advice import Advice, KernelAdvice
 from gpadvisor.model.figures import part_of_run
 from gpadvisor.model.problem import ProblemCode
 from gpadvisor.model.profile import LITTLE_OF_RUN, Evidence
+from gpadvisor.report.folding import SMALL_SHARE
 from gpadvisor.report.names import core_name, short_name
 from gpadvisor.report.words import base_file, count, plural
 from gpadvisor.source.matching import DIFFERS
@@ -23,9 +24,10 @@ _SAMPLE: Final = {"ncu": "ncu --set full --import-source yes"}
 
 
 def caveats(advice: Advice) -> list[str]:
-    """The sentences, the gravest first."""
+    """The sentences, the gravest first; those of kernels that take next to nothing are in the details."""
+    large = [one for one in advice.kernels if one.time_share is None or one.time_share >= SMALL_SHARE]
     concerned: dict[ProblemCode, list[KernelAdvice]] = {problem.code: [] for problem in advice.problems}
-    for kernel in advice.kernels:
+    for kernel in large or advice.kernels:
         for code in dict.fromkeys(problem.code for problem in kernel.problems):
             concerned.setdefault(code, []).append(kernel)
         if kernel.samples.truncated:

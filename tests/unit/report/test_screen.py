@@ -173,6 +173,13 @@ def test_what_lowers_trust_is_said_first_in_a_line_each_and_once() -> None:
     assert told[0] == debug
 
 
+def test_what_holds_of_kernels_that_take_next_to_nothing_is_no_caveat() -> None:
+    odd = (Problem(ProblemCode.FEW_SAMPLES, "1 sample"),)
+    big, tiny = values.kernel(time_share=0.99), values.kernel(name="t()", time_share=0.004, problems=odd)
+    assert "Few samples" not in render_text(values.advice(big, tiny), sources=values.SOURCES)
+    assert "Few samples" in render_text(values.advice(tiny), sources=values.SOURCES)
+
+
 @pytest.mark.parametrize(
     "code",
     [
