@@ -283,12 +283,13 @@ def test_a_roofline_in_every_format(capsys: pytest.CaptureFixture[str], tmp_path
     assert "GIPS" in text
 
 
-def test_a_roofline_takes_a_run(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+@pytest.mark.parametrize("view", ["roofline", "potential"])
+def test_a_view_takes_a_run(view: str, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     source = tmp_path / "a.cu"
     source.write_text("__global__ void k() {}", encoding="utf-8")
-    code, _, err = run(capsys, "roofline", source)
-    assert code == 2
-    assert "takes a report or a snapshot" in err
+    code, _, err = run(capsys, view, source)
+    assert code == 3, "an input that cannot be used"
+    assert "a.cu has no run; give a report or a snapshot" in err
 
 
 def test_compare_shows_predicted_beside_achieved(

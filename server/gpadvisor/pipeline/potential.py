@@ -7,13 +7,11 @@ from collections import Counter
 from pathlib import Path
 from typing import Final
 
-from gpadvisor.errors import ProfileMismatchError, UsageError
 from gpadvisor.estimators.caps import remaining
 from gpadvisor.estimators.utilisation import DRAM, ISSUE, MEMORY_RESOURCES, PIPES
-from gpadvisor.pipeline.advise import AdvisedKernel, advise_file
-from gpadvisor.pipeline.cache import Cache, cache_folder
-from gpadvisor.pipeline.inputs import InputKind, input_kind
+from gpadvisor.pipeline.advise import AdvisedKernel
 from gpadvisor.pipeline.request import Progress, Request
+from gpadvisor.pipeline.views import view_kernels
 from gpadvisor.views.potential.build import benefit_of, potential
 from gpadvisor.views.potential.formats import render_json, render_text
 from gpadvisor.views.potential.model import Benefit, Promise, ShownPotential
@@ -42,19 +40,7 @@ def potential_file(
         ProfileMismatchError: no wanted kernel has the counts that the model takes.
         GpadvisorError: the input or a tool is at fault.
     """
-    if input_kind(path) is not InputKind.PROFILE:
-        raise UsageError(
-            f"{path} has no run: the potential is of measured cycles; give a report or a snapshot"
-        )
-    advised = advise_file(path, request, progress, Cache(cache_folder()))
-    shown, missing = [], []
-    for kernel in advised.kernels:
-        try:
-            shown.append(shown_potential(kernel, essential))
-        except ProfileMismatchError as error:
-            missing.append(str(error))
-    if not shown:
-        raise ProfileMismatchError(f"{path}: {missing[0]}")
+    shown, missing = view_kernels(path, request, progress, lambda kernel: shown_potential(kernel, essential))
     return (
         render_json(shown, missing) if output_format == "json" else render_text(shown, missing, width=width)
     )

@@ -5,11 +5,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from gpadvisor.errors import ProfileMismatchError, UsageError
-from gpadvisor.pipeline.advise import AdvisedKernel, advise_file
-from gpadvisor.pipeline.cache import Cache, cache_folder
-from gpadvisor.pipeline.inputs import InputKind, input_kind
+from gpadvisor.pipeline.advise import AdvisedKernel
 from gpadvisor.pipeline.request import Progress, Request
+from gpadvisor.pipeline.views import view_kernels
 from gpadvisor.views.roofline.advice import Proposal
 from gpadvisor.views.roofline.build import roofline
 from gpadvisor.views.roofline.formats import render_csv, render_json
@@ -35,19 +33,7 @@ def roofline_file(
         ProfileMismatchError: no wanted kernel has counts and a time.
         GpadvisorError: the input or a tool is at fault.
     """
-    if input_kind(path) is not InputKind.PROFILE:
-        raise UsageError(
-            f"{path} has no run: a roofline takes a report or a snapshot; 'gpadvisor profile' makes one"
-        )
-    advised = advise_file(path, request, progress, Cache(cache_folder()))
-    shown, missing = [], []
-    for kernel in advised.kernels:
-        try:
-            shown.append(shown_roofline(kernel, kind))
-        except ProfileMismatchError as error:
-            missing.append(str(error))
-    if not shown:
-        raise ProfileMismatchError(f"{path}: {missing[0]}")
+    shown, missing = view_kernels(path, request, progress, lambda kernel: shown_roofline(kernel, kind))
     if output_format == "svg":
         return render_svg(shown[0])
     if output_format == "json":

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Final
 
@@ -20,9 +21,10 @@ _PARALLELISM: Final = frozenset(
     {StallClass.EXECUTION, StallClass.FIXED_LATENCY, StallClass.SHARED_THROTTLE, StallClass.OTHER}
 )
 _ISSUING: Final = frozenset({StallClass.ISSUED, StallClass.NOT_SELECTED, StallClass.PIPE_THROTTLE})
-_SHORT: Final = 2000.0
-_DEBUG_STALL: Final = 10.0
-_FULL: Final = 0.8
+_SHORT_CYCLES: Final = 2000.0
+"""Some microseconds, as a launch takes whatever the kernel does."""
+_FULL_WAVES: Final = 0.8
+"""Of the waves that run: with fewer blocks warps are missing for a fifth of the time and more."""
 
 
 def benefit_of(stall: StallClass) -> Benefit | None:
@@ -82,16 +84,16 @@ def _notes(
     found = []
     if profile.evidence is Evidence.MODELLED:
         found.append("modelled: counts and cycles are of a simulated run")
-    if context.program.debug_build or inputs.stall_cycles > _DEBUG_STALL:
+    if context.program.debug_build:
         found.append(
             f"a debug build: an instruction waits {inputs.stall_cycles:.1f} cycles for the one before, "
             "which the optimizer would change first"
         )
     if profile.sampling.truncated:
         found.append("samples cover only the first part of the run")
-    if cycles < _SHORT:
+    if cycles < _SHORT_CYCLES:
         found.append("a short kernel: the time to start it is no part of the model")
     waves = profile.metric("launch__waves_per_multiprocessor")
-    if waves is not None and 0 < waves < 3 and waves < _FULL * max(1.0, -(-waves // 1)):
+    if waves is not None and 0 < waves < 3 and waves < _FULL_WAVES * math.ceil(waves):
         found.append(f"{waves:.2g} waves of blocks: the warps of an SM are not there all the time")
     return tuple(found)

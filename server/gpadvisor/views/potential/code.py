@@ -17,13 +17,10 @@ def is_load(instruction: Instruction) -> bool:
     return instruction.info.opclass is OpcodeClass.LOAD and instruction.info.space in MEMORY
 
 
-def stall_cycles(rows: Columns) -> float | None:
-    """s: the mean stall count of the control codes, avg_inst_lat / ILP of Eq. 3; None if nothing ran."""
-    executed = float(rows.warps.sum())
-    if not executed:
-        return None
+def stall_cycles(rows: Columns) -> float:
+    """s: the mean stall count of the control codes of what ran, in cycles: avg_inst_lat / ILP of Eq. 3."""
     waited = (float(rows.warps[row]) * one.control.stall_cycles for row, _, _, one in rows.rows())
-    return sum(waited) / executed
+    return sum(waited) / float(rows.warps.sum())
 
 
 def loads_and_stores(rows: Columns) -> tuple[float, float]:

@@ -30,7 +30,6 @@ _HIT_L2: Final = "lts__t_sector_hit_rate.pct"
 _WARPS: Final = "sm__warps_active.avg.pct_of_peak_sustained_active"
 _ISSUE_WIDTH: Final = "device__attribute_max_ipc_per_multiprocessor"
 _PIPE: Final = re.compile(r"pipe_\w+\.\w+\.pct_of_peak_sustained")
-_DEFAULT_STALL: Final = 4.0
 _ESSENTIAL: Final = {
     "FP64": (OpcodeClass.FLOAT64, Pipe.FP64),
     "tensor": (OpcodeClass.TENSOR, Pipe.TENSOR),
@@ -79,7 +78,7 @@ def gather(context: KernelContext, kernel: str, essential: str | None) -> tuple[
     resident = _resident(context, profile, found, kernel)
     executed = float(rows.warps.sum()) / sms
     found.sources["instructions"] = "sum of inst_executed / SMs with blocks"
-    stall = stall_cycles(rows) or _DEFAULT_STALL
+    stall = stall_cycles(rows)
     found.sources["stall_cycles"] = "control codes, weighted by inst_executed"
     loads, stores = (one / sms for one in loads_and_stores(rows))
     found.sources["loads"] = "inst_executed of loads from global and local memory"

@@ -6,14 +6,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from gpadvisor.estimators import constants
 from gpadvisor.model.figures import factor, gain
 from gpadvisor.report.words import percent
 from gpadvisor.views.potential.model import Benefit, Potential, Promise, ShownPotential
 
 _NOTABLE: Final = 0.05
+"""Of the cycles: a smaller part needs no sentence."""
 _APART: Final = 0.25
-_FULL: Final = 0.6
+"""Of the cycles, between model and samples: twice the median error of the model (docs/potential.md)."""
+_FULL: Final = constants.BUSY_PERCENT / 100
 _TOLERANCE: Final = 1.01
+"""A suggestion is told to promise too much above this: counters of several passes differ by as much."""
 
 WHAT: Final = {
     Benefit.MEMLP: "more loads in flight, fewer or better ones",

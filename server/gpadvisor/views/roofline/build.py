@@ -28,7 +28,9 @@ _ISSUE_USE: Final = (
 )
 _SECTIONS: Final = "--section SourceCounters --section SpeedOfLight --section MemoryWorkloadAnalysis_Tables"
 _APART: Final = 0.02
+"""Counters of several passes differ by as much; above, it is said."""
 _FULL: Final = 0.8
+"""Of the waves that run: with fewer blocks warps are missing for a fifth of the time and more."""
 _WAVES: Final = "launch__waves_per_multiprocessor"
 
 

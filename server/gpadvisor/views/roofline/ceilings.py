@@ -44,7 +44,9 @@ _WHOLES: Final = frozenset({MEMORY, SM})
 _PIPE: Final = " pipe"
 _PIPES: Final = frozenset(PIPES.values())
 _SAME: Final = 0.01
+"""Of a peak: ceilings within it are in the order of their kinds."""
 _EQUAL: Final = 1e-4
+"""Of a peak: one counter under two names."""
 
 
 def ceilings(

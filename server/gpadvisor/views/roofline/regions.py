@@ -35,6 +35,7 @@ Rows = NDArray[np.intp]
 _WIDEST: Final = 2.0
 """Of an interval's ends, one over the other: above that the samples (some 30) do not carry a height."""
 _TOO_HIGH: Final = 1.05
+"""Of a peak: shares of samples and counters are each off by some hundredths."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

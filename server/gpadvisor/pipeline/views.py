@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a view shows of the kernels of a file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+from gpadvisor.errors import ProfileMismatchError
+from gpadvisor.pipeline.advise import AdvisedKernel, advise_file
+from gpadvisor.pipeline.cache import Cache, cache_folder
+from gpadvisor.pipeline.inputs import InputKind, input_kind
+from gpadvisor.pipeline.request import Progress, Request
+
+Shown = TypeVar("Shown")
+
+
+def view_kernels(
+    path: Path, request: Request, progress: Progress, show: Callable[[AdvisedKernel], Shown]
+) -> tuple[list[Shown], list[str]]:
+    """Each kernel that was asked for and can be shown, and why the others cannot.
+
+    Raises:
+        ProfileMismatchError: the file has no run, or no wanted kernel has what is shown.
+        GpadvisorError: the input or a tool is at fault.
+    """
+    if input_kind(path) is not InputKind.PROFILE:
+        raise ProfileMismatchError(
+            f"{path} has no run; give a report or a snapshot ('gpadvisor profile' makes one)"
+        )
+    shown, missing = [], []
+    for kernel in advise_file(path, request, progress, Cache(cache_folder())).kernels:
+        try:
+            shown.append(show(kernel))
+        except ProfileMismatchError as error:
+            missing.append(str(error))
+    if not shown:
+        raise ProfileMismatchError(f"{path}: {missing[0]}")
+    return shown, missing
