@@ -27,6 +27,8 @@ TEXTURE: Final = "texture"
 ISSUE: Final = "issue"
 MEMORY: Final = "memory"
 SM: Final = "SM"
+CONSTANT_CACHE: Final = "constant cache"
+ADU_PIPE: Final = "ADU pipe"
 
 MEMORY_RESOURCES: Final = (DRAM, L2, L1, L1_DATA, L1_REQUESTS, L1_TO_L2, TEXTURE)
 
@@ -77,7 +79,7 @@ _METRICS: Final[dict[str, tuple[str, ...]]] = {
     ),
     "XU pipe": ("sm__inst_executed_pipe_xu", "smsp__inst_executed_pipe_xu"),
     "LSU pipe": ("sm__inst_executed_pipe_lsu", "smsp__inst_executed_pipe_lsu"),
-    "constant cache": ("idc__request_cycles_active", "idc__requests"),
+    CONSTANT_CACHE: ("idc__request_cycles_active", "idc__requests"),
     MEMORY: ("gpu__compute_memory_throughput",),
     SM: ("sm__throughput",),
 }
@@ -115,6 +117,11 @@ _ALWAYS: Final = frozenset({DRAM, L2, L1, L1_DATA, L1_REQUESTS, ISSUE})
 def utilisations(profile: KernelProfile) -> tuple[Utilisation, ...]:
     """The measured ones, busiest first; units that a report does not have are left out."""
     found = list(_measured(profile))
+    cache = max((entry.percent for entry in found if entry.name == CONSTANT_CACHE), default=0.0)
+    # The pipe that feeds the constant cache is as full as the cache makes it.
+    found = [
+        entry for entry in found if entry.name != ADU_PIPE or entry.percent > cache + constants.IN_USE_PERCENT
+    ]
     parts = [entry.percent for entry in found if entry.name not in _WHOLES]
     busiest = max(parts, default=0.0)
     found = [entry for entry in found if entry.name in _ALWAYS or entry.percent >= constants.IN_USE_PERCENT]

@@ -186,6 +186,15 @@ def shared_passes(function: Function, index: int, form: CodeForm, launch: Launch
     return taken, fewest
 
 
+def words_of_a_warp(function: Function, index: int, form: CodeForm, launch: Launch) -> int | Lie | None:
+    """Different words that the threads of a warp access; None where the addresses are not known."""
+    addresses = _addresses(function, index, form, launch, _ARGUMENTS[0])
+    if addresses is None or isinstance(addresses, Lie):
+        return addresses
+    width = _width(function, index)
+    return len({word for lane in range(WARP) for word in _words(addresses, lane, width)[:1]})
+
+
 def _run(steps: Lanes) -> int:
     """Threads after which the distance between them changes, where it does so regularly; 1 where not."""
     run = int(np.argmax(steps != steps[0])) + 1 if (steps != steps[0]).any() else WARP

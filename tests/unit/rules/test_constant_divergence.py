@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""GPA111: which constants a warp's threads read, and what stays when they come from elsewhere."""
+
+from __future__ import annotations
+
+import pytest
+from tests.optimizer_values import Row, context_of, listing
+
+from gpadvisor.estimators.context import KernelContext
+from gpadvisor.estimators.utilisation import utilisations
+from gpadvisor.model.advice import Match, Rejection
+from gpadvisor.model.blame import DependencyClass
+from gpadvisor.rules.constant_divergence import OPTIMIZER
+
+CACHE = "idc__request_cycles_active.avg.pct_of_peak_sustained_elapsed"
+ADU = "sm__inst_executed_pipe_adu.avg.pct_of_peak_sustained_elapsed"
+L1 = "l1tex__lsuin_requests.avg.pct_of_peak_sustained_elapsed"
+ISSUE = "sm__issue_active.avg.pct_of_peak_sustained_elapsed"
+
+
+def _context(index: str, metrics: dict[str, float]) -> KernelContext:
+    code = listing(
+        f"number| S2R R0, SR_TID.X // 16\n{index} // 17\nconstant| LDC.U16 R3, c[0x3][R1] // 17\n"
+        "use| FMUL R2, R2, R3 // 18\nload| LDG.E R6, [R8.64] // 19\nEXIT"
+    )
+    kind = DependencyClass.CONSTANT_MEMORY
+    rows = [
+        Row("selected", "use", 500),
+        Row("short_scoreboard", "use", 500, 500, due_to="constant", kind=kind),
+    ]
+    counts = {"constant": (1000, 32000), "load": (1000, 32000), "use": (1000, 32000)}
+    return context_of(code, rows, counts=counts, metrics=metrics)
+
+
+BY_THREAD = "SHF.L.U32 R1, R0, 0x1, RZ"
+BY_DATA = "LDG.E R1, [R0]"
+
+
+def test_two_halves_are_in_one_word() -> None:
+    found = OPTIMIZER.match(_context(BY_THREAD, {}))
+    assert isinstance(found, Match)
+    assert "16 different constants" in found.title
+
+
+def test_the_time_left_is_that_of_the_next_unit() -> None:
+    context = _context(BY_THREAD, {CACHE: 88.0, ADU: 88.5, ISSUE: 54.0, L1: 30.0})
+    found = OPTIMIZER.match(context)
+    assert isinstance(found, Match)
+    estimate = OPTIMIZER.estimate(context, found)
+    assert 1.2 < estimate.expected < estimate.high < 2.0
+
+
+def test_what_data_decides_needs_a_busy_constant_cache() -> None:
+    assert isinstance(OPTIMIZER.match(_context(BY_DATA, {CACHE: 88.0})), Match)
+    assert isinstance(OPTIMIZER.match(_context(BY_DATA, {CACHE: 20.0})), Rejection)
+
+
+def test_a_full_l1_is_no_better_place() -> None:
+    found = OPTIMIZER.match(_context(BY_THREAD, {CACHE: 70.0, L1: 60.0}))
+    assert isinstance(found, Rejection)
+    assert "L1 would be as full" in found.reason
+
+
+@pytest.mark.parametrize(("adu", "first"), [(88.5, "constant cache"), (95.0, "ADU pipe")])
+def test_the_unit_that_is_named_is_the_constant_cache(adu: float, first: str) -> None:
+    profile = _context(BY_THREAD, {CACHE: 88.0, ADU: adu, ISSUE: 54.0}).profile
+    assert profile is not None
+    assert utilisations(profile)[0].name == first
