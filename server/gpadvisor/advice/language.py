@@ -101,6 +101,8 @@ _PHRASES: Final[tuple[tuple[re.Pattern[str], _Words], ...]] = tuple(
             ("-gpu=maxregcount", "the maxregs of its launch", "the limit on its registers"),
         ),
         (r" \(float4\)", ("", "", "")),
+        (r" \(const __restrict__\)", ("", "", "")),
+        (r" \(__int_as_float\([^)]*\)[^)]*\)", ("", "", "")),
         (r" with cuda::memcpy_async or __pipeline_memcpy_async", (" asynchronously",) * 3),
         (r" \(shuffles or __reduce_add_sync\)", (" (shuffles)",) * 3),
         (r" or packed \(__ffma2_rn\)", ("",) * 3),

@@ -76,7 +76,8 @@ from gpadvisor.model.stalls import StallClass
 _CODE: Final = "GPA111"
 _NOT_WAITS: Final = frozenset({StallClass.ISSUED, StallClass.NOT_SELECTED})
 _CURE: Final = (
-    "load these constants from global or shared memory, or let all threads of a warp read the same one"
+    "load these constants from global (const __restrict__) or shared memory, or let all threads of a warp "
+    "read the same one"
 )
 
 

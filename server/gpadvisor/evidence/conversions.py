@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Integers that are converted to float, by what would spare it: sums of them, and numbers of few bits."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+from gpadvisor.evidence.accesses import is_shared
+from gpadvisor.model.instruction import Pipe
+from gpadvisor.model.program import Function
+
+_SHORT: Final = {"U8": 1, "U16": 2}
+"""Bytes of a number that the fraction of a float holds, by the modifier that tells it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conversions:
+    """Those of a function that the pipe of special functions does."""
+
+    summed: tuple[int, ...]  # whose floats are only added up
+    sums: tuple[int, ...]  # additions that nothing is added to, each the last of its sum
+    short: tuple[int, ...]  # others, of unsigned numbers of 8 or 16 bits
+    from_shared: int | None  # bytes of the narrowest of the short ones, where all are read from shared memory
+
+
+@lru_cache(maxsize=64)
+def conversions(function: Function) -> Conversions:
+    """The conversions from integer to float of a function."""
+    code, definitions = function.instructions, function.reaching.definitions
+    made = {index for index, one in enumerate(code) if one.opcode == "I2F" and one.info.pipe is Pipe.XU}
+    made = {index for index in made if "F64" not in code[index].modifiers}
+    if not made:
+        return Conversions(summed=(), sums=(), short=(), from_shared=None)
+    readers: defaultdict[int, list[tuple[int, frozenset[int]]]] = defaultdict(list)
+    for index, one in enumerate(code):
+        for used in set(one.uses):
+            sources = frozenset(definitions(index, used))
+            for source in sources:
+                readers[source].append((index, sources))
+    adds = {at for index in made for at, _ in readers[index] if code[at].opcode == "FADD"}
+    terms = {at: sum(any(by == at for by, _ in readers[one]) for one in made | adds) for at in adds}
+    # One number alone, to which no other comes, is no sum.
+    adds = {at for at in adds if terms[at] > 1 or any(after in adds for after, _ in readers[at])}
+    # Where a guarded addition may not have happened, what comes behind it reads the converted number itself.
+    summed = {
+        index
+        for index in made
+        if any(at in adds for at, _ in readers[index])
+        and all(at in adds or sources & adds for at, sources in readers[index])
+    }
+    adds = {at for index in summed for at, _ in readers[index] if at in adds}
+    last = {at for at in adds if all(after == at or after not in adds for after, _ in readers[at])}
+    short = [index for index in sorted(made - summed) if not _SHORT.keys().isdisjoint(code[index].modifiers)]
+    read = [at for index in short for used in code[index].uses for at in definitions(index, used)]
+    shared = bool(read) and all(is_shared(code[at]) for at in read)
+    widths = [bytes_ for index in short for name, bytes_ in _SHORT.items() if name in code[index].modifiers]
+    return Conversions(
+        summed=tuple(sorted(summed)),
+        sums=tuple(sorted(last)),
+        short=tuple(short),
+        from_shared=min(widths) if shared else None,
+    )

@@ -1,0 +1,249 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Conversions: integers that become floats one by one (beyond GPA Table II).
+
+## What it finds
+
+Conversions from integer to float (`I2F`) that fill the pipe of special functions (XU): of integers that are
+only added up as floats, and of unsigned numbers of 8 or 16 bits that could become floats without that pipe.
+
+## Why warps stall
+
+The pipe of special functions takes a warp every 8 cycles or more where the pipes of integers and floats take
+one every other cycle. A conversion for each pixel that a filter reads fills it long before the arithmetic on
+the pixels is any load.
+
+## What to try
+
+- Add in `int` and convert the sums.
+- Where the numbers come from shared memory: convert as it is filled, once for each element, if L1 has room
+  for the larger elements.
+- A number below 2^23 in the low bits of 0x4b000000 is the float 8388608 + x: one logical operation and one
+  subtraction, on pipes that have room.
+
+## Example
+
+```cuda
+float sum = 0.0f;
+for (int i = 0; i < 9; ++i) sum += pixel[i];        // nine conversions
+
+int sum = 0;
+for (int i = 0; i < 9; ++i) sum += pixel[i];
+float mean = sum / 9.0f;                            // one
+
+float x = __int_as_float(0x4b000000 | pixel) - 8388608.0f;   // none
+```
+
+## When this advice is wrong
+
+Sums that do not fit 32 bits have to stay floats, or become 64-bit integers. Where the pipe is full with other
+work (square roots, sines), conversions are not what to look at: then the rule is silent.
+
+## How the gain is estimated
+
+GPA Eq. 2 with the waits that are due to these conversions; the load of the pipe falls by those that go, and
+the next unit limits.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from gpadvisor.estimators import constants
+from gpadvisor.estimators.context import KernelContext, Optimizer
+from gpadvisor.estimators.reliefs import executions, freed
+from gpadvisor.estimators.stall_elimination import stall_elimination
+from gpadvisor.estimators.utilisation import ISSUE, L1, L1_DATA, PIPES, measured_loads
+from gpadvisor.evidence.accesses import is_shared
+from gpadvisor.evidence.conversions import Conversions, conversions
+from gpadvisor.evidence.measured import Values
+from gpadvisor.evidence.queries import (
+    Mask,
+    by_place,
+    by_stall,
+    causes,
+    counted,
+    kernel_functions,
+    line_text,
+    percent,
+    regions,
+    share,
+)
+from gpadvisor.model.advice import Adjustment, Category, Match, Rejection, StaticSite
+from gpadvisor.model.ids import FunctionId
+from gpadvisor.model.instruction import OpcodeClass, Pipe
+from gpadvisor.model.program import Function
+from gpadvisor.model.stalls import StallClass
+
+_CODE: Final = "GPA112"
+_XU: Final = PIPES[Pipe.XU]
+_NOT_WAITS: Final = frozenset({StallClass.ISSUED, StallClass.NOT_SELECTED})
+_FLOAT_BYTES: Final = 4
+_NAMED: Final = 3
+_FROM_BITS: Final = (
+    "make the floats of bits instead of converting: 0x4b000000 | x is the float 8388608.0 + x for x below "
+    "2^23 (__int_as_float(0x4b000000 | x) - 8388608.0f)"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Found:
+    """The conversions of one function that can be spared, and what spares them."""
+
+    function: Function
+    indices: tuple[int, ...]
+    left: float  # share of them that stays
+    cure: str
+    more_issued: float = 0.0  # instructions that come for each
+
+
+def _match(context: KernelContext) -> Match | Rejection:
+    units = {one.name: one.percent for one in measured_loads(context)}
+    busy, blame, counts = units.get(_XU, 0.0), context.blame, executions(context)
+    if busy < (constants.BUSY_PERCENT if blame is not None else constants.HIGH_PERCENT) or counts is None:
+        return Rejection(code=_CODE, reason=f"the pipe of conversions, XU, is at {busy:.0f} %")
+    functions = kernel_functions(context.program, context.kernel)
+    found = [
+        one
+        for function in functions
+        if function.id in counts
+        for one in (_found(function, counts[function.id], units),)
+        if one is not None
+    ]
+    total = _load_of_xu(functions, counts)
+    worst = max(found, key=lambda one: _weight(one, counts[one.function.id]), default=None)
+    if worst is None or not total:
+        return Rejection(code=_CODE, reason="no conversion of integers that are added up, or of few bits")
+    weight = _weight(worst, counts[worst.function.id])
+    if weight < constants.MAJORITY * total:
+        return Rejection(code=_CODE, reason=f"conversions are {percent(weight / total)} of the load of XU")
+    executed = sum(float(values.sum()) for values in counts.values())
+    issued = units.get(ISSUE, 0.0) * (1 + worst.more_issued * weight / executed)
+    if issued > busy:
+        return Rejection(code=_CODE, reason=f"the schedulers would issue in {issued:.0f} % of cycles")
+    places = [(worst.function.id, index) for index in worst.indices]
+    rows = None if blame is None else by_place(blame, causes(blame), places) & ~by_stall(blame, _NOT_WAITS)
+    if blame is not None and rows is not None and share(blame, rows) < constants.NOTABLE:
+        part = percent(share(blame, rows))
+        return Rejection(code=_CODE, reason=f"waits for conversions have {part} of the samples")
+    return _matched(context, worst, rows, weight / total, counts[worst.function.id])
+
+
+def _matched(context: KernelContext, worst: _Found, rows: Mask | None, load: float, counts: Values) -> Match:
+    blame, places = context.blame, [(worst.function.id, index) for index in worst.indices]
+    relieves = freed(context, dict.fromkeys(places, 1 - worst.left))
+    where = _lines(worst, counts)
+    return Match(
+        title=f"{counted(len(places), 'conversion')} from integer to float{where}, "
+        f"{100 * load:.0f} % of the load of the XU pipe",
+        cure=worst.cure,
+        advice=f"{worst.cure[:1].upper()}{worst.cure[1:]}{where}.",
+        regions=()
+        if blame is None or rows is None
+        else regions(blame, context.program, context.kernel, np.flatnonzero(rows)),
+        adjustments=(
+            Adjustment(
+                low=constants.MIDDLE,
+                expected=constants.MOST_OF,
+                high=1.0,
+                reason="what is done instead takes its time, too",
+            ),
+        ),
+        # Bits take more instructions than they spare; they leave the pipe alone.
+        relieves=tuple(one for one in relieves if one.resource == _XU or not worst.more_issued),
+        static_sites=tuple(
+            StaticSite(function=worst.function.id, index=index, detail="integer to float")
+            for index in worst.indices
+        ),
+    )
+
+
+def _load_of_xu(functions: Sequence[Function], counts: Mapping[FunctionId, Values]) -> float:
+    return sum(
+        float(counts[function.id][index])
+        for function in functions
+        if function.id in counts
+        for index, one in enumerate(function.instructions)
+        if one.info.pipe is Pipe.XU
+    )
+
+
+def _found(function: Function, counts: Values, units: dict[str, float]) -> _Found | None:
+    """Of the two kinds the one that is executed more often."""
+    found = conversions(function)
+    kinds = [one for one in (_summed(function, counts, found), _short(function, counts, found, units)) if one]
+    return max(kinds, key=lambda one: _weight(one, counts), default=None)
+
+
+def _summed(function: Function, counts: Values, found: Conversions) -> _Found | None:
+    """Integers that are added up: one conversion for each sum and thread is left."""
+    every = float(counts[list(found.summed)].sum())
+    if not every:
+        return None
+    left = len(found.sums) * float(counts[0]) / every
+    if left > constants.MIDDLE:
+        return None
+    sums = "the sum" if len(found.sums) == 1 else f"the {len(found.sums)} sums"
+    return _Found(
+        function=function,
+        indices=found.summed,
+        left=left,
+        cure=f"add the integers as integers, if the sums fit, and convert {sums}",
+    )
+
+
+def _short(function: Function, counts: Values, found: Conversions, units: dict[str, float]) -> _Found | None:
+    every = float(counts[list(found.short)].sum())
+    if not every:
+        return None
+    if found.from_shared is not None:
+        grown = _FLOAT_BYTES / found.from_shared
+        left = _elements_stored(function, counts, found.from_shared) / every
+        if left < constants.MIDDLE and max(units.get(one, 0.0) for one in (L1, L1_DATA)) * grown < units[_XU]:
+            return _Found(
+                function=function,
+                indices=found.short,
+                left=left,
+                cure="keep floats in shared memory: convert each element once, as it is filled, "
+                f"which takes {grown:.0f} times the bytes",
+            )
+    return _Found(function=function, indices=found.short, left=0.0, cure=_FROM_BITS, more_issued=1.0)
+
+
+def _elements_stored(function: Function, counts: Values, bytes_each: int) -> float:
+    return sum(
+        float(counts[index]) * (one.width_bytes or bytes_each) / bytes_each
+        for index, one in enumerate(function.instructions)
+        if one.info.opclass is OpcodeClass.STORE and is_shared(one)
+    )
+
+
+def _weight(found: _Found, counts: Values) -> float:
+    return float(counts[list(found.indices)].sum())
+
+
+def _lines(found: _Found, counts: Values) -> str:
+    """The lines that convert most often; empty without line information."""
+    weights = Counter[str]()
+    for index in found.indices:
+        if found.function.lines[index] is not None:
+            weights[line_text(found.function, index)] += counts[index]
+    named = [line for line, _ in weights.most_common(_NAMED)]
+    more = len(weights) - len(named)
+    rest = f" and {counted(more, 'more line')}" if more else ""
+    return f" at {', '.join(named)}{rest}" if named else ""
+
+
+OPTIMIZER: Final = Optimizer(
+    code=_CODE,
+    slug="conversions",
+    name="Conversions",
+    category=Category.STALL_ELIMINATION,
+    match=_match,
+    estimate=stall_elimination,
+    document=__doc__ or "",
+)

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""GPA112: what spares the conversions that fill the pipe of special functions."""
+
+from __future__ import annotations
+
+from tests.optimizer_values import Row, context_of, listing
+
+from gpadvisor.estimators.context import KernelContext
+from gpadvisor.evidence.conversions import conversions
+from gpadvisor.model.advice import Match, Rejection
+from gpadvisor.rules.conversions import OPTIMIZER
+
+XU = "sm__inst_executed_pipe_xu.avg.pct_of_peak_sustained_elapsed"
+ISSUE = "sm__issue_active.avg.pct_of_peak_sustained_elapsed"
+L1 = "l1tex__throughput.avg.pct_of_peak_sustained_elapsed"
+
+# Two pixels at an image's edge, each there or not, and a mean that is taken off another pixel.
+GUARDED = """
+    init| CS2R R10, SRZ // 10
+    one| @!P0 I2F.U16 R10, R2 // 11
+    two| @!P1 I2F.U16 R12, R3 // 11
+    @!P1 FADD R10, R10, R12 // 11
+    alone| I2F.U16 R14, R4 // 12
+    FADD R14, R14, -R20 // 12
+    use| FMUL R10, R10, R21 // 13
+    STG.E [R8.64], R10 // 14
+    STG.E [R8.64+0x4], R14 // 14
+    EXIT
+"""
+# A filter over a tile of 16-bit numbers in shared memory.
+FILTER = """
+    fill| STS.U16 [R20], R2 // 10
+    load| LDS.64 R2, [R20] // 11
+    one| I2F.U16 R4, R2 // 12
+    two| I2F.U16 R5, R2.H1 // 12
+    three| I2F.U16 R6, R3 // 12
+    four| I2F.U16 R7, R3.H1 // 12
+    use| FFMA R8, R4, c[0x3][0x0], R8 // 12
+    FFMA R8, R5, c[0x3][0x4], R8 // 12
+    FFMA R8, R6, c[0x3][0x8], R8 // 12
+    FFMA R8, R7, c[0x3][0xc], R8 // 12
+    STG.E [R10.64], R8 // 13
+    EXIT
+"""
+
+
+def _context(text: str, metrics: dict[str, float]) -> KernelContext:
+    code = listing(text)
+    tags = dict.fromkeys(code.tags, (1000, 32000))
+    rows = [Row("mio_throttle", "one", 500, 500), Row("selected", "use", 500)]
+    return context_of(code, rows, counts=tags, metrics=metrics)
+
+
+def _cure(text: str, metrics: dict[str, float]) -> str:
+    found = OPTIMIZER.match(_context(text, metrics))
+    assert isinstance(found, Match), found
+    return found.cure
+
+
+def test_a_sum_of_what_may_not_be_there_is_a_sum() -> None:
+    (function,) = listing(GUARDED).program.functions
+    found = conversions(function)
+    assert [function.lines[at].location.line for at in found.summed if function.lines[at]] == [11, 11]
+    assert len(found.sums) == 1
+
+
+def test_a_mean_that_is_taken_off_a_number_is_no_sum() -> None:
+    (function,) = listing(GUARDED).program.functions
+    assert [function.instructions[at].operands for at in conversions(function).short] == ["R14, R4"]
+
+
+def test_sums_are_added_as_integers() -> None:
+    assert "add the integers as integers, if the sums fit, and convert the sum" in _cure(GUARDED, {XU: 90.0})
+
+
+def test_a_tile_is_converted_as_it_is_filled_where_l1_has_room() -> None:
+    assert "keep floats in shared memory" in _cure(FILTER, {XU: 90.0, L1: 40.0, ISSUE: 40.0})
+
+
+def test_where_l1_has_no_room_bits_make_floats() -> None:
+    assert "0x4b000000" in _cure(FILTER, {XU: 90.0, L1: 70.0, ISSUE: 40.0})
+
+
+def test_bits_take_issue_slots() -> None:
+    found = OPTIMIZER.match(_context(FILTER, {XU: 90.0, L1: 70.0, ISSUE: 75.0}))
+    assert isinstance(found, Rejection)
+    assert "would issue" in found.reason
+
+
+def test_a_pipe_that_has_room_needs_nothing() -> None:
+    assert isinstance(OPTIMIZER.match(_context(GUARDED, {XU: 50.0})), Rejection)
