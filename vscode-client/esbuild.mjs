@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bundles the extension into one file; with --tests, the tests of what needs no VS Code.
+// Bundles the extension into one file; with --tests, the tests of what needs no VS Code; with --page, the page, which
+// is in the repository so that nobody needs Node to show one; with --page-check, fails where it is another one.
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { build } from "esbuild";
@@ -19,7 +20,37 @@ function notices(inputs) {
   });
 }
 
-if (process.argv.includes("--tests")) {
+const PAGE = path.join(import.meta.dirname, "../server/gpadvisor/views/page");
+
+/** The page's script and style by the names of their files. */
+async function page() {
+  const { outputFiles } = await build({
+    bundle: true,
+    minify: true,
+    charset: "ascii",
+    platform: "browser",
+    target: ["chrome111", "firefox121", "safari16.4"],
+    logLevel: "warning",
+    entryPoints: { page: "page/main.ts", style: "page/page.css" },
+    outdir: "dist",
+    write: false,
+  });
+  const license = "SPDX-License-Identifier: Apache-2.0";
+  const made = (suffix) => outputFiles.find((file) => file.path.endsWith(suffix)).text;
+  return { "page.js": `// ${license}\n${made("page.js")}`, "page.css": `/* ${license} */\n${made("style.css")}` };
+}
+
+if (process.argv.includes("--page")) {
+  for (const [name, text] of Object.entries(await page())) {
+    writeFileSync(path.join(PAGE, name), text);
+  }
+} else if (process.argv.includes("--page-check")) {
+  for (const [name, text] of Object.entries(await page())) {
+    if (readFileSync(path.join(PAGE, name), "utf8") !== text) {
+      throw new Error(`${name} is not what vscode-client/page makes: run npm run page there`);
+    }
+  }
+} else if (process.argv.includes("--tests")) {
   await build({
     ...common,
     entryPoints: readdirSync("test")

@@ -9,12 +9,13 @@ import { fileURLToPath } from "node:url";
 import { need } from "./code-server.mjs";
 import { foreign } from "./foreign.mjs";
 import { hostTests } from "./host.mjs";
+import { pageTests } from "./page.mjs";
 import { person } from "./person.mjs";
 import { restricted } from "./restricted.mjs";
 import { sample } from "./sample.mjs";
 
 const ROOT = path.join(path.dirname(fileURLToPath(import.meta.url)), "../..");
-const RUNS = { host: hostTests, person, restricted, sample, foreign };
+const RUNS = { page: pageTests, host: hostTests, person, restricted, sample, foreign };
 
 function makeWorkspace(folder) {
   const made = spawnSync(need("PYTHON"), [path.join(ROOT, "vscode-client/e2e/workspace.py"), folder], {

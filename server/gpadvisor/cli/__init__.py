@@ -32,6 +32,7 @@ from gpadvisor.cli import (
     roofline,
     rules,
     simulate,
+    view,
     why,
 )
 from gpadvisor.cli.messages import CommandsFormatter, Parser, say
@@ -43,6 +44,7 @@ COMMANDS: Final = (
     profile,
     advise,
     why,
+    view,
     compare,
     explain,
     rules,

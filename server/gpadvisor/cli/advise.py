@@ -11,6 +11,7 @@ from typing import Literal
 
 from gpadvisor.cli import options
 from gpadvisor.cli.demo import beside
+from gpadvisor.cli.html_page import render_html
 from gpadvisor.cli.messages import say
 from gpadvisor.cli.progress import TerminalProgress
 from gpadvisor.errors import GpadvisorError, NoDeviceCodeError, ToolFailedError, UsageError
@@ -109,6 +110,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-o", "--output", metavar="FILE", type=Path, help="write to a file instead of standard output"
     )
+    parser.add_argument("--no-sources", action="store_true", help="leave source texts out of the HTML page")
     add_compile_options(parser)
     parser.add_argument(
         "--model",
@@ -150,11 +152,13 @@ def _run(arguments: argparse.Namespace) -> int:
         why=arguments.why,
     )
     inputs = list(_files(arguments.inputs))
+    if shown.format == "html" and len(inputs) > 1:
+        raise UsageError("--format html makes a page of one input")
     results: list[Rendered] = []
     worst = 0
     for path in inputs:
         try:
-            results.append(_one(path, request, shown))
+            results.append(_one(path, request, shown, sources=not arguments.no_sources))
         except GpadvisorError as error:
             if len(inputs) == 1:
                 raise
@@ -163,7 +167,8 @@ def _run(arguments: argparse.Namespace) -> int:
             say(str(error) if str(path) in str(error) else f"{path}: {error}")
     if results or worst == 0:
         text = joined([result.text for result in results], arguments.format)
-        options.write_output(text, arguments.output, paged=not arguments.no_pager)
+        paged = not arguments.no_pager and arguments.format != "html"
+        options.write_output(text, arguments.output, paged=paged)
     met = [gate for gate in arguments.fail_on if any(gate.met(result.fired) for result in results)]
     for gate in met:
         say(f"--fail-on {gate.text} is met")
@@ -175,7 +180,9 @@ def _run(arguments: argparse.Namespace) -> int:
     )
 
 
-def _one(path: Path, request: Request, shown: RenderOptions) -> Rendered:
+def _one(path: Path, request: Request, shown: RenderOptions, *, sources: bool) -> Rendered:
+    if shown.format == "html":
+        return render_html(path, request, use_cache=shown.use_cache, sources=sources)
     progress = TerminalProgress()
     try:
         return render_file(path, request, shown, progress)
@@ -197,7 +204,7 @@ def _files(inputs: Sequence[Path]) -> Iterator[Path]:
 
 def split_flags(words: Sequence[str]) -> tuple[list[str], list[str]]:
     """A command line without what stands behind ``--``, and that: flags of the compiler."""
-    if not words or words[0] not in {"advise", "why"} or "--" not in words:
+    if not words or words[0] not in {"advise", "why", "view"} or "--" not in words:
         return list(words), []
     at = list(words).index("--")
     return list(words[:at]), list(words[at + 1 :])

@@ -22,7 +22,7 @@ from gpadvisor.pipeline.launches import (
 )
 from gpadvisor.sandbox.pager import page
 
-FORMATS: Final = ("text", "json", "sarif", "markdown")
+FORMATS: Final = ("text", "json", "sarif", "markdown", "html")
 
 NO_LINES: Final = Path("none")
 """In place of a source: nothing is compiled for lines."""

@@ -42,10 +42,11 @@ def advice_schema() -> str:
 
 def render_json(advice: Advice) -> str:
     """The whole advice as one JSON document: ASCII, no NaN, the same bytes for the same value."""
-    return json.dumps(_document(advice), indent=2, ensure_ascii=True, allow_nan=False) + "\n"
+    return json.dumps(advice_json(advice), indent=2, ensure_ascii=True, allow_nan=False) + "\n"
 
 
-def _document(advice: Advice) -> Json:
+def advice_json(advice: Advice) -> dict[str, Json]:
+    """What `render_json` writes, as values."""
     return {
         "schema": ADVICE_SCHEMA,
         "tool": {"name": "gpadvisor", "version": __version__},

@@ -61,7 +61,13 @@ def advise_and_show(
     Raises:
         GpadvisorError: the input, a tool or a setting is at fault.
     """
-    request = replace(request, kernel=None, prefer_launch=True)
+    return advise_wanted(path, replace(request, kernel=None, prefer_launch=True), progress, cache)
+
+
+def advise_wanted(
+    path: Path, request: Request, progress: Progress, cache: Cache
+) -> tuple[AdvisedFile, EditorAnalysis]:
+    """The same of the kernels that were asked for."""
     if input_kind(path) is InputKind.SOURCE:
         begin_reading(path)
     analysis = analyse_file(path, request, progress, cache)

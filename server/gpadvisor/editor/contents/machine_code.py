@@ -40,7 +40,7 @@ def sass_view(kernel: AnalysedKernel, name: str, places: Places) -> SassView:
     total = 0 if blame is None else blame.total_samples
     functions: list[tuple[str, int]] = []
     shown: list[SassInstruction] = []
-    for function in _ordered(program, context.kernel):
+    for function in reading_order(program, context.kernel):
         if len(shown) >= MAX_ROWS:
             break
         functions.append((clean(function.demangled), len(shown)))
@@ -58,7 +58,8 @@ def sass_view(kernel: AnalysedKernel, name: str, places: Places) -> SassView:
     )
 
 
-def _ordered(program: Program, kernel: str) -> Sequence[Function]:
+def reading_order(program: Program, kernel: str) -> Sequence[Function]:
+    """The functions of a program, the kernel's own first."""
     own = kernel_function(program, kernel)
     return sorted(program.functions, key=lambda function: (function is not own, function.id))
 

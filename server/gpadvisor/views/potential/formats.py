@@ -112,11 +112,12 @@ def _inputs(of: Potential, width: int) -> list[str]:
 
 def render_json(shown: Sequence[ShownPotential], missing: Sequence[str]) -> str:
     """Everything, by ``potential.schema.json``; the same input gives the same bytes."""
-    value = {"schema": SCHEMA, "kernels": [_plain(one) for one in shown], "missing": list(missing)}
+    value = {"schema": SCHEMA, "kernels": [potential_json(one) for one in shown], "missing": list(missing)}
     return json.dumps(value, indent=1, allow_nan=False) + "\n"
 
 
-def _plain(one: ShownPotential) -> dict[str, object]:
+def potential_json(one: ShownPotential) -> dict[str, object]:
+    """One kernel, as ``render_json`` has it."""
     of = one.potential
     return {
         "kernel": of.kernel,

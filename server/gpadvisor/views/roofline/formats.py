@@ -33,11 +33,12 @@ def roofline_schema() -> str:
 
 def render_json(shown: Sequence[ShownKernel], missing: Sequence[str]) -> str:
     """Everything, by ``roofline.schema.json``; the same input gives the same bytes."""
-    value = {"schema": SCHEMA, "kernels": [_kernel(one) for one in shown], "missing": list(missing)}
+    value = {"schema": SCHEMA, "kernels": [roofline_json(one) for one in shown], "missing": list(missing)}
     return json.dumps(value, indent=1, allow_nan=False) + "\n"
 
 
-def _kernel(one: ShownKernel) -> dict[str, object]:
+def roofline_json(one: ShownKernel) -> dict[str, object]:
+    """One kernel, as ``render_json`` has it."""
     roofline, first = one.roofline, follows(one.roofline, one.proposals)
     followed = [answers(access, one.proposals) for access in roofline.accesses]
     return {

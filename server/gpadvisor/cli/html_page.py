@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The advice as one HTML page, which ``advise --format html`` prints and ``view`` opens."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from gpadvisor.cli.progress import TerminalProgress
+from gpadvisor.pipeline.render import Rendered
+from gpadvisor.pipeline.request import Request
+
+
+def render_html(path: Path, request: Request, *, use_cache: bool = True, sources: bool = True) -> Rendered:
+    """The page of a file, and what of its advice a CI gate looks at.
+
+    Raises:
+        GpadvisorError: the input, a tool or a setting is at fault.
+    """
+    from gpadvisor.editor.contents.page import page_contents
+    from gpadvisor.pipeline.cache import Cache, cache_folder
+    from gpadvisor.pipeline.render import fired_suggestions, unread_kernels
+    from gpadvisor.report.jsonformat import text
+    from gpadvisor.views.page.html import render_page
+
+    progress = TerminalProgress()
+    try:
+        cache = Cache(cache_folder() if use_cache else None)
+        made = page_contents(path, request, progress, cache, sources=sources)
+    finally:
+        progress.clear()
+    return Rendered(
+        text=render_page(made.document, f"{text(path.name)} - gpadvisor"),
+        fired=fired_suggestions(made.advice),
+        unread=unread_kernels(made.advice),
+    )

@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the page shows of a file: advice, sources, machine code with samples, and the views of each kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, TypeVar
+
+from gpadvisor.advice.scopes import executed_by_place
+from gpadvisor.editor.contents.analysis import advise_wanted
+from gpadvisor.editor.contents.lines import blame_rows
+from gpadvisor.editor.contents.machine_code import MAX_ROWS, reading_order
+from gpadvisor.editor.contents.places import Places, make_places
+from gpadvisor.errors import ProfileMismatchError
+from gpadvisor.estimators.context import KernelContext
+from gpadvisor.model.advice import Advice
+from gpadvisor.model.blame import Role
+from gpadvisor.model.finding import EditorAnalysis, KernelView
+from gpadvisor.model.instruction import Instruction
+from gpadvisor.model.program import Function
+from gpadvisor.pipeline.advise import AdvisedFile, AdvisedKernel
+from gpadvisor.pipeline.cache import Cache
+from gpadvisor.pipeline.potential import shown_potential
+from gpadvisor.pipeline.request import Progress, Request
+from gpadvisor.pipeline.roofline import shown_roofline
+from gpadvisor.report.jsonformat import advice_json, optional, text
+from gpadvisor.views.potential.formats import potential_json
+from gpadvisor.views.roofline.formats import roofline_json
+from gpadvisor.views.roofline.model import RegionKind
+
+SCHEMA: Final = "gpadvisor.page/1"
+_NONE: Final = -1
+Shown = TypeVar("Shown")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageContents:
+    """The document of a page, and the advice in it."""
+
+    document: Mapping[str, object]
+    advice: Advice
+
+
+@dataclass(slots=True)
+class _Files:
+    """Source files by number."""
+
+    numbers: dict[str, int] = field(default_factory=dict)
+
+    def number(self, path: str) -> int:
+        return self.numbers.setdefault(path, len(self.numbers))
+
+
+def page_contents(
+    path: Path, request: Request, progress: Progress, cache: Cache, *, sources: bool = True
+) -> PageContents:
+    """Everything the page shows of a report, a snapshot, a cubin or a source.
+
+    Args:
+        path: the input.
+        request: what is asked of it.
+        progress: told the stages.
+        cache: of disassembly.
+        sources: whether the texts of the sources are in it.
+
+    Raises:
+        GpadvisorError: the input, a tool or a setting is at fault.
+    """
+    advised, shown = advise_wanted(path, request, progress, cache)
+    progress("making the page")
+    places = make_places(advised.sources, request.root)
+    for one in advised.analysis.kernels:
+        places.know(one.context.program)
+    files = _Files()
+    for file in shown.files:
+        files.number(file.path)
+    kernels = _kernels(advised, shown, places, files)
+    return PageContents(
+        document={
+            "schema": SCHEMA,
+            "advice": advice_json(advised.advice),
+            "collected_at": shown.collected_at,
+            "kernels": kernels,
+            "files": _texts(shown, files, sources=sources),
+        },
+        advice=advised.advice,
+    )
+
+
+def _kernels(
+    advised: AdvisedFile, shown: EditorAnalysis, places: Places, files: _Files
+) -> list[dict[str, object]]:
+    """In the order of the advice; machine code of those that take most of the time, while there is room."""
+    views = {view.kernel: view for view in shown.kernels}
+    order = {id(advice): position for position, advice in enumerate(advised.advice.kernels)}
+    kernels, room = [], MAX_ROWS
+    for one in sorted(advised.kernels, key=lambda kernel: order.get(id(kernel.advice), len(order))):
+        made = _kernel(one, views[one.analysed.context.kernel], places, files, room)
+        kernels.append(made.values)
+        room -= made.rows
+    return kernels
+
+
+@dataclass(frozen=True, slots=True)
+class _Made:
+    values: dict[str, object]
+    rows: int
+
+
+def _kernel(one: AdvisedKernel, view: KernelView, places: Places, files: _Files, room: int) -> _Made:
+    missing: list[str] = []
+    code, rows = _code(one.analysed.context, places, files, room)
+    return _Made(
+        {
+            "name": text(view.name),
+            "place": None if view.place is None else [files.number(view.place.file), view.place.line],
+            "launch": optional(view.launch),
+            "arch": view.arch,
+            "code": code,
+            "roofline": _view(one, _roofline, missing),
+            "potential": _view(one, _potential, missing),
+            "missing": missing,
+        },
+        rows,
+    )
+
+
+def _view(one: AdvisedKernel, show: Callable[[AdvisedKernel], Shown], missing: list[str]) -> Shown | None:
+    try:
+        return show(one)
+    except ProfileMismatchError as error:
+        missing.append(text(str(error)))
+        return None
+
+
+def _roofline(one: AdvisedKernel) -> dict[str, object]:
+    return roofline_json(shown_roofline(one, RegionKind.LOOP))
+
+
+def _potential(one: AdvisedKernel) -> dict[str, object]:
+    return potential_json(shown_potential(one))
+
+
+def _code(context: KernelContext, places: Places, files: _Files, room: int) -> tuple[dict[str, object], int]:
+    """Instructions as columns, by row; ``blame`` has a row for each dependency that samples were found on."""
+    program, blame = context.program, context.blame
+    functions: list[dict[str, object]] = []
+    first: dict[int, int] = {}
+    taken: list[tuple[Function, int, Instruction]] = []
+    for function in reading_order(program, context.kernel):
+        if len(taken) + len(function.instructions) > room:
+            continue
+        first[function.id] = len(taken)
+        functions.append({"name": text(function.demangled), "row": len(taken)})
+        taken += [(function, index, one) for index, one in enumerate(function.instructions)]
+    lines = [places.of(function, index) for function, index, _ in taken]
+    executed = executed_by_place(program, context.profile)
+    total = sum(len(function.instructions) for function in program.functions)
+    code: dict[str, object] = {
+        "functions": functions,
+        "address": [one.pc for _, _, one in taken],
+        "text": [text(one.text) for _, _, one in taken],
+        "file": [_NONE if place is None else files.number(place.file) for place in lines],
+        "line": [0 if place is None else place.line for place in lines],
+        "executed": [executed.get((function.id, index), 0) for function, index, _ in taken]
+        if executed
+        else None,
+        "left_out": total - len(taken),
+        "reasons": []
+        if blame is None
+        else [{"name": text(one.name), "plain": text(one.plain)} for one in blame.reasons],
+        "blame": None if blame is None else _blame(context, first),
+    }
+    return code, len(taken)
+
+
+def _blame(context: KernelContext, first: Mapping[int, int]) -> dict[str, list[int]]:
+    """Samples by waiting row, row of the cause (itself where it waits for nothing; -1: not known), reason.
+
+    Row -1 holds what was sampled outside of the rows.
+    """
+    columns: dict[str, list[int]] = {"row": [], "cause": [], "reason": [], "samples": []}
+    if context.blame is None:
+        return columns
+    for row in blame_rows(context.program, context.blame):
+        start = None if row.function is None else first.get(row.function.id)
+        known = start is not None and row.use is not None and row.cause is not None
+        blamed = known and row.role is not Role.UNATTRIBUTED
+        columns["row"].append((start or 0) + (row.use or 0) if known else _NONE)
+        columns["cause"].append((start or 0) + (row.cause or 0) if blamed else _NONE)
+        columns["reason"].append(row.reason)
+        columns["samples"].append(row.samples)
+    return columns
+
+
+def _texts(shown: EditorAnalysis, files: _Files, *, sources: bool) -> list[dict[str, object]]:
+    """Every file that a row names, in the order of their numbers; texts of those with samples or findings."""
+    known = {file.path: file for file in shown.files}
+    found: list[dict[str, object]] = []
+    for path in files.numbers:
+        file = known.get(path)
+        lines = None if file is None or file.baseline is None or not sources else file.baseline
+        found.append(
+            {
+                "path": text(path),
+                "local": None if file is None else optional(file.local),
+                "text": optional(lines),
+                "kind": None if file is None else file.baseline_kind.value,
+            }
+        )
+    return found

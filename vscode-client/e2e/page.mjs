@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+// The page as a file in Chromium, without a network: what it shows beside the data that it was made of.
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import { chromium } from "playwright-core";
+import { need, SHOTS, WAIT } from "./code-server.mjs";
+
+const HERE = path.dirname(fileURLToPath(import.meta.url));
+const ROOT = path.join(HERE, "../..");
+const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+const SCHEMES = ["light", "dark"];
+
+export async function pageTests(workspace) {
+  const root = mkdtempSync(path.join(tmpdir(), "gpadvisor-pages-"));
+  const folder = path.join(root, "pages");
+  mkdirSync(SHOTS, { recursive: true });
+  let browser;
+  try {
+    const made = spawnSync(need("PYTHON"), [path.join(HERE, "pages.py"), path.join(workspace, "run.ncu-rep"), folder], {
+      cwd: ROOT,
+      env: { ...process.env, PYTHONPATH: ROOT },
+      encoding: "utf8",
+    });
+    assert.equal(made.status, 0, made.stderr);
+    browser = await chromium.launch({ executablePath: need("CHROMIUM"), headless: true, args: ["--no-sandbox"] });
+    const open = (name, options) => opened(browser, path.join(folder, `${name}.html`), options);
+    const data = (name) => JSON.parse(readFileSync(path.join(folder, `${name}.json`), "utf8"));
+    await contents(await open("run"), data("run"));
+    await links(await open("run"), data("run"));
+    await keyboard(await open("run"), data("run"));
+    for (const colorScheme of SCHEMES) {
+      await looks(await open("run", { colorScheme }), colorScheme);
+    }
+    await looks(await open("run", { forcedColors: "active" }), "contrast");
+    await printed(await open("run"));
+    await hostile(await open("hostile"), data("hostile"));
+    await large(await open("large"), path.join(folder, "large.html"));
+  } finally {
+    await browser?.close();
+    rmSync(root, { recursive: true, force: true });
+  }
+}
+
+/** A page of its own: a word on the console, an error or a request beyond the file fails the test. */
+async function opened(browser, file, options = {}) {
+  const context = await browser.newContext({ viewport: { width: 1440, height: 1000 }, reducedMotion: "reduce", ...options });
+  const page = await context.newPage();
+  const wrong = [];
+  page.on("console", (message) => wrong.push(`console: ${message.text()}`));
+  page.on("pageerror", (error) => wrong.push(`error: ${error.message}`));
+  page.on("dialog", (dialog) => { wrong.push("a dialog"); void dialog.dismiss(); });
+  page.on("request", (request) => {
+    if (request.url().split("#")[0] !== pathToFileURL(file).href) {
+      wrong.push(`request: ${request.url()}`);
+    }
+  });
+  await page.goto(pathToFileURL(file).href, WAIT);
+  await page.locator("#notes").waitFor(WAIT);
+  return {
+    page,
+    done: async () => {
+      assert.deepEqual(wrong, []);
+      await context.close();
+    },
+  };
+}
+
+const texts = (page, selector) => page.locator(selector).allInnerTexts();
+const current = (page, grid) => page.locator(`#${grid} .row.current`);
+
+/** Kernels, cards and heat are those of the data. */
+async function contents({ page, done }, { advice, kernels }) {
+  assert.deepEqual(await texts(page, "#kernel-rows .body .cell.name"), kernels.map((one) => one.name));
+  const limits = await texts(page, "#kernel-rows .body .cell.text:nth-child(4)");
+  assert.deepEqual(limits, advice.kernels.map((one) => one.limited_by ?? "-"));
+  for (const [at, kernel] of advice.kernels.entries()) {
+    await page.locator("#kernel-rows .body .row").nth(at).click();
+    const cures = kernel.suggestions.map((one) => one.cure ?? one.advice);
+    assert.deepEqual(await texts(page, "#advice .cure"), cures);
+    const gains = await texts(page, "#advice .gain");
+    kernel.suggestions.forEach(({ speedup }, card) => {
+      assert.ok(speedup === null || Math.abs(parseFloat(gains[card]) / speedup.expected - 1) < 0.05, gains[card]);
+    });
+  }
+  await page.locator("#kernel-rows .body .row").first().click();
+  const { blame } = kernels[0].code;
+  const [row] = await rowOf(page, "machine-rows");
+  const own = blame.samples.reduce((sum, samples, at) => sum + (blame.row[at] === row ? samples : 0), 0);
+  const share = await current(page, "machine-rows").locator(".heat .value").first().innerText();
+  assert.ok(Math.abs(parseFloat(share) - (100 * own) / advice.kernels[0].samples.total) < 0.6, share);
+  await done();
+}
+
+const rowOf = async (page, grid) =>
+  (await current(page, grid).evaluateAll((rows) => rows.map((row) => Number(row.dataset.row)))).slice(0, 1);
+
+/** A card, a line and an instruction each move the others. */
+async function links({ page, done }, { advice, kernels, files }) {
+  const { code } = kernels[0];
+  const spot = advice.kernels[0].suggestions[0].hotspots[0];
+  await page.locator("#advice .pick").first().click();
+  const [row] = await rowOf(page, "machine-rows");
+  assert.equal(code.address[row], (spot.def ?? spot.use).pc);
+  const [line] = await rowOf(page, "source-rows");
+  assert.equal(line + 1, code.line[row]);
+  const shown = await current(page, "source-rows").locator(".code").innerText();
+  assert.equal(shown.trim(), files[code.file[row]].text.split("\n")[line].trim());
+  assert.ok((await page.locator("#machine-rows .arrow").count()) > 0, "no arrow from the cause");
+  const { blame } = code;
+  const edge = blame.row.findIndex((use, at) => blame.cause[at] >= 0 && code.line[blame.cause[at]] !== code.line[use]);
+  await page.locator("#machine-rows").evaluate((grid, top) => { grid.scrollTop = top; }, 21 * blame.row[edge] - 60);
+  await page.locator(`#machine-rows-${blame.row[edge]}`).click();
+  assert.deepEqual(await rowOf(page, "source-rows"), [code.line[blame.row[edge]] - 1]);
+  assert.ok((await page.locator("#source-rows .arrow").count()) > 0, "no arrow between lines");
+  await page.locator("#code .inspect .link").first().click();
+  const [cause] = await rowOf(page, "machine-rows");
+  assert.ok(blame.cause.includes(cause));
+  const wanted = code.line[code.line.length >> 1];
+  await page.locator("#source-rows").evaluate((grid, top) => { grid.scrollTop = top; }, 21 * wanted - 60);
+  await page.locator(`#source-rows-${wanted - 1}`).click();
+  const picked = await page.locator("#machine-rows .row.picked .line").allInnerTexts();
+  const own = code.address.filter((_, at) => code.line[at] === wanted).map((pc) => `0x${pc.toString(16).padStart(4, "0")}`);
+  assert.ok(picked.length > 0 && picked.every((pc) => own.includes(pc)), picked.join());
+  const address = page.url();
+  await page.reload(WAIT);
+  assert.deepEqual([page.url(), await rowOf(page, "source-rows")], [address, [wanted - 1]]);
+  await done();
+}
+
+async function keyboard({ page, done }, { advice }) {
+  await page.locator("#kernel-rows").focus();
+  await page.keyboard.press("ArrowDown");
+  assert.equal(await page.locator("#advice h3").innerText(), advice.kernels[1].name);
+  await page.keyboard.press("Home");
+  await page.keyboard.press("k");
+  const last = advice.kernels[0].suggestions.length - 1;
+  assert.equal(await page.locator("#advice .card.current").count(), 1);
+  assert.equal(await page.locator("#advice .pick").nth(last).getAttribute("aria-pressed"), "true");
+  await page.locator("#machine-rows").focus();
+  await page.keyboard.press("End");
+  const active = await page.locator("#machine-rows").getAttribute("aria-activedescendant");
+  assert.equal(await page.locator(`#${active}`).getAttribute("aria-selected"), "true");
+  await done();
+}
+
+/** No fault that axe finds; a picture of each look. */
+async function looks({ page, done }, name) {
+  await page.evaluate(() => { globalThis.document.querySelectorAll("details").forEach((one) => { one.open = true; }); });
+  await page.evaluate(AXE);
+  const { violations } = await page.evaluate(() => globalThis.axe.run());
+  const said = violations.map(({ id, nodes }) => `${id}: ${nodes.map((node) => `${node.html} ${node.failureSummary}`).join("\n")}`);
+  assert.deepEqual(said, []);
+  await page.evaluate(() => { globalThis.document.querySelectorAll("details").forEach((one) => { one.open = false; }); });
+  await page.screenshot({ path: path.join(SHOTS, `page-${name}.png`), fullPage: true });
+  await done();
+}
+
+async function printed({ page, done }) {
+  const pdf = await page.pdf();
+  assert.ok(pdf.length > 10_000);
+  await done();
+}
+
+/** Whatever names hold stays text. */
+async function hostile({ page, done }, { kernels }) {
+  await page.locator("#advice .pick").first().click();
+  assert.equal(await page.locator("body img, body b, main script").count(), 0);
+  assert.equal(await page.evaluate(() => "stolen" in globalThis), false);
+  assert.deepEqual(await texts(page, "#kernel-rows .body .cell.name"), kernels.map((one) => one.name));
+  await done();
+}
+
+/** Of 1,000 kernels and 100,000 instructions only what is in sight is in the document. */
+async function large({ page, done }, file) {
+  assert.ok((await page.locator(".row").count()) < 200);
+  await page.locator("#machine-rows").evaluate((grid) => { grid.scrollTop = grid.scrollHeight; });
+  await page.locator("#machine-rows-99999").waitFor(WAIT);
+  assert.ok((await page.locator(".row").count()) < 200);
+  await page.locator("#filter").fill("kernel_77");
+  assert.equal(await page.locator("#kernel-rows .body .row").count(), 11);
+  const painted = await page.evaluate(() => globalThis.performance.getEntriesByName("first-contentful-paint")[0]?.startTime);
+  console.log(`  1,000 kernels, 100,000 instructions: ${(statSync(file).size / 1e6).toFixed(1)} MB, first paint after ${Math.round(painted)} ms`);
+  await done();
+}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// The page: panels around one selection. Made anew where the editor sends other data.
+
+import { advicePanel, stepCards } from "./advice";
+import { codePanel } from "./code";
+import type { PageDocument } from "./document";
+import { h } from "./dom";
+import { baseName } from "./figures";
+import { findHost, type Host, type Message } from "./host";
+import { kernelsPanel } from "./kernels";
+import { notesPanel } from "./notes";
+import { Store } from "./store";
+
+let store: Store | undefined;
+
+const host: Host = findHost((message: Message) => {
+  if (message.type === "document") {
+    const before = store?.hash;
+    build(message.document);
+    store?.restore(before ?? "");
+  } else if (store !== undefined) {
+    const { files } = store.document;
+    const file = files.findIndex((one) => one.local === message.file || one.path === message.file);
+    if (file >= 0) {
+      store.pickLine(file, message.line);
+    }
+  }
+});
+
+function build(document_: PageDocument): void {
+  const made = new Store(document_);
+  store = made;
+  made.restore("");
+  let fromHere = false;
+  const open = (file: number, line: number): void => {
+    const path = made.document.files[file]?.path;
+    if (path !== undefined) {
+      host.open(path, line);
+    }
+  };
+  const main = h("main", {}, kernelsPanel(made), h("div", { class: "work" }, advicePanel(made), codePanel(made, open)), notesPanel(made));
+  document.body.querySelectorAll("header, main").forEach((old) => { old.remove(); });
+  document.body.prepend(header(document_), main);
+  document.body.classList.toggle("in-editor", host.inEditor);
+  main.addEventListener("click", () => { fromHere = true; }, true);
+  made.listen((now) => {
+    host.remember(made);
+    if (fromHere && now.file !== null && now.line !== null) {
+      open(now.file, now.line);
+    }
+    fromHere = false;
+  });
+}
+
+function header({ advice, collected_at }: PageDocument): HTMLElement {
+  const { path, collector } = advice.profile;
+  const devices = [...new Set(advice.kernels.map(({ device }) => device.name ?? device.arch))];
+  const facts = [devices.join(", "), collector, collected_at, `gpadvisor ${advice.tool.version}`];
+  return h(
+    "header",
+    {},
+    h("h1", {}, baseName(path)),
+    h("p", { class: "quiet" }, facts.filter((one) => one !== null && one !== "").join("; ")),
+  );
+}
+
+document.addEventListener("keydown", (event) => {
+  const typing = event.target instanceof HTMLInputElement || event.target instanceof HTMLSelectElement;
+  if (store === undefined || typing || event.ctrlKey || event.metaKey || event.altKey) {
+    return;
+  }
+  if (event.key === "j" || event.key === "k") {
+    stepCards(store, event.key === "j" ? 1 : -1);
+  } else if (event.key === "/") {
+    const filter = document.getElementById("filter");
+    filter?.focus();
+    if (filter !== null) {
+      event.preventDefault();
+    }
+  }
+});
+
+const data = document.getElementById("gpadvisor-data")?.textContent;
+if (data) {
+  build(JSON.parse(data) as PageDocument);
+  if (store !== undefined) {
+    host.restore(store);
+  }
+}
