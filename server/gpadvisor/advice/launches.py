@@ -276,7 +276,7 @@ def _merged_counts(profiles: Sequence[KernelProfile], sections: Sequence[str]) -
     )
 
 
-def _adds_up(name: str) -> bool:
+def adds_up(name: str) -> bool:
     """Whether a metric is a count; types, averages, ratios and shares are not."""
     return _NO_COUNT.isdisjoint(name.replace(".", "_").split("_"))
 
@@ -285,7 +285,7 @@ def _merged_pc_metrics(profiles: Sequence[KernelProfile], sections: Sequence[str
     merged: dict[str, PcMetric] = {}
     for name in dict.fromkeys(name for entry in profiles for name in entry.pc_metrics):
         found = [(entry, entry.pc_metrics[name]) for entry in profiles if name in entry.pc_metrics]
-        if len(found) < len(profiles) or not _adds_up(name):
+        if len(found) < len(profiles) or not adds_up(name):
             entry, metric = found[0]
             place = _section_map(entry, sections)[metric.section]
             merged[name] = PcMetric(name=name, section=place, pc=metric.pc.copy(), value=metric.value.copy())
@@ -315,7 +315,7 @@ def _merged_metrics(profiles: Sequence[KernelProfile], longest: KernelProfile) -
         known = [value for value in values if value is not None]
         if len(known) < len(profiles):
             continue
-        if name.endswith((".sum", "]")) or ("." not in name and _adds_up(name)):
+        if name.endswith((".sum", "]")) or ("." not in name and adds_up(name)):
             merged[name] = sum(known)
         else:
             merged[name] = sum(v * w for v, w in zip(known, weights, strict=True)) / sum(weights)

@@ -32,6 +32,7 @@ from gpadvisor.cli import (
     roofline,
     rules,
     simulate,
+    tree,
     view,
     why,
 )
@@ -53,13 +54,25 @@ COMMANDS: Final = (
     export_snapshot,
     roofline,
     potential,
+    tree,
     blame,
     completion,
     lsp,
 )
 
 _DESCRIPTION: Final = "Why the warps of a CUDA kernel wait, what to change, and what that would gain."
-_PAGED: Final = ("advise", "why", "compare", "roofline", "potential", "blame", "explain", "rules", "doctor")
+_PAGED: Final = (
+    "advise",
+    "why",
+    "compare",
+    "roofline",
+    "potential",
+    "tree",
+    "blame",
+    "explain",
+    "rules",
+    "doctor",
+)
 _PROFILES: Final = ("*.ncu-rep", "*.ncu-repz", "*.gpadvisor")
 
 _EPILOG = """\

@@ -48,6 +48,18 @@ def base_name(demangled: str) -> str:
     return name[:cut].strip() or name
 
 
+def template_name(demangled: str) -> str:
+    """What all instantiations of a template share: the name with template arguments and parameters left out.
+
+    The name itself where it has no template arguments: overloads are functions of their own.
+    """
+    if "<" not in demangled or len(demangled) > _MAX_PARSED:
+        return demangled
+    core = core_name(demangled)
+    name = _without_template_arguments(core, 1)
+    return demangled if name == core else name
+
+
 def parameters(demangled: str) -> tuple[str, ...] | None:
     """The types in the parameter list; None of a name without one."""
     start = _parameters_at(demangled) if len(demangled) <= _MAX_PARSED else len(demangled)

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``gpadvisor tree``: which calls the time of a kernel's functions is due to."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from gpadvisor.cli import options
+from gpadvisor.cli.progress import TerminalProgress
+
+_DESCRIPTION = """\
+The calling contexts of GPU code: from the host's way to the launch through kernels, called and
+inlined functions and loops down to lines, with what each costs. Samples know no callers; what a
+function costs is divided among its calls by how often each was executed.
+
+  gpadvisor tree run.ncu-rep                                who calls what
+  gpadvisor tree run.ncu-rep --view bottom-up               each function, and who calls it
+  gpadvisor tree run.ncu-rep --metric long_scoreboard --metric 'stalled = latency / samples'
+  gpadvisor tree run.ncu-rep --format speedscope -o run.json   for speedscope.app
+"""
+
+
+def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Declare the command."""
+    parser = commands.add_parser(
+        "tree",
+        help="which calls the time of device functions is due to",
+        description=_DESCRIPTION,
+    )
+    parser.add_argument("input", metavar="REPORT|SNAPSHOT", type=Path)
+    options.add_selection(parser)
+    options.add_lines_from(parser)
+    parser.add_argument(
+        "--view",
+        choices=("top-down", "bottom-up", "flat"),
+        default="top-down",
+        help="callers above what they call, below it, or not at all (default: top-down)",
+    )
+    parser.add_argument(
+        "--metric",
+        metavar="[NAME =] FORMULA",
+        action="append",
+        default=[],
+        help="a column (time, samples, latency, instructions, threads, a stall reason, a metric of the "
+        "report) or a formula over columns with + - * / ^ ( ) min max; the first one orders; may be repeated "
+        "(default: time, samples, latency, instructions)",
+    )
+    parser.add_argument(
+        "--top", metavar="N", type=options.natural, default=40, help="rows of text, 0 for all (default 40)"
+    )
+    parser.add_argument(
+        "--format",
+        choices=("text", "json", "folded", "speedscope"),
+        default="text",
+        help="folded: for flame graphs, one line a stack (default: text)",
+    )
+    parser.add_argument("--color", choices=("auto", "always", "never"), default="auto", help="default: auto")
+    parser.add_argument(
+        "-o", "--output", metavar="FILE", type=Path, help="write to a file instead of standard output"
+    )
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the tree."""
+    from gpadvisor.cli.advise import make_request
+    from gpadvisor.pipeline.tree import tree_file
+    from gpadvisor.views.tree.model import TreeView
+
+    arguments.top, rows = None, arguments.top or None
+    request = make_request(arguments)
+    progress = TerminalProgress()
+    try:
+        text = tree_file(
+            arguments.input,
+            request,
+            progress,
+            view=TreeView(arguments.view),
+            metrics=arguments.metric,
+            output_format=arguments.format,
+            width=options.output_width(),
+            rows=rows,
+            color=arguments.output is None and options.use_color(arguments.color),
+        )
+    finally:
+        progress.clear()
+    options.write_output(text, arguments.output, paged=not arguments.no_pager and arguments.format == "text")
+    return 0

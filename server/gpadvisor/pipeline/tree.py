@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The calling contexts of the kernels of a file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from gpadvisor.pipeline.advise import AdvisedKernel
+from gpadvisor.pipeline.request import Progress, Request
+from gpadvisor.pipeline.views import view_kernels
+from gpadvisor.report.style import Style
+from gpadvisor.views.tree.build import ContextKernel, call_tree, checked, columns_of
+from gpadvisor.views.tree.formats import render_json, values
+from gpadvisor.views.tree.formula import Formula, parse_formula
+from gpadvisor.views.tree.measured import USUAL
+from gpadvisor.views.tree.model import CallTree, TreeView
+from gpadvisor.views.tree.rows import arranged
+from gpadvisor.views.tree.stacks import render_folded, render_speedscope
+from gpadvisor.views.tree.text import render_text
+from gpadvisor.views.tree.turned import turned
+
+
+def tree_file(
+    path: Path,
+    request: Request,
+    progress: Progress,
+    *,
+    view: TreeView,
+    metrics: Sequence[str],
+    output_format: str,
+    width: int = 80,
+    rows: int | None = None,
+    color: bool = False,
+) -> str:
+    """The tree of the kernels that were asked for.
+
+    Raises:
+        ProfileMismatchError: no wanted kernel has samples or counts, and code.
+        UsageError: a metric is no formula, or names an unknown column.
+        GpadvisorError: the input or a tool is at fault.
+    """
+    parsed = [parse_formula(metric) for metric in metrics]
+    kernels, missing = view_kernels(path, request, progress, shown_kernel)
+    tree, shown = shown_tree(kernels, view, parsed)
+    if output_format == "json":
+        return render_json(tree, shown, missing)
+    if output_format == "folded":
+        return render_folded(tree, shown[0])
+    if output_format == "speedscope":
+        return render_speedscope(tree, shown, path.name)
+    return render_text(tree, shown, missing, width=width, rows=rows, style=Style(color))
+
+
+def shown_kernel(kernel: AdvisedKernel) -> ContextKernel:
+    """One kernel as the tree takes it.
+
+    Raises:
+        ProfileMismatchError: it has no code, or neither samples nor counts.
+    """
+    return checked(
+        ContextKernel(
+            context=kernel.analysed.context, name=kernel.advice.name, time_share=kernel.advice.time_share
+        )
+    )
+
+
+def shown_tree(
+    kernels: Sequence[ContextKernel], view: TreeView, metrics: Sequence[Formula] = ()
+) -> tuple[CallTree, Sequence[Formula]]:
+    """The tree from where it is looked at, and its metrics, the first of which says what comes first.
+
+    Without metrics it has the share of the time, samples, latency samples and instructions.
+
+    Raises:
+        UsageError: a metric names an unknown column.
+    """
+    known = columns_of(kernels)
+    for metric in metrics:
+        parse_formula(metric.text, known)
+    shown = metrics or [parse_formula(name) for name in USUAL if name in known]
+    needed = dict.fromkeys(name for metric in shown for name in metric.columns)
+    tree = turned(call_tree(kernels, list(needed)), view)
+    exclusive, inclusive = values(tree, shown[:1])
+    return arranged(tree, (inclusive if view is TreeView.TOP_DOWN else exclusive)[:, 0]), shown

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tree for programs."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from importlib.resources import files
+from typing import Final
+
+import numpy as np
+
+from gpadvisor.views.tree.formula import Formula
+from gpadvisor.views.tree.model import CallTree, TreeRow, Values
+
+SCHEMA: Final = "gpadvisor.tree/1"
+
+
+def tree_schema() -> str:
+    """The JSON Schema of what ``render_json`` writes."""
+    return files(__package__).joinpath("tree.schema.json").read_text(encoding="utf-8")
+
+
+def render_json(tree: CallTree, metrics: Sequence[Formula], missing: Sequence[str]) -> str:
+    """Everything, by ``tree.schema.json``; the same input gives the same bytes."""
+    return json.dumps(plain(tree, metrics, missing), indent=1, allow_nan=False) + "\n"
+
+
+def plain(tree: CallTree, metrics: Sequence[Formula], missing: Sequence[str]) -> dict[str, object]:
+    """The tree as values of JSON: rows from the top down, each with the place of its parent among them."""
+    exclusive, inclusive = values(tree, metrics)
+    what = {column.name: column.what for column in tree.columns}
+    return {
+        "schema": SCHEMA,
+        "view": tree.view.value,
+        "stacked": "inclusive" if tree.stacked is tree.inclusive else "exclusive",
+        "metrics": [
+            {
+                "name": metric.title,
+                "formula": metric.text,
+                "what": what.get(metric.text),
+                "additive": metric.is_additive,
+            }
+            for metric in metrics
+        ],
+        "kernels": [
+            {
+                "kernel": kernel.name,
+                "device": kernel.device,
+                "time_share": kernel.time_share,
+                "weights": kernel.weights,
+                "notes": list(kernel.notes),
+            }
+            for kernel in tree.kernels
+        ],
+        "rows": [
+            {**_row(row), "exclusive": own, "inclusive": whole}
+            for row, own, whole in zip(tree.rows, _numbers(exclusive), _numbers(inclusive), strict=True)
+        ],
+        "missing": list(missing),
+    }
+
+
+def values(tree: CallTree, metrics: Sequence[Formula]) -> tuple[Values, Values]:
+    """Each metric of each row, exclusive and inclusive; not a number where it has no value."""
+    return tuple(
+        np.column_stack(
+            [
+                metric.evaluate({column.name: table[:, at] for at, column in enumerate(tree.columns)})
+                for metric in metrics
+            ]
+        )
+        for table in (tree.exclusive, tree.inclusive)
+    )  # type: ignore[return-value]  # two tables, two results
+
+
+def _numbers(table: Values) -> list[list[float | None]]:
+    return [[None if math.isnan(value) else value for value in row] for row in table.tolist()]
+
+
+def _row(row: TreeRow) -> dict[str, object]:
+    return {
+        "parent": row.parent,
+        "kind": row.kind.value,
+        "name": row.name,
+        "file": None if row.location is None else row.location.file,
+        "line": None if row.location is None else row.location.line,
+        "pc": row.pc,
+        "calls": row.calls,
+        "possible": row.possible,
+        "instances": max(1, len(row.names)),
+    }

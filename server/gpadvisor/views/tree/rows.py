@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Making trees: rows that are equal become one, costs are summed upwards, rows without any disappear."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpadvisor.report.names import template_name
+from gpadvisor.views.tree.model import WITHIN, CallTree, RowKind, TreeColumn, TreeRow, TreeView, Values
+
+
+class RowsBuilder:
+    """Collects rows below a first one, which is the whole run."""
+
+    def __init__(self) -> None:
+        self.rows: list[TreeRow] = [TreeRow(parent=None, kind=RowKind.RUN, name="all")]
+        self._known: dict[Hashable, int] = {}
+        self._names: dict[int, dict[str, None]] = {}
+
+    def add(self, row: TreeRow, key: Hashable = None) -> int:
+        """The place of a row, or of one of the same parent and kind and the same name or ``key``."""
+        same = (row.parent, row.kind, row.possible, key or (row.name, row.location, row.pc))
+        at = self._known.setdefault(same, len(self.rows))
+        if at == len(self.rows):
+            self.rows.append(row)
+        elif row.calls is not None:
+            self.rows[at] = replace(self.rows[at], calls=row.calls + (self.rows[at].calls or 0.0))
+        if key is not None:
+            self._names.setdefault(at, {}).update(dict.fromkeys(row.names or (row.name,)))
+        return at
+
+    def finished(self) -> tuple[TreeRow, ...]:
+        """The rows, those of several instantiations under the name that these share."""
+        for at, names in self._names.items():
+            if len(names) > 1:
+                row = self.rows[at]
+                self.rows[at] = replace(row, name=template_name(row.name), names=tuple(names))
+        return tuple(self.rows)
+
+
+def summed(builder: RowsBuilder, spent: Values, columns: tuple[TreeColumn, ...]) -> CallTree:
+    """A tree from the top down, without rows that have nothing in any column.
+
+    Args:
+        builder: its rows.
+        spent: in each row itself, by column.
+        columns: their names.
+    """
+    rows = builder.finished()
+    exclusive, inclusive = spent, spent.copy()
+    for at in range(len(rows) - 1, 0, -1):
+        parent = rows[at].parent
+        inclusive[parent] += inclusive[at]
+        if rows[at].kind in WITHIN:
+            exclusive[parent] += exclusive[at]
+    tree = CallTree(
+        view=TreeView.TOP_DOWN, columns=columns, rows=rows, exclusive=exclusive, inclusive=inclusive
+    )
+    # Parents have what their rows have, so none is left without its own.
+    return picked(tree, [0, *(np.flatnonzero(inclusive[1:].any(axis=1)) + 1).tolist()])
+
+
+def picked(tree: CallTree, order: Sequence[int]) -> CallTree:
+    """The tree with some of its rows in an order that has each behind its parent."""
+    place = {old: new for new, old in enumerate(order)}
+    rows = tuple(
+        replace(row, parent=None if row.parent is None else place[row.parent])
+        for row in (tree.rows[old] for old in order)
+    )
+    return replace(tree, rows=rows, exclusive=tree.exclusive[order], inclusive=tree.inclusive[order])
+
+
+def arranged(tree: CallTree, by: NDArray[np.float64]) -> CallTree:
+    """Each row directly behind its parent or all that is below a sibling, siblings with the most first."""
+    below = children(tree)
+    order, pending = [], [0]
+    value = np.nan_to_num(by, nan=-np.inf)
+    while pending:
+        at = pending.pop()
+        order.append(at)
+        pending.extend(sorted(below[at], key=lambda one: (value[one], -one)))
+    return picked(tree, order)
+
+
+def children(tree: CallTree) -> list[list[int]]:
+    """The rows directly below each row."""
+    below: list[list[int]] = [[] for _ in tree.rows]
+    for at, row in enumerate(tree.rows):
+        if row.parent is not None:
+            below[row.parent].append(at)
+    return below

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tree for flame graphs: folded stacks, and speedscope's file format."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import numpy as np
+
+from gpadvisor.errors import UsageError
+from gpadvisor.report.words import clean
+from gpadvisor.views.tree.formula import Formula
+from gpadvisor.views.tree.measured import TIME
+from gpadvisor.views.tree.model import PROCEDURES, CallTree, TreeRow, Values
+from gpadvisor.views.tree.rows import children
+
+_MAX_DEPTH: Final = 256
+"""Frames of a folded stack: each line repeats all of them, so that a chain of calls would cost its square."""
+_PARTS: Final = 1_000_000
+"""Folded stacks have whole numbers: a share of the time is told in millionths."""
+_SPEEDSCOPE: Final = "https://www.speedscope.app/file-format-schema.json"
+
+
+def render_folded(tree: CallTree, metric: Formula) -> str:
+    """A line ``frame;frame;... number`` for each row that has something itself.
+
+    Numbers are whole, rounded within each procedure by largest remainder, so that its sum is kept.
+
+    Raises:
+        UsageError: the metric does not add up, or is below zero somewhere.
+    """
+    itself = _itself(tree, metric) * (_PARTS if TIME in metric.columns else 1)
+    names = [_frame(row).replace(";", ":") for row in tree.rows]
+    paths: list[tuple[str, ...]] = []
+    within: defaultdict[str, list[int]] = defaultdict(list)
+    procedures: list[str] = []
+    for at, row in enumerate(tree.rows):
+        above = () if row.parent is None else paths[row.parent]
+        paths.append((*above, names[at]) if len(above) < _MAX_DEPTH else above)
+        inherited = "" if row.parent is None else procedures[row.parent]
+        procedures.append(row.name if row.kind in PROCEDURES else inherited)
+        within[procedures[at]].append(at)
+    folded: defaultdict[tuple[str, ...], int] = defaultdict(int)
+    for rows in within.values():
+        for at, number in zip(rows, largest_remainder(itself[rows].tolist()), strict=True):
+            folded[paths[at]] += number
+    return "".join(f"{';'.join(path)} {number}\n" for path, number in folded.items() if number)
+
+
+def largest_remainder(amounts: Sequence[float]) -> list[int]:
+    """Whole numbers near amounts, none of them negative, that add up to their rounded sum."""
+    whole = [math.floor(amount) for amount in amounts]
+    left = round(math.fsum(amounts)) - sum(whole)
+    nearest = sorted(range(len(amounts)), key=lambda at: (whole[at] - amounts[at], at))
+    for at in nearest[:left]:
+        whole[at] += 1
+    return whole
+
+
+def render_speedscope(tree: CallTree, metrics: Sequence[Formula], name: str) -> str:
+    """A file for https://www.speedscope.app, with a profile for each metric; by its published schema.
+
+    Raises:
+        UsageError: a metric does not add up, or is below zero somewhere.
+    """
+    frames: dict[tuple[str, str | None, int | None], int] = {}
+    numbers = []
+    for row in tree.rows:
+        place = row.location
+        key = (_frame(row), None if place is None else place.file, None if place is None else place.line)
+        numbers.append(frames.setdefault(key, len(frames)))
+    profiles = []
+    for metric in metrics:
+        itself = _itself(tree, metric)
+        events = []
+        at = 0.0
+        for one, opens in _walk(tree):
+            events.append({"type": "O" if opens else "C", "frame": numbers[one], "at": at})
+            at += float(itself[one]) if opens else 0.0
+        profiles.append(
+            {
+                "type": "evented",
+                "name": metric.title,
+                "unit": "none",
+                "startValue": 0,
+                "endValue": at,
+                "events": events,
+            }
+        )
+    value = {
+        "$schema": _SPEEDSCOPE,
+        "shared": {
+            "frames": [
+                {"name": frame}
+                | ({} if file is None else {"file": clean(file)})
+                | ({} if line is None else {"line": line})
+                for frame, file, line in frames
+            ]
+        },
+        "profiles": profiles,
+        "name": name,
+        "exporter": "gpadvisor",
+    }
+    return json.dumps(value, allow_nan=False) + "\n"
+
+
+def _walk(tree: CallTree) -> Iterator[tuple[int, bool]]:
+    """Each row as it is opened and as it is closed."""
+    below = children(tree)
+    pending = [(0, True)]
+    while pending:
+        at, opens = pending.pop()
+        yield at, opens
+        if opens:
+            pending.append((at, False))
+            pending.extend((one, True) for one in reversed(below[at]))
+
+
+def _frame(row: TreeRow) -> str:
+    return clean(f"{row.name} (possible)" if row.possible else row.name)
+
+
+def _itself(tree: CallTree, metric: Formula) -> Values:
+    """What each row has beyond the rows below it."""
+    if not metric.is_additive:
+        raise UsageError(
+            f"metric '{metric.title}' is no sum over code, so nothing can be as wide as it; "
+            "take a column, or columns added up"
+        )
+    columns = {column.name: tree.stacked[:, at] for at, column in enumerate(tree.columns)}
+    stacked = metric.evaluate(columns)
+    itself = stacked.copy()
+    above = np.array([-1 if row.parent is None else row.parent for row in tree.rows])
+    np.subtract.at(itself, above[1:], stacked[1:])
+    least = -1e-9 * max(1.0, float(np.abs(stacked).max()))  # sums of rounded numbers
+    if itself.min() < least:
+        raise UsageError(f"metric '{metric.title}' is below zero at '{tree.rows[int(itself.argmin())].name}'")
+    return np.maximum(itself, 0.0)
