@@ -8,12 +8,16 @@ import contextlib
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from gpadvisor.cli import messages as saying
 from gpadvisor.cli import options
 from gpadvisor.cli.progress import TerminalProgress
+
+if TYPE_CHECKING:
+    from gpadvisor.profiler.collect.run import ProfileRequest
 
 _DESCRIPTION = """\
 Run an application and collect what the advice needs: PC samples where the driver allows it, else
@@ -38,6 +42,35 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         description=_DESCRIPTION,
     )
     parser.add_argument("application", nargs="+", metavar="APP", help="the application, behind --")
+    _add_launches(parser)
+    _add_sampling(parser)
+    parser.add_argument(
+        "--timeout", metavar="SECONDS", type=float, help="stop the application after that time"
+    )
+    parser.add_argument(
+        "--keep-report", metavar="PATH", type=Path, help="keep the collector's own files here too"
+    )
+    parser.add_argument(
+        "-o", "--output", metavar="FILE", type=Path, default=Path("profile.gpadvisor"), help="the snapshot"
+    )
+    remote = parser.add_argument_group("another machine, over ssh")
+    remote.add_argument("--host", metavar="USER@HOST", help="collect there and bring the snapshot back")
+    remote.add_argument(
+        "--remote-dir", metavar="DIR", help="where the application runs there (default: home)"
+    )
+    remote.add_argument(
+        "--ssh-option",
+        metavar="KEY=VALUE",
+        action="append",
+        default=[],
+        help="an option of ssh, as Port=2222 or ProxyJump=gate; may be repeated",
+    )
+    parser.add_argument("--no-advice", action="store_true", help="write the snapshot and print no advice")
+    parser.set_defaults(run=run)
+
+
+def _add_launches(parser: argparse.ArgumentParser) -> None:
+    """Who collects, and of which launches."""
     parser.add_argument(
         "--collector",
         choices=("auto", "ncu", "cupti"),
@@ -69,6 +102,10 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         type=options.natural,
         help="profile the next N, and leave out the rest",
     )
+
+
+def _add_sampling(parser: argparse.ArgumentParser) -> None:
+    """How often and with what beside it."""
     parser.add_argument(
         "--period",
         metavar="N",
@@ -93,38 +130,37 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         action="store_true",
         help="one pass: no executed counts and utilisations, so wider estimates",
     )
-    parser.add_argument(
-        "--timeout", metavar="SECONDS", type=float, help="stop the application after that time"
-    )
-    parser.add_argument(
-        "--keep-report", metavar="PATH", type=Path, help="keep the collector's own files here too"
-    )
-    parser.add_argument(
-        "-o", "--output", metavar="FILE", type=Path, default=Path("profile.gpadvisor"), help="the snapshot"
-    )
-    remote = parser.add_argument_group("another machine, over ssh")
-    remote.add_argument("--host", metavar="USER@HOST", help="collect there and bring the snapshot back")
-    remote.add_argument(
-        "--remote-dir", metavar="DIR", help="where the application runs there (default: home)"
-    )
-    remote.add_argument(
-        "--ssh-option",
-        metavar="KEY=VALUE",
-        action="append",
-        default=[],
-        help="an option of ssh, as Port=2222 or ProxyJump=gate; may be repeated",
-    )
-    parser.add_argument("--no-advice", action="store_true", help="write the snapshot and print no advice")
-    parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Collect, write the snapshot, print the advice."""
-    from gpadvisor.pipeline.settings import find_settings
-    from gpadvisor.profiler.collect.choose import profile_application
+    progress = TerminalProgress(ticking=False)  # the application writes there, too
+
+    def say(sentence: str) -> None:
+        with contextlib.suppress(OSError):  # a terminal that is gone must not cost what was measured
+            progress.clear()
+            saying.say(sentence)
+            sys.stderr.flush()
+
+    end = _End()
+    collect = _collect_here if arguments.host is None else _collect_there
+    try:
+        snapshot, notes, done = collect(arguments, end, say, progress)
+    finally:
+        with contextlib.suppress(OSError):
+            progress.clear()
+    for note in notes:
+        say(note)
+    say(f"{snapshot}: {done}")
+    if end.number:
+        return 128 + end.number
+    return 0 if arguments.no_advice else _advise(snapshot)
+
+
+def _request(arguments: argparse.Namespace) -> ProfileRequest:
     from gpadvisor.profiler.collect.run import Collector, ProfileRequest
 
-    request = ProfileRequest(
+    return ProfileRequest(
         application=tuple(arguments.application),
         output=arguments.output,
         collector=Collector(arguments.collector),
@@ -139,50 +175,45 @@ def run(arguments: argparse.Namespace) -> int:
         timeout_seconds=arguments.timeout,
         keep=arguments.keep_report,
     )
-    progress = TerminalProgress(ticking=False)  # the application writes there, too
 
-    def say(sentence: str) -> None:
-        with contextlib.suppress(OSError):  # a terminal that is gone must not cost what was measured
-            progress.clear()
-            saying.say(sentence)
-            sys.stderr.flush()
+
+def _collect_here(
+    arguments: argparse.Namespace, end: _End, say: Callable[[str], None], progress: TerminalProgress
+) -> tuple[Path, Sequence[str], str]:
+    """The snapshot, notes, and what was done."""
+    from gpadvisor.pipeline.settings import find_settings
+    from gpadvisor.profiler.collect.choose import profile_application
 
     settings = find_settings(Path.cwd()).settings
-    end = _End()
-    try:
-        if arguments.host is None:
-            with end.asked():
-                result = profile_application(
-                    request, settings, say=say, progress=progress, cancelled=end.came
-                )
-            notes, snapshot = result.notes, result.snapshot
-            done = (
-                f"{result.launches} launches of {result.kernels} kernels, {result.samples:,} samples "
-                f"by {result.collector}"
-            )
-        else:
-            from gpadvisor.profiler.collect.remote import profile_on_host
+    with end.asked():
+        result = profile_application(
+            _request(arguments), settings, say=say, progress=progress, cancelled=end.came
+        )
+    done = (
+        f"{result.launches} launches of {result.kernels} kernels, {result.samples:,} samples "
+        f"by {result.collector}"
+    )
+    return result.snapshot, result.notes, done
 
-            remote = profile_on_host(
-                arguments.host,
-                request,
-                settings,
-                say=say,
-                progress=progress,
-                ssh_options=tuple(arguments.ssh_option),
-                directory=arguments.remote_dir,
-            )
-            notes, snapshot = remote.notes, remote.snapshot
-            done = f"{remote.fetched_bytes:,} bytes brought back, collected by {remote.by}"
-    finally:
-        with contextlib.suppress(OSError):
-            progress.clear()
-    for note in notes:
-        say(note)
-    say(f"{snapshot}: {done}")
-    if end.number:
-        return 128 + end.number
-    return 0 if arguments.no_advice else _advise(snapshot)
+
+def _collect_there(
+    arguments: argparse.Namespace, _end: _End, say: Callable[[str], None], progress: TerminalProgress
+) -> tuple[Path, Sequence[str], str]:
+    """The same on another machine."""
+    from gpadvisor.pipeline.settings import find_settings
+    from gpadvisor.profiler.collect.remote import profile_on_host
+
+    remote = profile_on_host(
+        arguments.host,
+        _request(arguments),
+        find_settings(Path.cwd()).settings,
+        say=say,
+        progress=progress,
+        ssh_options=tuple(arguments.ssh_option),
+        directory=arguments.remote_dir,
+    )
+    done = f"{remote.fetched_bytes:,} bytes brought back, collected by {remote.by}"
+    return remote.snapshot, remote.notes, done
 
 
 class _End:

@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from typing import Final
 
 from gpadvisor.errors import UsageError
-from gpadvisor.model.advice import Advice, Category, Suggestion
+from gpadvisor.model.advice import Advice, Category, Estimate, Suggestion
 from gpadvisor.model.figures import gain
 from gpadvisor.report.entries import by_number, families
 from gpadvisor.report.names import short_name
-from gpadvisor.report.page import make_page, with_todays_mentions
+from gpadvisor.report.page import Page, make_page, with_todays_mentions
 from gpadvisor.report.text_suggestion import hotspot_lines, scope_words, whole_run, worth_showing
 from gpadvisor.report.words import CATEGORY_WORDS, cleaned, count, percent, plural, wrap
 
@@ -89,16 +89,7 @@ def render_why(
     ]
     lines += [line for label, text in facts for line in page.fact(label, text)]
     if estimate is not None:
-        lines += page.heading("How the numbers came about")
-        paper = "" if estimate.paper is None else f" The paper's own value is {estimate.paper:.3f}."
-        lines += wrap(f"{estimate.equation.rstrip('. ')}.{paper}", page.width, " ")
-        for letter in dict.fromkeys(_SYMBOL.findall(estimate.equation)):
-            if letter in _LETTERS:
-                lines += wrap(f"{_LETTERS[letter]}", page.width, " " * 10, f"   {letter:<7}")
-        reasons = [reason.strip() for reason in estimate.reason.split("; ") if reason.strip()]
-        lines += wrap(f"From there to {won}:", page.width, " ")
-        for reason in reasons:
-            lines += wrap(reason, page.width, "   ", " - ")
+        lines += _derivation(page, estimate, won)
     spots = worth_showing(suggestion.hotspots)
     if spots:
         lines += page.heading("Where it waits, and for what (def: what is waited for, use: what waits)")
@@ -106,6 +97,21 @@ def render_why(
             lines += hotspot_lines(page, kernel, spot, index)
     lines += ["", style.quiet(f"gpadvisor explain {suggestion.code} has the rule's page.")]
     return "\n".join(line.rstrip() for line in lines) + "\n"
+
+
+def _derivation(page: Page, estimate: Estimate, won: str) -> list[str]:
+    """The equation, its letters, and the steps from the paper's value to what is shown."""
+    lines = page.heading("How the numbers came about")
+    paper = "" if estimate.paper is None else f" The paper's own value is {estimate.paper:.3f}."
+    lines += wrap(f"{estimate.equation.rstrip('. ')}.{paper}", page.width, " ")
+    for letter in dict.fromkeys(_SYMBOL.findall(estimate.equation)):
+        if letter in _LETTERS:
+            lines += wrap(f"{_LETTERS[letter]}", page.width, " " * 10, f"   {letter:<7}")
+    reasons = [reason.strip() for reason in estimate.reason.split("; ") if reason.strip()]
+    lines += wrap(f"From there to {won}:", page.width, " ")
+    for reason in reasons:
+        lines += wrap(reason, page.width, "   ", " - ")
+    return lines
 
 
 def _cause(suggestion: Suggestion, total: int) -> str:

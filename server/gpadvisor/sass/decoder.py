@@ -73,32 +73,22 @@ class _Draft:
     def __init__(
         self,
         pc: Pc,
-        opcode: str,
-        modifiers: tuple[str, ...],
-        operands: str,
-        guard: Guard | None,
-        defs: tuple[Register, ...],
-        uses: tuple[Register, ...],
-        info: OpcodeInfo,
+        mnemonic: _Mnemonic,
+        decoded: _Decoded,
         control: ControlCode,
-        target: Pc | None,
-        callee: str | None,
-        partial_wait: PartialWait | None,
-        width_bytes: int | None,
+        to: tuple[Pc | None, str | None, str],
     ) -> None:
         self.pc = pc
-        self.opcode = opcode
-        self.modifiers = modifiers
-        self.operands = operands
-        self.guard = guard
-        self.defs = defs
-        self.uses = uses
-        self.info = info
+        self.opcode = mnemonic.form.base
+        self.modifiers = mnemonic.form.modifiers
+        self.target, self.callee, self.operands = to
+        self.guard = decoded.guard
+        self.defs = decoded.defs
+        self.uses = decoded.uses
+        self.info = decoded.info if control.write_barrier is None else decoded.awaited
         self.control = control
-        self.target = target
-        self.callee = callee
-        self.partial_wait = partial_wait
-        self.width_bytes = width_bytes
+        self.partial_wait = decoded.partial_wait
+        self.width_bytes = mnemonic.width_bytes
 
 
 def _frozen(draft: Any) -> Instruction:
@@ -137,32 +127,13 @@ def decode(
         decoded = known.get(key)
         if decoded is None:
             decoded = known[key] = _decode_line(arch, line, guard, hidden)
-        form = mnemonic.form
         pc = Pc(index * INSTRUCTION_BYTES)
-        target, callee, operands = None, None, decoded.operands
+        to: tuple[Pc | None, str | None, str] = None, None, decoded.operands
         if mnemonic.control_flow:
-            target, callee, operands = _resolve(decoded, low_bits, pc, low, high, len(code))
+            to = _resolve(decoded, low_bits, pc, low, high, len(code))
         if not decoded.info.known:
-            unknown[form.base] += 1
-        instructions.append(
-            _frozen(
-                _Draft(
-                    pc,
-                    form.base,
-                    form.modifiers,
-                    operands,
-                    decoded.guard,
-                    decoded.defs,
-                    decoded.uses,
-                    decoded.info if control.write_barrier is None else decoded.awaited,
-                    control,
-                    target,
-                    callee,
-                    decoded.partial_wait,
-                    mnemonic.width_bytes,
-                )
-            )
-        )
+            unknown[mnemonic.form.base] += 1
+        instructions.append(_frozen(_Draft(pc, mnemonic, decoded, control, to)))
     return tuple(instructions), _problems(arch, unknown)
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from gpadvisor.machine.timing import SimulatedDevice, Timing, timing_of
 from gpadvisor.simulator.configuration import Argument, SimulationConfig, argument_words
-from gpadvisor.simulator.profile import Simulation, Truth, simulate
+from gpadvisor.simulator.profile import Simulation, simulate
+from gpadvisor.simulator.truth import Truth
 
 __all__ = [
     "Argument",

@@ -7,7 +7,7 @@ A scoreboard is a counter: the waiting instruction cannot tell which of the oper
 from __future__ import annotations
 
 from gpadvisor.simulator.compiled import compiled, seldom
-from gpadvisor.simulator.lowered import Packed
+from gpadvisor.simulator.lowered import LoweredFlow, Packed
 from gpadvisor.simulator.state import (
     BARRIER_NUMBER,
     COPIES,
@@ -39,7 +39,7 @@ from gpadvisor.simulator.state import (
     Results,
 )
 
-_PARTIAL_WAIT = 10  # lowering.Flow
+_PARTIAL_WAIT = LoweredFlow.PARTIAL_WAIT.value
 
 
 @compiled
@@ -62,10 +62,9 @@ def _kind_of_last(m: Machine, w: int, ring: int, until: int) -> int:
 
 
 @compiled
-def _note_ring(
-    m: Machine, r: Results, w: int, whose: int, ring: int, kind: int, since: int, until: int
-) -> None:
+def _note_ring(m: Machine, r: Results, w: int, whose: int, ring: int, kind: int, until: int) -> None:
     """Operations of a ring that still ran when the wait began, and that it is for."""
+    since = _began(m, w)
     for k in range(min(m.warp[w, PENDING_COUNT + ring], IN_FLIGHT)):
         if m.pending[w, ring, k, 2] == kind and since < m.pending[w, ring, k, 0] <= until:
             note_holder(m, r, whose, m.pending[w, ring, k, 1])
@@ -83,11 +82,10 @@ def _began(m: Machine, w: int) -> int:
 def note_holders(p: Packed, m: Machine, r: Results, w: int, whose: int, reason: int) -> None:
     """Note what the scoreboard that releases the warp last was waiting for, or its stores."""
     warp = m.warp[w]
-    since = _began(m, w)
     if reason == DRAIN:
-        _note_ring(m, r, w, whose, STORES, RESULT, since, warp[STORE_DONE])
+        _note_ring(m, r, w, whose, STORES, RESULT, warp[STORE_DONE])
     elif reason == MEMBAR:
-        _note_ring(m, r, w, whose, STORES, RESULT, since, warp[UNTIL + U_FENCE])
+        _note_ring(m, r, w, whose, STORES, RESULT, warp[UNTIL + U_FENCE])
     elif reason in (LONG, SHORT):
         fact, until = p.fact[warp[PC]], warp[UNTIL + U_SCOREBOARD]
         for barrier in range(SCOREBOARDS):
@@ -96,6 +94,6 @@ def note_holders(p: Packed, m: Machine, r: Results, w: int, whose: int, reason: 
                 continue
             kind = _kind_of_last(m, w, barrier, until)
             if kind == GROUP:
-                _note_ring(m, r, w, whose, COPIES, RESULT, since, until)
+                _note_ring(m, r, w, whose, COPIES, RESULT, until)
             elif kind >= 0:
-                _note_ring(m, r, w, whose, barrier, kind, since, until)
+                _note_ring(m, r, w, whose, barrier, kind, until)

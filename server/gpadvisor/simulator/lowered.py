@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from gpadvisor.model.instruction import Instruction
 from gpadvisor.model.program import Function
 from gpadvisor.simulator.control import Decision
-from gpadvisor.simulator.evaluate import Slice
 from gpadvisor.simulator.resources import Access, Unit
+from gpadvisor.simulator.values import Slice
 
 
 class LoweredFlow(IntEnum):

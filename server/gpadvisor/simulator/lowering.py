@@ -15,6 +15,7 @@ from gpadvisor.model.ids import INSTRUCTION_BYTES
 from gpadvisor.model.instruction import Instruction, MemorySpace, OpcodeClass
 from gpadvisor.model.machine import MachineModel
 from gpadvisor.model.program import Function, Program
+from gpadvisor.simulator.addresses import branch_predicate, is_uniform
 from gpadvisor.simulator.configuration import SimulationConfig
 from gpadvisor.simulator.control import Decision, decisions, indirect_targets, is_conditional, jumps
 from gpadvisor.simulator.lowered import Lowered, LoweredFlow, empty_code, empty_slice
@@ -22,7 +23,6 @@ from gpadvisor.simulator.meanings import TRUE, Meaning
 from gpadvisor.simulator.parameters import constant_words
 from gpadvisor.simulator.pointers import pointer_words
 from gpadvisor.simulator.resources import Use, use_of
-from gpadvisor.simulator.semantics import branch_predicate, is_uniform
 from gpadvisor.simulator.slices import Relevance, relevance
 from gpadvisor.simulator.unrolling import lines_of_loops
 

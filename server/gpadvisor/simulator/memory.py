@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from gpadvisor.simulator.chance import cycles, uniform
 from gpadvisor.simulator.compiled import compiled, seldom
-from gpadvisor.simulator.evaluate import Values
 from gpadvisor.simulator.lowered import Packed
 from gpadvisor.simulator.state import (
     ACCESS,
@@ -36,6 +35,7 @@ from gpadvisor.simulator.state import (
     LSU_FREE,
     MIO_DONE,
     OPERAND_READ,
+    PC,
     PENDING_COUNT,
     RELEASE,
     RELEASE_PC,
@@ -52,6 +52,7 @@ from gpadvisor.simulator.state import (
     Machine,
     Results,
 )
+from gpadvisor.simulator.values import Values
 
 _SECTOR = 32
 
@@ -223,9 +224,10 @@ def _levels(p: Packed, m: Machine, i: int, start: int, bytes_moved: float, l1_hi
 
 @seldom
 def global_access(
-    p: Packed, m: Machine, v: Values, r: Results, w: int, i: int, lanes: int, now: int
+    p: Packed, m: Machine, v: Values, r: Results, w: int, lanes: int, now: int
 ) -> tuple[int, int, int]:
     """Start, end of reading the operands, and return of an access to local or global memory."""
+    i = m.warp[w, PC]
     sectors, lines = _sectors(p, v, r, w, i, lanes)
     passes = max(lines, m.whole[WAVEFRONT])
     start = max(now + 1, m.number[LSU_FREE])
@@ -256,9 +258,10 @@ def global_access(
 
 @seldom
 def shared_access(
-    p: Packed, m: Machine, v: Values, r: Results, w: int, i: int, lanes: int, now: int
+    p: Packed, m: Machine, v: Values, r: Results, w: int, lanes: int, now: int
 ) -> tuple[int, int, int]:
     """The same for shared memory, whose results return in order."""
+    i = m.warp[w, PC]
     passes = max(_wavefronts(p, v, r, w, i, lanes), m.whole[WAVEFRONT])
     start = max(now + 1, m.number[LSU_FREE])
     m.number[LSU_FREE] = start + passes

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from gpadvisor.simulator.chance import uniform
 from gpadvisor.simulator.compiled import compiled, seldom
-from gpadvisor.simulator.evaluate import ALL, Values, lanes_of
 from gpadvisor.simulator.lowered import Packed
 from gpadvisor.simulator.state import (
     ACTIVE,
@@ -49,6 +48,7 @@ from gpadvisor.simulator.state import (
     Machine,
     Results,
 )
+from gpadvisor.simulator.values import ALL, Values, lanes_of
 
 
 @seldom

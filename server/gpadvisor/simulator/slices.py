@@ -11,13 +11,9 @@ from dataclasses import dataclass
 from gpadvisor.model.ids import INSTRUCTION_BYTES, FunctionId
 from gpadvisor.model.instruction import Instruction, MemorySpace, OpcodeClass
 from gpadvisor.model.program import Function
+from gpadvisor.simulator.addresses import address_base, branch_predicate, written_by
 from gpadvisor.simulator.meanings import IMMEDIATE, PLAIN, REGISTER, TRUE, Constants, Meaning, Op, ValueSource
-from gpadvisor.simulator.semantics import (
-    address_base,
-    branch_predicate,
-    meaning_of,
-    written_by,
-)
+from gpadvisor.simulator.semantics import meaning_of
 
 _FOLLOWED_SPACES = frozenset({MemorySpace.GLOBAL, MemorySpace.GENERIC, MemorySpace.SHARED})
 _ALLOCATED = frozenset({MemorySpace.GLOBAL, MemorySpace.GENERIC})

@@ -8,8 +8,8 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gpadvisor.simulator.evaluate import Values
 from gpadvisor.simulator.lowered import Lowered
+from gpadvisor.simulator.values import Values
 
 NEVER: Final = 1 << 60
 """A time that does not come by itself."""

@@ -61,30 +61,14 @@ def compile_source(
     source = path.resolve()
     if not source.is_file():
         raise SourceError(f"{path} is no file; give the path of a CUDA source")
-    command, wrong = find_command(source, build=settings.build, trusted=settings.trusted)
-    problems: list[Problem] = []
-    if wrong is not None:
-        problems.append(_assumption(f"{wrong}; {path.name} was compiled with the flags of the settings"))
-    if command is None:
-        command = reduce_command(settings.flags, source.parent, trusted=settings.trusted)
-    problems += [_assumption(f"{path.name}: {note}") for note in command.notes]
-    if command.refused:
-        left_out = ", ".join(command.refused)
-        problems.append(
-            _assumption(f"left out {left_out} of the command: such options may run code of the project")
-        )
-    extra = reduce_command(settings.extra_flags, source.parent, trusted=settings.trusted)
-    command = replace(command, architectures=extra.architectures or command.architectures)
+    command, extra, problems = _command(path, settings)
     target = _target(arch or settings.arch, command, problems)
     with scratch_folder() as folder:
         options = _once((*command.options, *extra.options, *_own_options(settings)))
         directory = command.directory if command.directory.is_dir() else source.parent
         if overlay is not None:
-            source, directory, options = (
-                overlay.seen(source),
-                overlay.seen(directory),
-                overlay.options(options),
-            )
+            source, directory = overlay.seen(source), overlay.seen(directory)
+            options = overlay.options(options)
         if text is not None:  # what is beside the source stays in reach
             options = (f"--include-path={source.parent}", *options)
         job = Job(
@@ -110,6 +94,26 @@ def compile_source(
                 f"{path.name} did not compile for {target} within {settings.timeout_seconds:g} s; "
                 "tool-timeout-seconds in gpadvisor.toml gives it more time"
             ) from error
+
+
+def _command(path: Path, settings: CompileSettings) -> tuple[CompileCommand, CompileCommand, list[Problem]]:
+    """The build's or the settings' command, what the settings add to it, and what was assumed."""
+    source = path.resolve()
+    command, wrong = find_command(source, build=settings.build, trusted=settings.trusted)
+    problems: list[Problem] = []
+    if wrong is not None:
+        problems.append(_assumption(f"{wrong}; {path.name} was compiled with the flags of the settings"))
+    if command is None:
+        command = reduce_command(settings.flags, source.parent, trusted=settings.trusted)
+    problems += [_assumption(f"{path.name}: {note}") for note in command.notes]
+    if command.refused:
+        left_out = ", ".join(command.refused)
+        problems.append(
+            _assumption(f"left out {left_out} of the command: such options may run code of the project")
+        )
+    extra = reduce_command(settings.extra_flags, source.parent, trusted=settings.trusted)
+    command = replace(command, architectures=extra.architectures or command.architectures)
+    return command, extra, problems
 
 
 def _assumption(message: str) -> Problem:

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a run had to assume, in sentences."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from gpadvisor.model.ids import INSTRUCTION_BYTES
+from gpadvisor.model.instruction import Instruction, MemorySpace, OpcodeClass
+from gpadvisor.model.problem import Problem, ProblemCode
+from gpadvisor.simulator import state
+from gpadvisor.simulator.control import kernel_line, together
+from gpadvisor.simulator.outcome import Outcome
+from gpadvisor.simulator.state import Results
+
+_ACCESSING: Final = frozenset(
+    {OpcodeClass.LOAD, OpcodeClass.STORE, OpcodeClass.ATOMIC, OpcodeClass.REDUCTION}
+)
+_SHOWN_ASSUMPTIONS: Final = 40
+
+
+def list_assumptions(outcome: Outcome) -> tuple[str, ...]:
+    """Each once, those of the launch first."""
+    config, share = outcome.config, outcome.share
+    found = [
+        f"modelled: one SM of {share.sms}, {len(share.blocks)} of its {share.total} blocks simulated"
+        + (f", {share.repeats} more full waves taken to be like the first" if share.repeats else ""),
+    ]
+    found.append(
+        f"global accesses hit L1 with {config.l1_hit_rate:.0%}, L2 with {config.l2_hit_rate:.0%}; "
+        f"local ones hit L1 with {config.local_hit_rate:.0%}"
+    )
+    if _lacks_shared(outcome):
+        found.append("no size is stated for the dynamic shared memory that the code uses")
+    guessed = _guessed_addresses(outcome)
+    if guessed:
+        found.append(f"neighbouring lanes access neighbouring words {guessed}")
+    undecided = np.flatnonzero(outcome.results.undecided)
+    decided = outcome.lowered.decisions
+    found += together(decided[place] for place in undecided.tolist() if place in decided)
+    found += outcome.lowered.notes
+    if outcome.sm.number[state.FORCED]:
+        found.append(
+            "warps that waited for each other for ever were let go "
+            f"{int(outcome.sm.number[state.FORCED])} times"
+        )
+    deep = int(outcome.sm.number[state.TOO_DEEP])
+    if deep:
+        found.append(f"{deep} calls deeper than {state.CALLS} inside one another returned at once")
+    return tuple(dict.fromkeys(found))
+
+
+def _lacks_shared(outcome: Outcome) -> bool:
+    return not (outcome.share.static_shared or outcome.config.dynamic_shared_bytes) and any(
+        one.info.space is MemorySpace.SHARED and one.info.opclass in _ACCESSING
+        for one in outcome.lowered.instructions.values()
+    )
+
+
+def _guessed_addresses(outcome: Outcome) -> str:
+    executed = outcome.results.executed.sum(axis=0)
+    lines = set()
+    for function in outcome.lowered.functions:
+        first = function.start // INSTRUCTION_BYTES
+        for index, instruction in enumerate(function.instructions):
+            place = first + index
+            if executed[place] and _guessed(instruction, outcome.results, place):
+                entry = function.lines[index]
+                lines.add(f"line {kernel_line(entry)}" if entry else f"{int(instruction.pc):#x}")
+    if not lines:
+        return ""
+    shown = sorted(lines, key=lambda text: (len(text), text))[:8]
+    return f"where addresses do not follow from the launch: {', '.join(shown)}" + (
+        f" and {len(lines) - 8} more" if len(lines) > 8 else ""
+    )
+
+
+def list_problems(outcome: Outcome, assumptions: tuple[str, ...]) -> tuple[Problem, ...]:
+    """The assumptions as problems, and what else a reader of the profile has to know."""
+    shown = assumptions[:_SHOWN_ASSUMPTIONS]
+    found = [Problem(ProblemCode.COMPILE_ASSUMPTION, text) for text in shown]
+    if len(assumptions) > len(shown):
+        text = f"{len(assumptions) - len(shown)} further assumptions are not listed"
+        found.append(Problem(ProblemCode.COMPILE_ASSUMPTION, text))
+    if not outcome.finished:
+        text = f"{outcome.cut()} under these assumptions: what it did until then is shown, and no duration"
+        found.append(Problem(ProblemCode.TRUNCATED_SAMPLES, text))
+    for opcode, count in outcome.lowered.unknown.items():
+        text = f"opcode {opcode} is not known ({count} instructions): it is simulated as an ALU instruction"
+        found.append(Problem(ProblemCode.UNKNOWN_OPCODE, text))
+    return tuple(found)
+
+
+def _guessed(instruction: Instruction, results: Results, place: int) -> bool:
+    """Whether the pattern of an access had to be guessed."""
+    info = instruction.info
+    if info.opclass not in _ACCESSING or info.space is None:
+        return False
+    return info.space.value in {"global", "generic", "shared"} and not results.sectors[:, place].any()

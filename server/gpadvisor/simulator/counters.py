@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Counters of a run under the names that Nsight Compute gives them: by instruction and of the whole grid."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpadvisor.model.ids import INSTRUCTION_BYTES
+from gpadvisor.model.instruction import MemorySpace, OpcodeClass
+from gpadvisor.model.profile import (
+    MetricValue,
+    PcCounts,
+    PcMetric,
+)
+from gpadvisor.simulator import state
+from gpadvisor.simulator.outcome import Outcome
+from gpadvisor.simulator.resources import Unit
+
+_ACCESSING: Final = frozenset(
+    {OpcodeClass.LOAD, OpcodeClass.STORE, OpcodeClass.ATOMIC, OpcodeClass.REDUCTION}
+)
+
+_SECTOR_BYTES: Final = 32
+_MOST_COUNTED: Final = 2.0**63
+"""The largest grids run more instructions than a column of counts holds."""
+_PIPE_METRICS: Final = {
+    Unit.ALU: "sm__pipe_alu_cycles_active",
+    Unit.FMA: "sm__pipe_fma_cycles_active",
+    Unit.FP16: "sm__pipe_fp16_cycles_active",
+    Unit.FP64: "sm__pipe_fp64_cycles_active",
+    Unit.TENSOR: "sm__pipe_tensor_cycles_active",
+    Unit.XU: "sm__inst_executed_pipe_xu",
+}
+
+
+def _scaled(outcome: Outcome, phases: NDArray[np.generic]) -> NDArray[np.float64]:
+    """Counts of the whole grid from those of one SM."""
+    one = phases[0].astype(np.float64) * (1 + outcome.share.repeats) + phases[1]
+    return np.asarray(np.minimum(one * (outcome.config.blocks / outcome.share.total), _MOST_COUNTED))
+
+
+def counts_of(outcome: Outcome) -> PcCounts:
+    """How often each instruction ran, by warps and threads of the whole grid."""
+    warps, threads = _scaled(outcome, outcome.results.executed), _scaled(outcome, outcome.results.threads)
+    places = np.array(sorted(outcome.lowered.instructions), dtype=np.int64)
+    return PcCounts(
+        section=np.zeros(len(places), dtype=np.uint16),
+        pc=(places * INSTRUCTION_BYTES).astype(np.uint64),
+        warps=np.rint(warps[places]).astype(np.uint64),
+        threads=np.rint(threads[places]).astype(np.uint64),
+    )
+
+
+def pc_metrics_of(outcome: Outcome) -> Mapping[str, PcMetric]:
+    """Sectors and wavefronts where addresses were followed or told; nothing where they were guessed."""
+    names = (
+        "memory_l2_theoretical_sectors_global",
+        "memory_l2_theoretical_sectors_global_ideal",
+        "memory_l1_wavefronts_shared",
+        "memory_l1_wavefronts_shared_ideal",
+        "memory_l1_tag_requests_global",
+    )
+    executed = outcome.results.executed.sum(axis=0)
+    scale = np.divide(
+        _scaled(outcome, outcome.results.executed), executed, out=np.zeros(len(executed)), where=executed > 0
+    )
+    found = {}
+    for name, column in zip(names, outcome.results.sectors * scale, strict=True):
+        places = np.flatnonzero(column)
+        if len(places):
+            found[name] = PcMetric(
+                name=name,
+                section=np.zeros(len(places), dtype=np.uint16),
+                pc=(places * INSTRUCTION_BYTES).astype(np.uint64),
+                value=column[places].astype(np.float64),
+            )
+    local = _local_sectors(outcome)
+    if local is not None:
+        found[local.name] = local
+    return found
+
+
+def _local_sectors(outcome: Outcome) -> PcMetric | None:
+    """Sectors of local memory, whose layout puts the words of a warp's lanes side by side."""
+    threads = _scaled(outcome, outcome.results.threads)
+    places = [
+        place
+        for place, instruction in sorted(outcome.lowered.instructions.items())
+        if instruction.info.space is MemorySpace.LOCAL and threads[place]
+    ]
+    if not places:
+        return None
+    at = np.array(places, dtype=np.int64)
+    return PcMetric(
+        name="memory_l2_theoretical_sectors_local",
+        section=np.zeros(len(at), dtype=np.uint16),
+        pc=(at * INSTRUCTION_BYTES).astype(np.uint64),
+        value=threads[at] * outcome.lowered.code.width[at] / _SECTOR_BYTES,
+    )
+
+
+def metrics_of(outcome: Outcome, cycles: float | None) -> dict[str, MetricValue]:
+    """Of the whole launch; ``cycles``: how long it takes, where it ended."""
+    share, number, traffic = outcome.share, outcome.sm.number, outcome.sm.traffic
+    active = max(1.0, float(traffic[state.ACTIVE_CYCLES]))
+    schedulers = outcome.machine.sm.schedulers.value
+    issue = float(number[state.INSTRUCTIONS]) / active / schedulers
+    warps = float(traffic[state.WARP_CYCLES]) / active
+    busy = min(1.0, outcome.config.blocks / share.sms)
+    found: dict[str, MetricValue] = {
+        "smsp__issue_active.avg.per_cycle_active": issue,
+        "smsp__issue_active.avg.pct_of_peak_sustained_active": 100.0 * issue,
+        "sm__warps_active.avg.per_cycle_active": warps,
+        "sm__warps_active.avg.pct_of_peak_sustained_active": 100.0
+        * warps
+        / outcome.machine.sm.max_warps.value,
+        "smsp__pcsamp_interval_cycles": int(number[state.INTERVAL_NOW]),
+        "smsp__pcsamp_sample_count": int(number[state.SAMPLES]),
+        "launch__registers_per_thread": share.registers,
+        "launch__waves_per_multiprocessor": outcome.config.blocks
+        / share.sms
+        / (share.occupancy.blocks_per_sm or 1),
+        "dram__bytes.sum.pct_of_peak_sustained_elapsed": 100.0
+        * float(traffic[state.DRAM_MOVED])
+        / active
+        / float(outcome.sm.real[state.DRAM_RATE]),
+        "l1tex__data_pipe_lsu_wavefronts.avg.pct_of_peak_sustained_elapsed": 100.0
+        * busy
+        * float(traffic[state.L1_PASSES])
+        / active,
+        "lts__t_sectors.avg.pct_of_peak_sustained_elapsed": 100.0
+        * busy
+        * float(traffic[state.L2_MOVED])
+        / active
+        / float(outcome.sm.real[state.L2_RATE]),
+    }
+    found |= _pipes(outcome, active * schedulers)
+    # Of the whole grid, as counters of caches and DRAM are.
+    scale = outcome.config.blocks / len(share.blocks) / _SECTOR_BYTES
+    written = float(traffic[state.DRAM_WRITTEN])
+    found |= {
+        "lts__t_sectors_srcunit_tex.sum": float(traffic[state.L2_MOVED]) * scale,
+        "dram__sectors_read.sum": (float(traffic[state.DRAM_MOVED]) - written) * scale,
+        "dram__sectors_write.sum": written * scale,
+    }
+    if cycles is not None:
+        found["sm__cycles_active.avg"] = cycles * busy
+        found["gpu__time_duration.sum"] = cycles / outcome.device.clock_hz * 1e9
+    return found
+
+
+def _pipes(outcome: Outcome, available: float) -> dict[str, MetricValue]:
+    """How busy each pipe was, in percent of the cycles that its schedulers had."""
+    code = outcome.lowered.code
+    busy = outcome.results.executed.sum(axis=0) * code.interval
+    return {
+        f"{_PIPE_METRICS[unit]}.avg.pct_of_peak_sustained_active": 100.0
+        * float(busy[code.unit == unit].sum())
+        / available
+        for unit in _PIPE_METRICS
+        if (code.unit == unit).any()
+    }

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A finished run of one SM, as it was left."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gpadvisor.machine.timing import SimulatedDevice
+from gpadvisor.model.machine import MachineModel
+from gpadvisor.model.program import Function, Program
+from gpadvisor.simulator import state
+from gpadvisor.simulator.configuration import SimulationConfig
+from gpadvisor.simulator.launch import Share
+from gpadvisor.simulator.lowered import Lowered
+from gpadvisor.simulator.state import Machine, Results
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Outcome:
+    """A finished run, to be put into words and columns."""
+
+    program: Program
+    function: Function
+    machine: MachineModel
+    config: SimulationConfig
+    share: Share
+    device: SimulatedDevice
+    lowered: Lowered
+    sm: Machine
+    results: Results
+    binary: str | None
+
+    @property
+    def finished(self) -> bool:
+        """Whether all blocks of the share ended."""
+        return int(self.sm.number[state.STATUS]) == state.DONE
+
+    @property
+    def cycles(self) -> float | None:
+        """Cycles of the whole launch: the simulated ones, and repeats of the full wave."""
+        if not self.finished:
+            return None
+        full = int(self.sm.number[state.FULL_WAVE_AT])
+        waves = max(1, len(self.share.blocks) // self.share.resident)
+        last = int(self.sm.number[state.NOW])
+        per_wave = full if waves == 1 else max(full, 1)
+        return float(last + self.share.repeats * per_wave)
+
+    def cut(self) -> str:
+        """Where the run ended before the kernel did."""
+        config = self.config
+        if int(self.sm.number[state.STATUS]) == state.CYCLE_LIMIT:
+            return f"the kernel had not ended after {config.max_cycles:,} cycles"
+        return f"the kernel had not ended after {config.max_instructions:,} warp instructions"
