@@ -85,6 +85,7 @@ ONE_SIDE: Final = Constant(0.75, Ground.COMPUTED, "of the loads of a tile stay w
 BOTH_SIDES: Final = Constant(0.5, Ground.COMPUTED, "the same when both do")
 WIDER_ONE: Final = Constant(1.5, Ground.COMPUTED, "times as wide are its loads then, at most")
 WIDER_BOTH: Final = Constant(2.0, Ground.COMPUTED, "the same when both do")
+HALF_THE_BYTES: Final = Constant(0.5, Ground.COMPUTED, "a float has half of the bytes of a double")
 SHUFFLED_LEVELS: Final = Constant(1.0, Ground.COMPUTED, "level of a tree is what shuffles leave")
 LEAST_TIME: Final = Constant(1e-3, Ground.COMPUTED, "of the time stays, for a cure of everything")
 LAUNCH_NS: Final = Constant(5_000.0, Ground.HARDWARE, "what a launch takes, whatever the kernel does")

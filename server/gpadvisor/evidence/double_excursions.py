@@ -17,6 +17,11 @@ from gpadvisor.model.instruction import (
 from gpadvisor.model.program import Definitions, Function
 
 
+def mixes_precision(instruction: Instruction) -> bool:
+    """Whether an instruction makes a double of a float or a float of a double."""
+    return instruction.opcode == "F2F" and {"F64", "F32"} <= set(instruction.modifiers)
+
+
 def double_excursions(function: Function) -> tuple[CodeSequence, ...]:
     """Single precision turned into double and back: mostly a literal without ``f``."""
     found = list(_float_sums(function))

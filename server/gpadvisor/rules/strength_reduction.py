@@ -70,7 +70,7 @@ from gpadvisor.estimators.reliefs import executions, freed
 from gpadvisor.estimators.stall_elimination import stall_elimination
 from gpadvisor.estimators.utilisation import PIPES, measured_loads
 from gpadvisor.evidence.divisions import division_calls, written_divisions
-from gpadvisor.evidence.double_excursions import DOUBLE_SUM, double_excursions
+from gpadvisor.evidence.double_excursions import DOUBLE_SUM, double_excursions, mixes_precision
 from gpadvisor.evidence.patterns import CodeSequence, is_slow_on, math_sequences
 from gpadvisor.evidence.queries import (
     Mask,
@@ -395,7 +395,7 @@ def _busy_doubles(context: KernelContext, functions: tuple[Function, ...]) -> _D
             own = counts.get(function.id)
             weights[place] += work * (int(own[index]) if own is not None else _PASSES**depth)
             first.setdefault(place, StaticSite(function=function.id, index=index, detail="double precision"))
-            mixed |= one.opcode == "F2F" and {"F64", "F32"} <= set(one.modifiers)
+            mixed |= mixes_precision(one)
             slow |= one.info.opclass is OpcodeClass.FLOAT64 and is_slow_on(context.machine, one)
             if routine is not None and _POW in routine.name:
                 powers[place] = None

@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Double Precision: a pipe that is slow on this GPU sets the pace (beyond GPA Table II).
+
+## What it finds
+
+Kernels that compute in double precision alone, on a GPU that does so at 1/16 of the rate of floats or less,
+where the pipe of double precision is the busiest unit. It names the lines that load the pipe most. Doubles in
+a kernel of floats are the subject of Strength Reduction (GPA102).
+
+## Why warps stall
+
+GPUs other than those of data centers have two lanes of double precision beside 64 or 128 of single precision.
+A warp's operation takes 16 to 64 cycles of them, and the next one waits.
+
+## What to try
+
+- Compute in float what bears it, or keep double only where digits are lost: long sums, differences of numbers
+  that are nearly equal.
+- A double as the sum of two floats (some 10 operations for each) is still several times faster there.
+- Run it on a GPU of a data center.
+
+## Example
+
+```cuda
+double zr = 0.0, zi = 0.0;                          // 1/32 of the rate
+float zr = 0.0f, zi = 0.0f;
+```
+
+## When this advice is wrong
+
+Where the result needs the digits, there is nothing to change but the GPU.
+
+## How the gain is estimated
+
+The operations take as much less of the pipe of floats as it is faster, by the rates of the architecture; then
+the next unit limits. Time that the pipe does not fill stays, and shrinks with the rest at the high end, where
+floats also move half of the bytes. The low end is nearer to none by as much as measured changes spread. The
+paper's value is Eq. 2 with the waits that are due to these operations.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+
+from gpadvisor.errors import GpadvisorError
+from gpadvisor.estimators import constants
+from gpadvisor.estimators.caps import busiest_after
+from gpadvisor.estimators.context import KernelContext, Optimizer
+from gpadvisor.estimators.reliefs import executions
+from gpadvisor.estimators.relieved import as_reliefs, relieved_bound
+from gpadvisor.estimators.stall_elimination import stall_elimination
+from gpadvisor.estimators.utilisation import MEMORY_RESOURCES, PIPES, measured_loads
+from gpadvisor.evidence.double_excursions import mixes_precision
+from gpadvisor.evidence.queries import (
+    by_instruction,
+    by_stall,
+    causes,
+    kernel_functions,
+    line_text,
+    percent,
+    regions,
+    share,
+)
+from gpadvisor.machine.timing import timing_of
+from gpadvisor.model.advice import Category, Match, Rejection, StaticSite
+from gpadvisor.model.ids import FunctionId
+from gpadvisor.model.instruction import OpcodeClass, Pipe
+from gpadvisor.model.stalls import StallClass
+
+_CODE: Final = "GPA113"
+_FP64: Final = PIPES[Pipe.FP64]
+_SLOW: Final = 16
+"""Times as slow as floats, from where double precision counts as slow; fast ones have a half or a quarter."""
+_NAMED: Final = 3
+_NOT_WAITS: Final = frozenset({StallClass.ISSUED, StallClass.NOT_SELECTED})
+
+
+def _match(context: KernelContext) -> Match | Rejection:
+    times = _times_as_slow(context)
+    if times < _SLOW:
+        return Rejection(code=_CODE, reason="double precision is fast on this GPU")
+    measured = measured_loads(context)
+    full = busiest_after(measured, ())
+    if full is None or full.unit.name != _FP64 or full.unit.percent < constants.BUSY_PERCENT:
+        return Rejection(code=_CODE, reason="the pipe of double precision does not set the pace")
+    functions = kernel_functions(context.program, context.kernel)
+    if any(mixes_precision(one) for function in functions for one in function.instructions):
+        return Rejection(code=_CODE, reason="floats become doubles: Strength Reduction (GPA102) names where")
+    rows = None
+    if context.blame is not None:
+        blame = context.blame
+        doubles = by_instruction(
+            blame, context.program, causes(blame), lambda one: one.info.pipe is Pipe.FP64
+        )
+        rows = doubles & ~by_stall(blame, _NOT_WAITS)
+        if share(blame, rows) < constants.NOTABLE:
+            part = percent(share(blame, rows))
+            return Rejection(code=_CODE, reason=f"waits for double precision have {part} of the samples")
+    left = {_FP64: 1 / times}
+    halved = dict.fromkeys(MEMORY_RESOURCES, constants.HALF_THE_BYTES)
+    what = f"as floats the operations take 1/{times} of the time of their pipe"
+    bound = relieved_bound(measured, left, left, left | halved, what)
+    sites = _sites(context)
+    lines = ", ".join(line_text(context.program.functions[one.function], one.index) for one in sites[:_NAMED])
+    cure = "compute in float what the accuracy allows, and keep double where digits are lost"
+    return Match(
+        title=f"double precision, at 1/{times} of the rate of float on this GPU, sets the pace",
+        cure=cure,
+        advice=f"{cure[:1].upper()}{cure[1:]}: double precision runs at 1/{times} of the rate of float here, "
+        f"and its pipe is at {full.unit.percent:.0f} % of its peak, most of it at {lines}.",
+        regions=()
+        if context.blame is None or rows is None
+        else regions(context.blame, context.program, context.kernel, np.flatnonzero(rows)),
+        measured_bound=None if bound is None else replace(bound, low=bound.low**constants.SPREAD),
+        relieves=as_reliefs(left, left | halved),
+        static_sites=sites,
+    )
+
+
+def _times_as_slow(context: KernelContext) -> int:
+    """How many times as long as a float's an operation takes its pipe; 1 where the rates are not known."""
+    try:
+        timing, _ = timing_of(context.program.arch)
+    except GpadvisorError:
+        return 1
+    return timing.fp64_interval // timing.ffma_interval
+
+
+def _sites(context: KernelContext) -> tuple[StaticSite, ...]:
+    """One operation of each line, those of the line with most executions first."""
+    weights, first = Counter[str](), dict[str, StaticSite]()
+    counts = executions(context) or {}
+    for function in kernel_functions(context.program, context.kernel):
+        own = counts.get(function.id)
+        for index, one in enumerate(function.instructions):
+            if one.info.opclass is OpcodeClass.FLOAT64:
+                line = line_text(function, index)
+                weights[line] += 1 if own is None else int(own[index])
+                site = StaticSite(function=FunctionId(function.id), index=index, detail="double precision")
+                first.setdefault(line, site)
+    return tuple(first[line] for line, _ in weights.most_common())
+
+
+OPTIMIZER: Final = Optimizer(
+    code=_CODE,
+    slug="double-precision",
+    name="Double Precision",
+    category=Category.STALL_ELIMINATION,
+    match=_match,
+    estimate=stall_elimination,
+    document=__doc__ or "",
+)

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""GPA113: what floats would take of a GPU that is slow in double precision."""
+
+from __future__ import annotations
+
+import pytest
+from tests.optimizer_values import Row, context_of, listing
+
+from gpadvisor.estimators.context import KernelContext
+from gpadvisor.model.advice import Match, Rejection
+from gpadvisor.model.blame import DependencyClass
+from gpadvisor.rules.double_precision import OPTIMIZER
+
+FP64 = "sm__inst_executed_pipe_fp64.avg.pct_of_peak_sustained_elapsed"
+DRAM = "dram__throughput.avg.pct_of_peak_sustained_elapsed"
+
+
+def _context(metrics: dict[str, float], arch: str = "sm_75", more: str = "") -> KernelContext:
+    code = listing(f"one| DFMA R2, R2, R2, R4 // 17\ntwo| DADD R2, R2, R6 // 18\n{more}EXIT", arch)
+    kind = DependencyClass.ARITHMETIC
+    rows = [
+        Row("long_scoreboard", "two", 900, 900, due_to="one", kind=kind),
+        Row("selected", "one", 100),
+    ]
+    return context_of(code, rows, counts={"one": (1000, 32000), "two": (1000, 32000)}, metrics=metrics)
+
+
+def _speedups(metrics: dict[str, float]) -> tuple[float, float, float]:
+    context = _context(metrics)
+    found = OPTIMIZER.match(context)
+    assert isinstance(found, Match), found
+    estimate = OPTIMIZER.estimate(context, found)
+    return estimate.low, estimate.expected, estimate.high
+
+
+def test_what_the_pipe_does_not_fill_stays() -> None:
+    low, expected, high = _speedups({FP64: 84.0})
+    assert expected == pytest.approx(1 / (0.16 + 0.84 / 32), rel=0.01)
+    assert 1 < low < expected < high
+
+
+def test_memory_limits_then_and_moves_half_at_best() -> None:
+    _, expected, high = _speedups({FP64: 83.0, DRAM: 64.0})
+    assert expected == pytest.approx(1 / (0.17 + 0.64), rel=0.01)
+    assert high == pytest.approx(0.83 / 0.32, rel=0.04)
+
+
+def test_a_gpu_that_is_fast_in_double_precision_needs_nothing() -> None:
+    assert isinstance(OPTIMIZER.match(_context({FP64: 84.0}, "sm_80")), Rejection)
+
+
+def test_doubles_among_floats_are_another_rule() -> None:
+    found = OPTIMIZER.match(_context({FP64: 84.0}, more="F2F.F32.F64 R8, R2 // 19\n"))
+    assert isinstance(found, Rejection)
+    assert "GPA102" in found.reason
