@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -48,6 +49,9 @@ def run(*words: str, cwd: Path, **environment: str) -> subprocess.CompletedProce
         ("import", ODD),
         ("export", ODD),
         ("simulate", ODD),
+        ("roofline", ODD),
+        ("potential", ODD),
+        ("why", ODD, "1"),
         ("explain", ODD),
         ("doctor", ODD),
         ("advise", "a.cu", "--arch", ODD),
@@ -63,10 +67,29 @@ def test_names_write_no_lines_of_their_own(tmp_path: Path, words: tuple[str, ...
     (tmp_path / "a.cu").write_text("", encoding="utf-8")
     done = run(*words, cwd=tmp_path)
     assert done.returncode != 0
-    said = done.stderr + done.stdout
-    assert not {character for character in said if ord(character) < 32 and character != "\n"}
-    assert "\u202e" not in said
-    assert not [line for line in said.splitlines() if line.startswith("gpadvisor: error: forged")]
+    assert _is_clean(done.stderr + done.stdout)
+
+
+def _is_clean(said: str) -> bool:
+    odd = {character for character in said if ord(character) < 32 and character != "\n"}
+    return not odd and "\u202e" not in said and not re.search("^gpadvisor: error: forged", said, re.MULTILINE)
+
+
+def test_a_file_of_such_a_name_is_read_and_answered_about(tmp_path: Path) -> None:
+    (tmp_path / f"{ODD}.ncu-rep").write_bytes(write_report([SPEC]))
+    for words in (
+        ("import", f"{ODD}.ncu-rep"),
+        ("export", f"{ODD}.gpadvisor", f"{ODD}-out"),
+        ("advise", f"{ODD}.ncu-rep"),
+        ("advise", f"{ODD}.ncu-rep", "--format", "markdown"),
+        ("compare", f"{ODD}.ncu-rep", f"{ODD}.gpadvisor"),
+    ):
+        done = run(*words, cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        assert _is_clean(done.stderr + done.stdout), words
+    doctor = run("doctor", f"{ODD}.ncu-rep", cwd=tmp_path)
+    assert "error: forged" in doctor.stdout
+    assert _is_clean(doctor.stderr + doctor.stdout)
 
 
 @pytest.mark.parametrize("name", ["zero", "pipe", "device"])

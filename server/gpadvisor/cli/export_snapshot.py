@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
+
+from gpadvisor.cli.messages import answer
 
 _DESCRIPTION = """\
 Unpack a snapshot: Parquet tables of launches, samples, counts and metrics, the cubins, and their
@@ -35,5 +36,5 @@ def run(arguments: argparse.Namespace) -> int:
     from gpadvisor.pipeline.snapshots import export_profile
 
     for path in export_profile(arguments.input, arguments.directory):
-        sys.stdout.write(f"{path}\n")
+        answer(str(path))
     return 0

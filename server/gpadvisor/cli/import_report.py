@@ -4,12 +4,11 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 
 from gpadvisor.cli import options
 from gpadvisor.cli.advise import make_request
-from gpadvisor.cli.messages import say
+from gpadvisor.cli.messages import answer, say
 from gpadvisor.cli.progress import TerminalProgress
 
 _DESCRIPTION = """\
@@ -65,9 +64,9 @@ def run(arguments: argparse.Namespace) -> int:
         progress.clear()
     for problem in report.problems:
         say(problem.message)
-    sys.stdout.write(
+    answer(
         f"{target}: {report.kernels} launch{'' if report.kernels == 1 else 'es'}, "
         f"{report.samples:,} samples, {report.snapshot_bytes:,} bytes "
-        f"({report.snapshot_bytes / report.report_bytes:.2f} of the report's {report.report_bytes:,})\n"
+        f"({report.snapshot_bytes / report.report_bytes:.2f} of the report's {report.report_bytes:,})"
     )
     return 0

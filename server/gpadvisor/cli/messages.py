@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The one place where sentences go to standard error: names and paths in them are anybody's."""
+"""The one place where sentences go to the standard streams: names and paths in them are anybody's."""
 
 from __future__ import annotations
 
@@ -17,6 +17,13 @@ def say(sentence: str) -> None:
     from gpadvisor.report.words import clean
 
     sys.stderr.write(f"gpadvisor: {clean(sentence, _LONGEST)}\n")
+
+
+def answer(sentence: str) -> None:
+    """The same as what was asked for, on standard output."""
+    from gpadvisor.report.words import clean
+
+    sys.stdout.write(f"{clean(sentence, _LONGEST)}\n")
 
 
 class HelpFormatter(argparse.RawDescriptionHelpFormatter):

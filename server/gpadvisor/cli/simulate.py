@@ -4,11 +4,10 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 
 from gpadvisor.cli import options
-from gpadvisor.cli.messages import say
+from gpadvisor.cli.messages import answer, say
 from gpadvisor.cli.progress import TerminalProgress
 
 _DESCRIPTION = """\
@@ -51,7 +50,6 @@ def run(arguments: argparse.Namespace) -> int:
     from gpadvisor.cubin import demangle
     from gpadvisor.pipeline.cache import Cache, cache_folder
     from gpadvisor.pipeline.modelled import simulate_file
-    from gpadvisor.report.words import clean
 
     target = arguments.output or Path(arguments.input.name).with_suffix(".gpadvisor")
     cache = Cache(None if arguments.no_cache else cache_folder())
@@ -63,10 +61,10 @@ def run(arguments: argparse.Namespace) -> int:
     for problem in result.problems:
         say(problem.message)
     for kernel, simulation in result.kernels:
-        sys.stdout.write(
-            f"{clean(demangle(kernel))}: {simulation.profile.total_samples:,} samples of "
+        answer(
+            f"{demangle(kernel)}: {simulation.profile.total_samples:,} samples of "
             f"{simulation.blocks:,} blocks in {simulation.simulated_cycles:,} cycles of one SM, "
-            f"{len(simulation.assumptions)} assumptions\n"
+            f"{len(simulation.assumptions)} assumptions"
         )
-    sys.stdout.write(f"{target}: {target.stat().st_size:,} bytes\n")
+    answer(f"{target}: {target.stat().st_size:,} bytes")
     return 0

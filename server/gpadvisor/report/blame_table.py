@@ -14,7 +14,7 @@ from gpadvisor.model.instruction import register_name
 from gpadvisor.model.program import Program
 from gpadvisor.report.names import short_name
 from gpadvisor.report.tables import Column, Overflow, format_table
-from gpadvisor.report.words import clean, cleaned
+from gpadvisor.report.words import clean, cleaned, csv_cell
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,7 +119,8 @@ def render_blame_csv(kernels: Sequence[tuple[str, Sequence[BlameRow]]]) -> str:
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerow(["kernel", *names])
     for kernel, rows in kernels:
-        writer.writerows([kernel, *(getattr(row, name) for name in names)] for row in rows)
+        cells = ([kernel, *(getattr(row, name) for name in names)] for row in rows)
+        writer.writerows(map(csv_cell, row) for row in cells)
     return stream.getvalue()
 
 

@@ -26,6 +26,7 @@ _GLUE: Final = "\0"  # a space that no line ends at; clean text has no such lett
 _UNSAFE: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 _CLAUSE: Final = re.compile(r"[.!?;](?=\s)")
 _LINK: Final = re.compile(r"@[a-z]{1,16}:([^:@\n]{1,200}):[^@\n]{0,500}@")
+_FORMULA: Final = re.compile(r"[=+-]|@(?!!?U?P[0-9T])")  # @P0 is an instruction's predicate
 
 CATEGORY_WORDS: Final = {
     Category.STALL_ELIMINATION: "stall elimination",
@@ -74,6 +75,14 @@ def _cleaned(value: object) -> object:
         changed = {name: item for name, item in new.items() if item is not old[name]}
         return replace(value, **changed) if changed else value
     return value
+
+
+def csv_cell(value: object) -> object:
+    """A value as programs read it, empty where there is none; no spreadsheet takes a text for a formula."""
+    if isinstance(value, str):
+        text = clean(value)
+        return f"'{text}" if _FORMULA.match(text) else text
+    return "" if value is None or (isinstance(value, float) and not math.isfinite(value)) else value
 
 
 def without_links(message: str) -> str:

@@ -20,7 +20,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Final
 
-from gpadvisor.errors import ToolNotFoundError
+from gpadvisor.sandbox.tools import not_started
 
 _POLL_SECONDS: Final = 0.05
 _DEATH_SECONDS: Final = 2.0  # of the last of a group that was killed; nobody may be there to reap it
@@ -83,9 +83,7 @@ def run_application(
             process_group=0,
         )
     except (OSError, ValueError) as error:
-        raise ToolNotFoundError(
-            f"{command[0]} cannot be started ({getattr(error, 'strerror', None) or error}); check its path"
-        ) from error
+        raise not_started(command[0], error) from error
     try:
         with _terminal_of(process.pid) as follow_stops:
             run = _Run(process, timeout_seconds, grace_seconds, follow_stops)

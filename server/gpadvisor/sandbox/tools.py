@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import selectors
 import signal
@@ -27,6 +28,13 @@ _POLL_SECONDS: Final = 0.05
 _STRAGGLER_SECONDS: Final = 0.5
 # What a compiler needs to find its own parts; everything else that could steer it stays outside.
 _ENVIRONMENT: Final = ("PATH", "HOME", "TMPDIR", "LD_LIBRARY_PATH", "SYSTEMROOT")
+# By the system's error; any other is of the path.
+_STEPS: Final = {
+    errno.E2BIG: "give it fewer or shorter arguments, or a smaller environment",
+    errno.ENOEXEC: "give a program of this machine, or a script that names its interpreter",
+    errno.EINVAL: "leave out the characters that no argument can have",
+    **dict.fromkeys((errno.ENOMEM, errno.EAGAIN), "end what else runs here, and try again"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +83,7 @@ def run_tool(
             close_fds=True,
         )
     except (OSError, ValueError) as error:
-        raise ToolNotFoundError(
-            f"{arguments[0]} cannot be started ({getattr(error, 'strerror', None) or error}); check its path"
-        ) from error
+        raise not_started(arguments[0], error) from error
     try:
         _limit_memory(process.pid, memory_bytes)
         run = _Run(name, process, begun + timeout_seconds, timeout_seconds, output_bytes, cancelled)
@@ -88,6 +94,15 @@ def run_tool(
     if check and output.status != 0:
         raise ToolFailedError(describe_failure(name, output))
     return output
+
+
+def not_started(program: str, error: OSError | ValueError) -> ToolNotFoundError:
+    """The sentence about a program that the system did not start, with what to do about it."""
+    number = error.errno if isinstance(error, OSError) else errno.EINVAL
+    step = _STEPS.get(number or 0, "check its path")
+    return ToolNotFoundError(
+        f"{program} cannot be started ({getattr(error, 'strerror', None) or error}); {step}"
+    )
 
 
 def describe_failure(name: str, output: ToolOutput) -> str:

@@ -37,12 +37,14 @@ from gpadvisor.model.profile import (
     SourceText,
 )
 from gpadvisor.model.stalls import StallClass, StallReason
+from gpadvisor.store.possible import possible
 
 Document: TypeAlias = dict[str, Any]
 Columns: TypeAlias = dict[str, NDArray[Any]]
 _T = TypeVar("_T")
 
 MAX_SAMPLES: Final = 1 << 53
+_MOST: Final = {"total": MAX_SAMPLES, "latency": MAX_SAMPLES, "warps": 1 << 60, "threads": 1 << 60}
 SAMPLES: Final = ("launch", "section", "pc", "reason", "total", "latency")
 COUNTS: Final = ("launch", "section", "pc", "warps", "threads")
 PC_METRICS: Final = ("launch", "metric", "section", "pc", "value")
@@ -271,14 +273,15 @@ def _kernel(document: Document, tables: Mapping[str, Columns]) -> KernelProfile:
         raise _broken("samples name a stall reason that is not listed")
     if bool((samples["latency"] > samples["total"]).any()):
         raise _broken("samples have more latency samples than samples")
-    for name in ("total", "latency"):  # sums of more would overflow, and no run has as many
-        if float(samples[name].sum(dtype=np.float64)) > MAX_SAMPLES:
-            raise _broken(f"samples add up to more than {MAX_SAMPLES}")
+    for name, most in _MOST.items():  # sums of more would overflow, and no run has as many
+        column = (samples if name in samples else counts)[name]
+        if float(column.sum(dtype=np.float64)) > most:
+            raise _broken(f"{'samples' if name in samples else 'counts'} add up to more than {most}")
     for table in tables.values():
         section = table["section"]
         if bool(((section >= len(sections)) & (section != EXTERNAL)).any()):
             raise _broken("rows name a section that is not listed")
-    return KernelProfile(
+    kernel = KernelProfile(
         launch=_fill(Launch, document["launch"]),
         device=_fill(Device, document["device"]),
         evidence=Evidence(document["evidence"]),
@@ -294,6 +297,7 @@ def _kernel(document: Document, tables: Mapping[str, Columns]) -> KernelProfile:
         call_stack=tuple(_fill(CallFrame, frame) for frame in document["call_stack"]),
         problems=_problems(document["problems"]),
     )
+    return possible(kernel)
 
 
 def _reason(entry: Sequence[str]) -> StallReason:

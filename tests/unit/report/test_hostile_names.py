@@ -3,8 +3,11 @@
 
 from __future__ import annotations
 
+import csv
+import io
+
 from gpadvisor.advice.compare import Comparison
-from gpadvisor.report.blame_table import BlameRow, render_blame_text
+from gpadvisor.report.blame_table import BlameRow, render_blame_csv, render_blame_text
 from gpadvisor.report.comparison import render_comparison_text
 
 EVIL = "k\x1b[31m\x07\n\u202e"
@@ -29,3 +32,19 @@ def test_a_blame_table_prints_no_control_character() -> None:
         registers=None, pruned_by=None, detail=EVIL, function=EVIL,
     )  # fmt: skip
     assert is_safe(render_blame_text(EVIL, [row], shown=None, width=80))
+
+
+def test_a_blame_table_for_programs_is_no_formula_and_moves_no_cursor() -> None:
+    row = BlameRow(
+        role="blamed", use_pc=16, use="@!P0 BRA", use_line="=1+1", reason="-2", dependency_class=None,
+        def_pc=None, definition="+x", def_line="@SUM(1)", samples=1, latency=1, distance_instructions=-1,
+        registers=None, pruned_by=None, detail=EVIL, function=EVIL,
+    )  # fmt: skip
+    text = render_blame_csv([("=" + EVIL, [row])])
+    assert is_safe(text)
+    (cells,) = csv.DictReader(io.StringIO(text))
+    assert cells["kernel"].startswith("'=k\\x1b")
+    assert [cells[name] for name in ("use", "use_line", "reason", "definition", "def_line")] == [
+        *("@!P0 BRA", "'=1+1", "'-2", "'+x", "'@SUM(1)")
+    ]
+    assert cells["distance_instructions"] == "-1"

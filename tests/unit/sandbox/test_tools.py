@@ -13,6 +13,7 @@ from tests.tools import program
 
 from gpadvisor.errors import CancelledError, ToolFailedError, ToolNotFoundError, ToolTimeoutError
 from gpadvisor.sandbox import tools as process
+from gpadvisor.sandbox.application import run_application
 from gpadvisor.toolchain import run_tool
 
 
@@ -147,4 +148,24 @@ def test_what_cannot_be_started(tmp_path: Path, kind: str) -> None:
         path.write_text("text")
         path.chmod(0o644)
     with pytest.raises(ToolNotFoundError, match="cannot be started"):
+        run_tool([path], timeout_seconds=60)
+
+
+@pytest.mark.parametrize(
+    ("word", "step"),
+    [("x" * (4 << 20), "give it fewer or shorter arguments"), ("a\0b", "leave out the characters")],
+)
+def test_arguments_that_no_program_can_be_given(word: str, step: str) -> None:
+    """The path is in order, so that it is not what to check."""
+    with pytest.raises(ToolNotFoundError, match=step):
+        run_tool([sys.executable, word], timeout_seconds=60)
+    with pytest.raises(ToolNotFoundError, match=step):
+        run_application([sys.executable, word])
+
+
+def test_a_text_that_names_no_interpreter(tmp_path: Path) -> None:
+    path = tmp_path / "tool"
+    path.write_text("text")
+    path.chmod(0o755)
+    with pytest.raises(ToolNotFoundError, match="a program of this machine"):
         run_tool([path], timeout_seconds=60)

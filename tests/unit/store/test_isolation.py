@@ -148,7 +148,8 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
 @pytest.mark.skipif(sys.platform == "win32", reason="no limit of file sizes on Windows")
 def test_a_full_folder_for_temporary_files_is_named(report: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     code = (
-        "import resource, sys; sys.path.insert(0, sys.argv.pop(1)); from gpadvisor.sandbox import child;"
+        "import resource, sys; sys.path.insert(0, sys.argv.pop(1)); sys.dont_write_bytecode = True;"
+        "from gpadvisor.sandbox import child;"  # else what it compiles is kept, cut at the limit
         "child.limit_time_and_files = lambda *_: resource.setrlimit(resource.RLIMIT_FSIZE, (1024, 1024));"
         "child.main(sys.argv[1:])"
     )

@@ -6,6 +6,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 from dataclasses import replace
 from xml.etree import ElementTree as ET
 
@@ -24,7 +25,7 @@ from gpadvisor.views.roofline.accesses import no_conflict, stride_1
 from gpadvisor.views.roofline.advice import Proposal, caps, follows
 from gpadvisor.views.roofline.build import roofline
 from gpadvisor.views.roofline.formats import render_csv, render_json, roofline_schema
-from gpadvisor.views.roofline.model import Basis, CeilingKind, Level, RegionKind, Roofline, WallKind
+from gpadvisor.views.roofline.model import Basis, CeilingKind, Figure, Level, RegionKind, Roofline, WallKind
 from gpadvisor.views.roofline.shown import ShownKernel
 from gpadvisor.views.roofline.svg import render_svg
 from gpadvisor.views.roofline.text import render_text
@@ -424,3 +425,32 @@ def test_text_keeps_within_its_width() -> None:
     )
     assert max(len(line) for line in text.splitlines()) <= 80
     assert "L1 sectors" in text
+
+
+def test_a_table_is_no_formula_and_moves_no_cursor() -> None:
+    found = replace(made(), kernel="=cmd|' /C calc'!A1\x1b[2J\ud800")
+    table = render_csv([ShownKernel(roofline=found, proposals=(), time_share=None)])
+    rows = list(csv.DictReader(io.StringIO(table)))
+    assert {row["kernel"] for row in rows} == {"'=cmd|' /C calc'!A1\\x1b[2J\\ud800"}
+    assert "\x1b" not in table
+    assert table.encode()
+
+
+def test_numbers_that_are_none_are_empty_in_a_table() -> None:
+    found = made()
+    ceiling = replace(found.ceilings[0], height=math.inf, use=math.nan)
+    shown = ShownKernel(roofline=replace(found, ceilings=(ceiling,)), proposals=(), time_share=None)
+    row = next(row for row in csv.DictReader(io.StringIO(render_csv([shown]))) if row["row"] == "ceiling")
+    assert (row["gips"], row["use"]) == ("", "")
+
+
+def test_counts_of_opcodes_that_were_not_measured_are_left_out() -> None:
+    name = "sass__inst_executed_per_opcode[{}]"
+    found = made(kernel({**SCALARS, name.format("FFMA"): 10.0, name.format("IMAD"): math.nan}))
+    assert [(row.name, row.share) for row in found.mix] == [("FP32", 1.0)]
+
+
+def test_a_picture_of_lanes_that_do_nothing() -> None:
+    found = made()
+    idle = replace(found.lanes, predicated=Figure(0.0, Basis.REPORT, "x"))
+    render_svg(ShownKernel(roofline=replace(found, lanes=idle), proposals=(), time_share=None))

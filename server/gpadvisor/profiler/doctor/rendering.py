@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import json
 import textwrap
+from dataclasses import replace
 from typing import Final
 
 from gpadvisor.profiler.doctor.diagnosis import Diagnosis
 from gpadvisor.profiler.doctor.verdicts import Check, CheckStatus
+from gpadvisor.report.words import clean, cleaned
 
 SCHEMA: Final = "gpadvisor.doctor/1"
 _MARKS: Final = {
@@ -29,12 +31,14 @@ _INDENT: Final = " " * 9
 def render_text(diagnosis: Diagnosis, *, width: int = 80, color: bool = False) -> str:
     """One paragraph per check, then what is possible here and the next command."""
     lines: list[str] = []
-    for check in diagnosis.checks:
+    checks = [_clean(check) for check in diagnosis.checks]
+    for check in checks:
         lines += _paragraph(check, width, color=color)
-    letters = [check for check in diagnosis.checks if check.admin_text]
+    letters = [check for check in checks if check.admin_text]
     lines.append("")
-    lines += textwrap.wrap(f"Best evidence here: {diagnosis.step.value}, because {diagnosis.reason}.", width)
-    lines.append(f"Next: {diagnosis.next_command}")
+    best = f"Best evidence here: {diagnosis.step.value}, because {clean(diagnosis.reason)}."
+    lines += textwrap.wrap(best, width)
+    lines.append(f"Next: {clean(diagnosis.next_command)}")
     for check in letters:
         lines += [
             "",
@@ -42,6 +46,12 @@ def render_text(diagnosis: Diagnosis, *, width: int = 80, color: bool = False) -
         ]
         lines += [f"  {line}" for line in _wrapped_letter(check.admin_text, width - 2)]
     return "\n".join(lines) + "\n"
+
+
+def _clean(check: Check) -> Check:
+    """Names of applications, devices and processes are anybody's."""
+    letter = "\n".join(map(clean, check.admin_text.splitlines()))
+    return replace(cleaned(check), admin_text=letter)
 
 
 def _wrapped_letter(text: str, width: int) -> list[str]:

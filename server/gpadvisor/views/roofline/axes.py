@@ -35,12 +35,12 @@ class Axes:
 
     def x(self, value: float) -> float:
         """Place of an intensity."""
-        part = math.log(value / self.x_low) / math.log(self.x_high / self.x_low)
+        part = math.log(max(value, self.x_low) / self.x_low) / math.log(self.x_high / self.x_low)
         return LEFT + min(1.0, max(0.0, part)) * (RIGHT - LEFT)
 
     def y(self, value: float) -> float:
         """Place of a height."""
-        part = math.log(value / self.y_low) / math.log(self.y_high / self.y_low)
+        part = math.log(max(value, self.y_low) / self.y_low) / math.log(self.y_high / self.y_low)
         return BOTTOM - min(1.0, max(0.0, part)) * (BOTTOM - TOP)
 
     @property

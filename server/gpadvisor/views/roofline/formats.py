@@ -13,6 +13,7 @@ from enum import Enum
 from importlib.resources import files
 from typing import Final
 
+from gpadvisor.report.words import csv_cell
 from gpadvisor.views.roofline.advice import answers, caps, follows
 from gpadvisor.views.roofline.model import Roofline
 from gpadvisor.views.roofline.shown import ShownKernel
@@ -77,7 +78,7 @@ def render_csv(shown: Sequence[ShownKernel]) -> str:
     writer.writeheader()
     for one in shown:
         for row in _rows(one):
-            writer.writerow({key: "" if value is None else value for key, value in row.items()})
+            writer.writerow({key: csv_cell(value) for key, value in row.items()})
     return stream.getvalue()
 
 

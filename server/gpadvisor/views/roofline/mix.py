@@ -72,9 +72,11 @@ def mix(profile: KernelProfile, rows: Columns | None) -> tuple[MixRow, ...]:
 def _by_opcode(profile: KernelProfile) -> list[tuple[str, float]]:
     for base in _BY_OPCODE:
         found = [
-            (_class_name(opcode_info(profile.device.arch, key[1])), float(count))
-            for name, count in profile.metrics.items()
-            if name.startswith(f"{base}[") and not isinstance(count, str) and (key := _KEY.search(name))
+            (_class_name(opcode_info(profile.device.arch, key[1])), count)
+            for name in profile.metrics
+            if name.startswith(f"{base}[")
+            and (key := _KEY.search(name))
+            and (count := profile.metric(name)) is not None
         ]
         if found:
             return found
