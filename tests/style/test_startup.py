@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What starting the command line costs: ``--help`` and a look at the version import nothing heavy."""
+"""What starting costs: ``--help``, a look at the version, and the language server import nothing heavy."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ import pytest
 
 HEAVY = ("numpy", "networkx", "duckdb", "elftools", "tree_sitter", "zstandard", "cuda", "ncu_report")
 """Packages that only an analysis needs; each costs tens of milliseconds."""
+ANALYSIS = tuple(f"gpadvisor.{name}" for name in ("analyzer", "blamer", "estimators", "rules", "report"))
+"""What the language server leaves to its workers, and shows without when it is kept."""
 
 _PROBE = """
 import contextlib, io, json, sys
@@ -41,13 +43,14 @@ def test_help_imports_no_heavy_package(arguments: list[str]) -> None:
     assert loaded == []
 
 
-def test_importing_the_package_imports_no_heavy_package() -> None:
+@pytest.mark.parametrize("module", ["gpadvisor", "gpadvisor.lsp.server"])
+def test_importing_the_package_imports_no_heavy_package(module: str) -> None:
     probe = (
-        "import gpadvisor, sys, json; "
+        f"import {module}, sys, json; "
         "print(json.dumps([m for m in json.loads(sys.argv[1]) if m in sys.modules]))"
     )
     done = subprocess.run(
-        [sys.executable, "-c", probe, json.dumps(HEAVY)],
+        [sys.executable, "-c", probe, json.dumps([*HEAVY, *ANALYSIS])],
         capture_output=True,
         text=True,
         check=True,

@@ -16,7 +16,6 @@ from gpadvisor.lsp.features.kernels import chosen_kernel, kernel_choices
 from gpadvisor.lsp.paths import file_path
 from gpadvisor.lsp.session import Session
 from gpadvisor.lsp.snapshot import COMPILED, Snapshot
-from gpadvisor.pipeline.rule_pages import rule_page
 
 _MOST_BUTTONS: Final = 8
 
@@ -64,6 +63,8 @@ def register_shown(server: LanguageServer, session: Session) -> None:
 
     @server.command(protocol.EXPLAIN_COMMAND)
     async def explain(*words: Any) -> str:
+        from gpadvisor.pipeline.rule_pages import rule_page  # noqa: PLC0415  # imports every rule
+
         with refusing():
             page = rule_page(_word(words, 0, "the code of a rule"))
         await _show_page(session, str(words[0]))

@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from collections import OrderedDict
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
 from typing import Any, Final, TypeAlias
 
 from gpadvisor.errors import GpadvisorError, NoDeviceCodeError
@@ -37,6 +38,8 @@ class Inputs:
         self._workers, self._background = workers, background
         self._tasks: dict[str, asyncio.Task[None]] = {}  # by key of the input
         self._remembered: OrderedDict[str, Result] = OrderedDict()
+        self._looking = 0  # how many look for what is known of profiles
+        self._all_looked = asyncio.Event()
 
     def start(self, key: str, path: str, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """Look at an input; an older wish for the same is given up."""
@@ -60,6 +63,24 @@ class Inputs:
         reading = [task for key, task in self._tasks.items() if key.startswith(PROFILE)]
         if reading:
             await asyncio.wait(reading)
+
+    @contextlib.contextmanager
+    def looking(self) -> Iterator[None]:
+        """While it is looked for what is known of profiles, no worker is started for anything else."""
+        self._looking += 1
+        self._all_looked.clear()
+        try:
+            yield
+        finally:
+            self._looking -= 1
+            if not self._looking:
+                self._all_looked.set()
+
+    async def all_looked(self) -> None:
+        """Wait until what is known of profiles is shown; what has to be read may take longer."""
+        while self._looking:
+            await self._all_looked.wait()
+        await self._publisher.published()
 
     def _ended(self, key: str, done: asyncio.Task[None]) -> None:
         if self._tasks.get(key) is done:

@@ -11,6 +11,7 @@ from typing import Any, Final
 from gpadvisor.editor.contents.analysis import advise_and_show, sass_for_editor
 from gpadvisor.errors import ToolError
 from gpadvisor.files import open_file
+from gpadvisor.lsp.kept import keep_answer, plain_request
 from gpadvisor.model.finding import Finding
 from gpadvisor.model.fix import Fix, LaunchFacts
 from gpadvisor.pipeline.cache import Cache, cache_folder
@@ -18,7 +19,7 @@ from gpadvisor.pipeline.fixes.find import check_fix, find_disable, find_fixes
 from gpadvisor.pipeline.fixes.flags import write_flag
 from gpadvisor.pipeline.fixes.launches import launch_facts
 from gpadvisor.pipeline.request import Request
-from gpadvisor.pipeline.settings import Settings, find_settings
+from gpadvisor.pipeline.settings import Settings
 from gpadvisor.sandbox.codec import from_json, to_json
 from gpadvisor.sandbox.worker import Job
 from gpadvisor.toolchain.discovery import find_tools
@@ -45,7 +46,10 @@ def _analyse(arguments: dict[str, Any], said: Said) -> object:
     advised, shown = advise_and_show(path, request, said, _cache())
     launches = launch_facts(advised.analysis.kernels)
     more = arguments.get("model") == "later" and _models("known", request.settings, path)
-    return {"analysis": to_json(shown), "launches": to_json(launches), "models": more}
+    answer = {"analysis": to_json(shown), "launches": to_json(launches), "models": more}
+    if advised.analysis.profile is not None:
+        keep_answer(request, advised, answer)
+    return answer
 
 
 def _find_fixes(arguments: dict[str, Any], _said: Said) -> object:
@@ -104,15 +108,11 @@ def _doctor(_arguments: dict[str, Any], _said: Said) -> object:
 
 def _request(arguments: dict[str, Any], path: Path) -> Request:
     """The request that the project's and the editor's settings make."""
-    root = Path(arguments["root"])
-    settings = find_settings(path.parent if path.is_relative_to(root) else root).settings
-    settings = _edited(settings, arguments)
-    launch = arguments.get("launch")
-    return Request(
+    request = plain_request(path, arguments)
+    settings = _edited(request.settings, arguments)
+    return replace(
+        request,
         settings=settings,
-        root=root,
-        may_compile=arguments.get("trusted") is True,
-        launch=None if launch is None else int(launch),
         model=_models(arguments.get("model"), settings, path),
         # Perhaps no kernel has a stated launch after all, or one that can run: the command says so.
         model_needed=arguments.get("model") != "known",

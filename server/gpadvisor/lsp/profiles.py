@@ -18,7 +18,8 @@ from gpadvisor.editor.show.status import nowhere_words
 from gpadvisor.errors import GpadvisorError
 from gpadvisor.lsp.background import Background
 from gpadvisor.lsp.client import Client
-from gpadvisor.lsp.inputs import Inputs, read_result
+from gpadvisor.lsp.inputs import Inputs, Result, read_result
+from gpadvisor.lsp.kept import kept_answer
 from gpadvisor.lsp.layers import Entry
 from gpadvisor.lsp.publishing import Publisher
 from gpadvisor.lsp.rereading import answers_otherwise
@@ -27,7 +28,7 @@ from gpadvisor.lsp.snapshot import PROFILE, Folder, local_files
 from gpadvisor.lsp.state import State
 from gpadvisor.model.finding import EditorAnalysis, LedgerEntry
 from gpadvisor.pipeline.cache import Cache, cache_folder
-from gpadvisor.sandbox.codec import from_json, to_json
+from gpadvisor.sandbox.codec import CodecError, from_json, to_json
 
 _SETTLE_SECONDS: Final = 0.3
 _SETTLE_ROUNDS: Final = 200
@@ -63,6 +64,10 @@ class Profiles:
 
     async def _scan(self, folder: Folder, delay: float) -> None:
         await asyncio.sleep(delay)
+        with self._inputs.looking():
+            await self._find(folder)
+
+    async def _find(self, folder: Folder) -> None:
         folder = self._state.now.folders.get(str(folder.path), folder)  # with today's settings
         settings, may_read = folder.settings, self._state.now.may_read(str(folder.path))
         if not (settings.enable and settings.profiles_enable and may_read):
@@ -112,7 +117,7 @@ class Profiles:
         return self._inputs.start(PROFILE + path, path, self._read(path, launch))
 
     async def _read(self, path: str, launch: int | None) -> None:
-        async with self._one_at_a_time:
+        with self._inputs.looking():
             seen = await _settled(path)
             if seen is None:
                 raise GpadvisorError(f"{path} is no file, or is empty; give a report or a snapshot")
@@ -124,15 +129,22 @@ class Profiles:
                 arguments["launch"] = launch
             # Picking a launch again shows what was read then.
             digest = "" if launch is None else f"{seen}@{launch}"
-            known = self._inputs.remembered(digest)
-            if known is None:
-                title, seconds = f"reading {Path(path).name}", folder.settings.analysis_timeout_seconds
-                known = await read_result(await self._inputs.run("profile", arguments, title, seconds))
-            if digest:
-                self._inputs.remember(digest, known)
+            known = self._inputs.remembered(digest) or await _known(arguments)
+            if known is not None:
+                await self._keep(seen, launch, digest, known)
+                return
+        async with self._one_at_a_time:
+            title, seconds = f"reading {Path(path).name}", folder.settings.analysis_timeout_seconds
+            known = await read_result(await self._inputs.run("profile", arguments, title, seconds))
+            await self._keep(seen, launch, digest, known)
+
+    async def _keep(self, seen: ProfileFile, launch: int | None, digest: str, known: Result) -> None:
+        """Remember what a profile says, and show it."""
+        if digest:
+            self._inputs.remember(digest, known)
         analysis, launches = known
         entry = Entry(
-            key=PROFILE + path,
+            key=PROFILE + seen.path,
             analysis=analysis,
             is_profile=True,
             age=seen.modified_ns / 1e9,
@@ -170,6 +182,14 @@ class Profiles:
             if one.age < age and names & {kernel.base_name for kernel in one.analysis.kernels}:
                 return ledger(one.analysis, analysis)
         return ()
+
+
+async def _known(arguments: dict[str, Any]) -> Result | None:
+    """The answer of an earlier server."""
+    answer = await asyncio.to_thread(kept_answer, arguments)
+    with contextlib.suppress(CodecError):
+        return None if answer is None else await read_result(answer)
+    return None
 
 
 def _kept(profile: str, history: tuple[LedgerEntry, ...]) -> tuple[LedgerEntry, ...]:

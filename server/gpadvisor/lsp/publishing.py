@@ -53,6 +53,11 @@ class Publisher:
         self.overview_changed()
         self._client.refresh()
 
+    async def published(self) -> None:
+        """Wait until what is to be published soon has been."""
+        if self._tasks:
+            await asyncio.wait(self._tasks.values())
+
     async def _later(self, path: str, delay: float) -> None:
         if delay:
             await asyncio.sleep(delay)

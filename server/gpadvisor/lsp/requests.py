@@ -47,7 +47,6 @@ from gpadvisor.lsp.session import Session
 from gpadvisor.lsp.snapshot import PROFILE, Snapshot, View
 from gpadvisor.lsp.wire import from_wire, to_wire
 from gpadvisor.model.finding import ComparedLines, SassView
-from gpadvisor.pipeline.rule_pages import rule_page
 from gpadvisor.sandbox.codec import from_json
 
 log: Final = logging.getLogger("gpadvisor.lsp")
@@ -103,6 +102,8 @@ def register_own(server: LanguageServer, session: Session) -> None:
 
     @server.feature(EXPLAIN)
     def explain(params: Any) -> object:
+        from gpadvisor.pipeline.rule_pages import rule_page  # noqa: PLC0415  # imports every rule
+
         with refusing():
             return to_wire(ExplainResult(markdown=rule_page(from_wire(params, ExplainParams).code)))
 

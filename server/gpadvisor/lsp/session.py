@@ -39,6 +39,7 @@ from gpadvisor.sandbox.pool_limits import Limits
 
 _POLL_SECONDS: Final = 5.0
 _WATCHED_SECONDS: Final = 0.3
+_SPARE_SECONDS: Final = 2.0
 _LEVELS: Final = {
     "error": logging.ERROR,
     "warning": logging.WARNING,
@@ -103,15 +104,21 @@ class Session:
                 "nothing is compiled or read, as this editor does not say whether you trust the workspace; "
                 'where you do, have it send "trusted": true in its initialization options (docs/lsp.md)'
             )
-        if self.state.now.trusted:
-            self.workers.warm_up = {}
-            self.workers.keep_spare()
         self._started = True
         for folder in self.state.now.folders.values():
             self._look_at(folder)
+        if self.state.now.trusted:
+            self.workers.warm_up = {}
+            self.background.start(self._keep_spare())
         self.publisher.everything()
         if not self.state.now.client.watches_files:
             self.background.start(self._poll())
+
+    async def _keep_spare(self) -> None:
+        """Have a worker ready, after what needs none and what starts one itself."""
+        await self.inputs.all_looked()
+        await asyncio.sleep(_SPARE_SECONDS)
+        self.workers.keep_spare()
 
     async def close(self) -> None:
         """Stop all work and all processes; whoever comes second waits for the first."""

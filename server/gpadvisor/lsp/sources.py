@@ -44,6 +44,7 @@ class Sources:
     async def _analyse(self, path: str, *, delay: float, asked: bool, model: bool) -> None:
         if delay:
             await asyncio.sleep(delay)
+        await self._inputs.all_looked()
         now = self._state.now
         folder = now.folder_of(path)
         kind = _model(folder.settings, asked=model)

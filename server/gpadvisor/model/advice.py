@@ -6,15 +6,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING
 
 from gpadvisor.model.blame import Coverage, DependencyClass
 from gpadvisor.model.ids import FunctionId, LoopId, Pc, SourceLocation
 from gpadvisor.model.problem import Problem
 from gpadvisor.model.profile import Device, Evidence, Launch, RuleResult, first_share
 from gpadvisor.model.program import InlineFrame
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 
 class Category(Enum):

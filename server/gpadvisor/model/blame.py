@@ -5,15 +5,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING
 
 from gpadvisor.model.ids import FunctionId
 from gpadvisor.model.instruction import Register
 from gpadvisor.model.kind import Kind
 from gpadvisor.model.problem import Problem
 from gpadvisor.model.stalls import StallReason
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 
 class DependencyKind(Kind):

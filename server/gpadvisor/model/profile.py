@@ -9,13 +9,14 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Final, TypeAlias
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from gpadvisor.model.problem import Problem, ProblemCode
 from gpadvisor.model.stalls import StallReason
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 MetricValue: TypeAlias = float | int | str
 

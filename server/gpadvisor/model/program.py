@@ -6,16 +6,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from typing import Protocol
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Protocol
 
 from gpadvisor.model.ids import INSTRUCTION_BYTES, BlockId, FunctionId, LoopId, Pc, SourceLocation
 from gpadvisor.model.instruction import Instruction, Register
 from gpadvisor.model.kind import Kind
 from gpadvisor.model.machine import CodeForm
 from gpadvisor.model.problem import Problem
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 
 class FunctionKind(Kind):

@@ -78,7 +78,7 @@ def render_file(path: Path, request: Request, shown: RenderOptions, progress: Pr
     # A source includes headers that only its compiler knows: it is compiled each time, also for its lines.
     cache = Cache(cache_folder() if shown.use_cache and kind is not InputKind.SOURCE else None)
     kept = shown.use_cache and not request.lines_from
-    key = cache.key("answer", _key_parts(path, request, shown)) if kept else ""
+    key = cache.key("answer", {**key_parts(path, request), "shown": asdict(shown)}) if kept else ""
     stored = cache.get(key) if key else None
     if stored is not None and (known := _still_true(stored, request)) is not None:
         return known
@@ -96,14 +96,14 @@ def joined(texts: Sequence[str], form: str) -> str:
     return json.dumps({**documents[0], "runs": runs} if documents else {}, indent=2) + "\n"
 
 
-def _key_parts(path: Path, request: Request, shown: RenderOptions) -> dict[str, object]:
+def key_parts(path: Path, request: Request) -> dict[str, object]:
+    """What decides an answer, but for the sources: the input, the installation and what was asked."""
     machine = request.settings.machine
     return {
         "input": input_digest(path),
         "path": str(path),
         "installation": installation_digest(),
         "request": request.describe(),
-        "shown": asdict(shown),
         "machine": None if machine is None or not Path(machine).is_file() else file_digest(Path(machine)),
     }
 

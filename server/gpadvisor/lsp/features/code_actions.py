@@ -11,7 +11,6 @@ from lsprotocol import types as lsp
 from gpadvisor.lsp import protocol
 from gpadvisor.lsp.features.fixes import Offer, Read, fix_action
 from gpadvisor.lsp.snapshot import Snapshot
-from gpadvisor.pipeline.rule_pages import find_rule
 
 Action: TypeAlias = lsp.CodeAction | lsp.Command
 KINDS: Final = (lsp.CodeActionKind.QuickFix, lsp.CodeActionKind.RefactorRewrite)
@@ -57,13 +56,24 @@ def page_actions(now: Snapshot, found: Sequence[lsp.Diagnostic]) -> list[Action]
 
 def _explain(now: Snapshot, found: lsp.Diagnostic) -> Action:
     name = protocol.CLIENT_EXPLAIN if now.client.own else protocol.EXPLAIN_COMMAND
-    title = f"Explain {find_rule(str(found.code)).name} [{found.code}]"
+    title = f"Explain {_rule_name(now, str(found.code))} [{found.code}]"
     command = lsp.Command(title=title, command=name, arguments=[found.code])
     if not now.client.action_literals:
         return command
     return lsp.CodeAction(
         title=command.title, kind=lsp.CodeActionKind.QuickFix, diagnostics=[found], command=command
     )
+
+
+def _rule_name(now: Snapshot, code: str) -> str:
+    """As the findings have it; a client may still ask about one that is gone."""
+    files = (file for entry in now.entries.values() for file in entry.analysis.files)
+    known = next((one.name for file in files for one in file.findings if one.code == code), None)
+    if known is not None:
+        return known
+    from gpadvisor.pipeline.rule_pages import find_rule  # noqa: PLC0415  # imports every rule
+
+    return find_rule(code).name
 
 
 def _by_code(found: Sequence[lsp.Diagnostic]) -> list[lsp.Diagnostic]:
