@@ -66,7 +66,12 @@ UNITS = (
         ("-Iinclude", "-Itools/util/include", "-Iexamples/common", "-std=c++17", "--expt-relaxed-constexpr"),
     ),
     Project("zjin-lcf/HeCBench", 10, "src"),
-    Project("NVIDIA/FasterTransformer", 8, "src/fastertransformer/kernels", ("-I.", "-std=c++17")),
+    Project(
+        "NVIDIA/FasterTransformer",
+        8,
+        "src/fastertransformer/kernels",
+        ("-I.", "-std=c++17", "-DENABLE_BF16", "-DENABLE_FP8"),
+    ),
     Project(
         "Dao-AILab/flash-attention", 4, "csrc/flash_attn/src", ("-std=c++17", "--expt-relaxed-constexpr")
     ),

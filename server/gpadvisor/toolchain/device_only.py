@@ -44,8 +44,18 @@ _ASKED_FOR: Final = {
 }
 # Headers of libraries that host code calls, and what device code gets through them.
 _LIBRARY: Final = re.compile(r"(cublas|cusparse|cufft|cusolver|cudnn|cutensor)\w*\.h")
-# Types of cuBLAS that classes have members of, whose templates launch kernels.
+# Callbacks of cuFFT by the letter of the value that they load or store.
+_FFT_VALUES: Final = {"C": "cufftComplex", "Z": "cufftDoubleComplex", "R": "cufftReal", "D": "cufftDoubleReal"}
+# Types of cuBLAS that classes have members of, whose templates launch kernels, and of cuFFT's device code.
 _TYPES: Final = {
+    "cufft": "typedef int cufftHandle, cufftResult, cufftType;\n"
+    "typedef float cufftReal;\ntypedef double cufftDoubleReal;\n"
+    "typedef cuComplex cufftComplex;\ntypedef cuDoubleComplex cufftDoubleComplex;\n"
+    + "".join(
+        f"typedef {value} (*cufftCallbackLoad{letter})(void *, size_t, void *, void *);\n"
+        f"typedef void (*cufftCallbackStore{letter})(void *, size_t, {value}, void *, void *);\n"
+        for letter, value in _FFT_VALUES.items()
+    ),
     "cublas": "typedef struct cublasContext *cublasHandle_t;\n"
     "typedef struct cublasLtContext *cublasLtHandle_t;\n"
     "typedef int cublasStatus_t, cublasMath_t, cublasOperation_t, cublasComputeType_t, cublasGemmAlgo_t;\n"

@@ -140,6 +140,19 @@ def test_headers_of_the_libraries_bring_what_device_code_takes_of_them(tmp_path:
 
 
 @pytest.mark.usefixtures("compiler")
+def test_callbacks_of_a_library_that_is_not_here_are_device_code(tmp_path: Path) -> None:
+    path = project(
+        tmp_path,
+        k="#include <cufft.h>\n#include <cufftXt.h>\n"
+        "__device__ cufftComplex load(void *a, size_t at, void *, void *) { return ((cufftComplex *)a)[at]; }\n"
+        "__device__ cufftCallbackLoadC pointer = load;\n"
+        "__global__ void k(cufftReal *a, cufftDoubleComplex *b) { *a = b->x; }\n"
+        "void plan(cufftHandle h) { cufftExecC2C(h, 0, 0, CUFFT_FORWARD); }\n",
+    )
+    assert len(said(path)[0]) == 1
+
+
+@pytest.mark.usefixtures("compiler")
 def test_a_header_with_another_name_above_its_folder_is_not_written_elsewhere(tmp_path: Path) -> None:
     path = project(tmp_path, k='#include "' + 30 * "../" + f'gone/no.h"\n{KERNEL}')
     with pytest.raises(CompileError, match=r"no\.h"):
