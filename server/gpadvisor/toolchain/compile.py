@@ -33,6 +33,7 @@ _NO_HOST_COMPILER: Final = re.compile(
     re.IGNORECASE,
 )
 _ERRORS_SHOWN: Final = 3
+_OUT_OF_MEMORY: Final = re.compile(r"\bout of memory\b|std::bad_alloc|virtual memory exhausted")
 _TEXTURES: Final = "texture is not a template"
 
 
@@ -248,6 +249,11 @@ def _by_nvcc(tool: Tool, job: Job, problems: list[Problem]) -> tuple[Compiled | 
         missing = _NO_HOST_COMPILER.search(log)
         if missing is not None:
             return None, f"{tool} found no usable host compiler"
+        if _OUT_OF_MEMORY.search(log):
+            raise ToolFailedError(
+                f"{tool} needs more memory for {job.source.name} than the {job.settings.memory_bytes / 2**30:.2g} "
+                "GiB that a compiler gets here; compile less of it at a time"
+            )
         raise _does_not_compile(job, str(tool), log)
     return Compiled(
         cubin=output.read_bytes(),

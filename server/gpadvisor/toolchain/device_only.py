@@ -45,7 +45,12 @@ _ASKED_FOR: Final = {
 # Headers of libraries that host code calls, and what device code gets through them.
 _LIBRARY: Final = re.compile(r"(cublas|cusparse|cufft|cusolver|cudnn|cutensor)\w*\.h")
 # Callbacks of cuFFT by the letter of the value that they load or store.
-_FFT_VALUES: Final = {"C": "cufftComplex", "Z": "cufftDoubleComplex", "R": "cufftReal", "D": "cufftDoubleReal"}
+_FFT_VALUES: Final = {
+    "C": "cufftComplex",
+    "Z": "cufftDoubleComplex",
+    "R": "cufftReal",
+    "D": "cufftDoubleReal",
+}
 # Types of cuBLAS that classes have members of, whose templates launch kernels, and of cuFFT's device code.
 _TYPES: Final = {
     "cufft": "typedef int cufftHandle, cufftResult, cufftType;\n"
@@ -58,7 +63,7 @@ _TYPES: Final = {
     ),
     "cublas": "typedef struct cublasContext *cublasHandle_t;\n"
     "typedef struct cublasLtContext *cublasLtHandle_t;\n"
-    "typedef int cublasStatus_t, cublasMath_t, cublasOperation_t, cublasComputeType_t, cublasGemmAlgo_t;\n"
+    "typedef int cublasStatus_t, cublasMath_t, cublasOperation_t, cublasComputeType_t, cublasGemmAlgo_t;\n",
 }
 _THROUGH_LIBRARIES: Final = "".join(
     f"#include <{name}>\n" for name in ("cuComplex.h", "cuda_bf16.h", "cuda_fp16.h", "library_types.h")

@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 
 from gpadvisor.cubin import read_cubin, section_lines
+from gpadvisor.errors import ToolFailedError
 from gpadvisor.toolchain import CompileError, compile_source, find_tools, nvrtc
 from gpadvisor.toolchain import compile as compiling
+from gpadvisor.toolchain.compile_job import CompileSettings
 
 pytestmark = pytest.mark.toolkit
 
@@ -150,6 +152,14 @@ def test_callbacks_of_a_library_that_is_not_here_are_device_code(tmp_path: Path)
         "void plan(cufftHandle h) { cufftExecC2C(h, 0, 0, CUFFT_FORWARD); }\n",
     )
     assert len(said(path)[0]) == 1
+
+
+def test_a_compiler_without_memory_says_so_and_nothing_is_cut(tmp_path: Path, compiler: str) -> None:
+    if compiler == "nvrtc":
+        pytest.skip("the limit is nvcc's")
+    path = project(tmp_path, k=f"#include <cub/cub.cuh>\n{KERNEL}")
+    with pytest.raises(ToolFailedError, match=r"needs more memory for k\.cu than the 0\.098 GiB"):
+        compile_source(path, arch="sm_80", settings=CompileSettings(memory_bytes=100 << 20))
 
 
 @pytest.mark.usefixtures("compiler")
