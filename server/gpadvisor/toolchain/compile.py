@@ -250,9 +250,10 @@ def _by_nvcc(tool: Tool, job: Job, problems: list[Problem]) -> tuple[Compiled | 
         if missing is not None:
             return None, f"{tool} found no usable host compiler"
         if _OUT_OF_MEMORY.search(log):
+            limit = f"{job.settings.memory_bytes / 2**30:.2g} GiB"
             raise ToolFailedError(
-                f"{tool} needs more memory for {job.source.name} than the {job.settings.memory_bytes / 2**30:.2g} "
-                "GiB that a compiler gets here; compile less of it at a time"
+                f"{tool} needs more memory for {job.source.name} than the {limit} that a compiler gets here; "
+                "compile less of it at a time"
             )
         raise _does_not_compile(job, str(tool), log)
     return Compiled(

@@ -146,7 +146,7 @@ def test_callbacks_of_a_library_that_is_not_here_are_device_code(tmp_path: Path)
     path = project(
         tmp_path,
         k="#include <cufft.h>\n#include <cufftXt.h>\n"
-        "__device__ cufftComplex load(void *a, size_t at, void *, void *) { return ((cufftComplex *)a)[at]; }\n"
+        "__device__ cufftComplex load(void *a, size_t i, void *, void *) { return ((cufftComplex *)a)[i]; }\n"
         "__device__ cufftCallbackLoadC pointer = load;\n"
         "__global__ void k(cufftReal *a, cufftDoubleComplex *b) { *a = b->x; }\n"
         "void plan(cufftHandle h) { cufftExecC2C(h, 0, 0, CUFFT_FORWARD); }\n",
