@@ -23,6 +23,8 @@ LABEL: Final = 12
 """Width of the labels left of a kernel's facts."""
 
 
+_ONE_ODD: Final = 1
+"""A single line may be what a compiler has put an instruction on, although its text says something else."""
 _NO_SOURCES: Final[Mapping[str, str]] = MappingProxyType({})
 
 
@@ -37,11 +39,14 @@ class Page:
     local: Mapping[str, str]  # path on this machine by path in the report, where it was found
     today: Mapping[SourceLocation, int | None] = field(default_factory=dict)  # lines of another version here
     unsure: frozenset[str] = frozenset()  # files that may be another version
+    wrong: frozenset[str] = frozenset()  # of them those that are, by what stands on their lines
     _lines: dict[str, Sequence[str]] = field(default_factory=dict)  # sources split once
 
     def quote(self, location: SourceLocation | None, code: CodeRef | None = None) -> str | None:
         """The words on a source line, where the source is at hand and the instruction can be of that line."""
-        line = None if self.is_doubtful(location, code) else self.line(location)
+        if location is None or location.file in self.wrong or self.is_doubtful(location, code):
+            return None
+        line = self.line(location)
         return None if line is None else line.strip() or None
 
     def is_doubtful(self, location: SourceLocation | None, code: CodeRef | None) -> bool:
@@ -64,7 +69,7 @@ class Page:
 
     def place(self, location: SourceLocation, width: int | None = None) -> str:
         """``file:line`` under the name that the file has on this machine, so that a click opens it."""
-        line = self.today.get(location, location.line)
+        line = None if location.file in self.wrong else self.today.get(location, location.line)
         if line is None:  # the file here has no such line
             gone = " as profiled"
             named = SourceLocation(base_file(location.file), location.line)
@@ -114,6 +119,7 @@ class LocalSources(TypedDict):
     local: Mapping[str, str]
     today: Mapping[SourceLocation, int | None]
     unsure: frozenset[str]
+    wrong: frozenset[str]
 
 
 def local_sources(advice: Advice) -> LocalSources:
@@ -126,6 +132,7 @@ def local_sources(advice: Advice) -> LocalSources:
             for line, now in match.today
         },
         unsure=frozenset(match.report_path for match in advice.sources if match.is_unsure),
+        wrong=frozenset(match.report_path for match in advice.sources if match.odd_lines > _ONE_ODD),
     )
 
 

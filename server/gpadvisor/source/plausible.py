@@ -11,13 +11,18 @@ _NOTHING: Final = re.compile(
 )
 """Brackets, a directive, a comment: no line that makes an instruction with an effect. OpenMP's do."""
 _SYNC: Final = re.compile(r"\w\s*(?:<[^<>]*>)?\s*\(|sync|barrier", re.IGNORECASE)
+_DECLARED: Final = r"\w+(?:\s*=\s*[-+]?\.?\d[\w.]*)?"
 _DECLARATION: Final = re.compile(
     r"\s*(?!return\b|throw\b|co_)(?:const\s+|volatile\s+|unsigned\s+|signed\s+|static\s+)*"
-    r"[A-Za-z_][\w:<>]*(?:\s+const)?[\s*&]+(?:__restrict__\s+|const\s+)*\w+(?:\s*,\s*\w+)*\s*[,;)]*\s*(?://.*)?$"
+    r"[A-Za-z_][\w:<>]*(?:\s+const)?[\s*&]+(?:__restrict__\s+|const\s+)*"
+    rf"{_DECLARED}(?:\s*,\s*{_DECLARED})*\s*[,;)]*\s*(?://.*)?$"
 )
+"""Without a value, or with a number for one: nothing is read, and nothing computed."""
 _ACCESSES: Final = frozenset(
     {"LD", "LDG", "LDS", "LDL", "LDSM", "ST", "STG", "STS", "STL", "ATOM", "ATOMG", "ATOMS", "RED"}
 )
+_COMPUTING: Final = frozenset({"FFMA", "FMUL", "DFMA", "DMUL", "HMMA", "IMMA", "MUFU", "I2F", "F2I"})
+"""Opcodes that no constant is set by."""
 _JUMPS: Final = frozenset({"BRA", "EXIT", "RET", "BSYNC", "BSSY", "NOP", "WARPSYNC"})
 
 
@@ -35,4 +40,4 @@ def can_be(text: str, opcode: str) -> bool:
         return False
     if name == "BAR":
         return _SYNC.search(text) is not None
-    return name not in _ACCESSES or _DECLARATION.match(text) is None
+    return name not in _ACCESSES | _COMPUTING or _DECLARATION.match(text) is None

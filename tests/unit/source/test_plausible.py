@@ -20,6 +20,9 @@ from gpadvisor.source.plausible import can_be
         ("    sum += a[i] * b[i];", "BAR.SYNC.DEFER_BLOCKING"),
         ("    // all of the tile", "FFMA"),
         ("", "LDG.E"),
+        ("    float acc = 0.0f;", "LDG.E"),
+        ("    float acc = 0.0f;", "FFMA"),
+        ("  int row = 0, col = -1;  // of the tile", "STG.E"),
     ],
 )
 def test_what_a_line_cannot_be(text: str, opcode: str) -> None:
@@ -40,6 +43,9 @@ def test_what_a_line_cannot_be(text: str, opcode: str) -> None:
         ("    __global__ void kernel(float *a) {", "S2R"),
         ("    float *a,", "IMAD.WIDE"),
         ("}", "EXIT"),
+        ("    float acc = 0.0f;", "CS2R"),
+        ("    float acc = 0.0f * x;", "FFMA"),
+        ("    int i = 0;", "IMAD.MOV.U32"),
         ("  #pragma omp target teams distribute \\", "LDG.E"),
         ("#pragma acc parallel loop", "FFMA"),
     ],
