@@ -33,8 +33,9 @@ export async function pageTests(workspace) {
     await contents(await open("run"), data("run"));
     await links(await open("run"), data("run"));
     await keyboard(await open("run"), data("run"));
+    await views(await open("demo"), data("demo"), data("what_if"));
     for (const colorScheme of SCHEMES) {
-      await looks(await open("run", { colorScheme }), colorScheme);
+      await looks(await open("demo", { colorScheme }), colorScheme);
     }
     await looks(await open("run", { forcedColors: "active" }), "contrast");
     await printed(await open("run"));
@@ -129,6 +130,26 @@ async function links({ page, done }, { advice, kernels, files }) {
   const address = page.url();
   await page.reload(WAIT);
   assert.deepEqual([page.url(), await rowOf(page, "source-rows")], [address, [wanted - 1]]);
+  await done();
+}
+
+/** Roofline and potential say what the data say; a loop moves the source; what-if is what Python has. */
+async function views({ page, done }, { kernels }, speedup) {
+  const [{ roofline, potential }] = kernels;
+  assert.deepEqual(await texts(page, "#roofline .says li"), roofline.says);
+  assert.equal(await page.locator("#roofline .dot").count(), roofline.points.length);
+  const shares = await texts(page, "#potential td:nth-child(2)");
+  assert.ok(Math.abs(parseFloat(shares[2]) - 100 * potential.benefits.memlp.share) < 0.6, shares.join());
+  const timed = roofline.regions.filter((one) => one.height !== null && one.sectors > 0);
+  const [hottest] = timed.sort((one, other) => other.samples - one.samples);
+  await page.locator("#roofline .region").first().focus();
+  await page.keyboard.press("Enter");
+  assert.deepEqual(await rowOf(page, "source-rows"), [hottest.location.line - 1]);
+  assert.match((await page.locator("#roofline .region").first().getAttribute("class")) ?? "", /current/);
+  await page.locator("#what-if-transactions").fill("-30");
+  assert.equal(await page.locator("#potential output").innerText(), `${speedup.toFixed(2)}x by the model`);
+  await page.getByRole("button", { name: "Reset" }).click();
+  assert.equal(await page.locator("#potential output").innerText(), "Move a slider.");
   await done();
 }
 

@@ -9,14 +9,19 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import gpadvisor
 from gpadvisor.editor.contents.page import page_contents
 from gpadvisor.pipeline.cache import Cache
 from gpadvisor.pipeline.request import Request
 from gpadvisor.pipeline.settings import Settings
+from gpadvisor.sandbox.codec import from_json
 from gpadvisor.views.page.html import render_page
+from gpadvisor.views.potential.model import ModelInputs
+from gpadvisor.views.potential.what_if import InputChange, what_if
 
 HOSTILE = "</script><img src=x onerror=\"stolen=1\"><b onclick='stolen=1'>&lt;"
 KERNELS, INSTRUCTIONS = 1000, 100_000
+DEMO = Path(gpadvisor.__file__).parent / "cli" / "data" / "demo"
 _NAMES = frozenset(
     {
         "name", "title", "cure", "advice", "verdict", "limited_by", "text", "message", "reason", "plain",
@@ -28,14 +33,22 @@ _NAMES = frozenset(
 def main(report: Path, folder: Path) -> None:
     """Write ``*.html`` and ``*.json`` of each."""
     folder.mkdir(parents=True)
-    request = Request(settings=Settings(), root=report.parent)
-    contents = page_contents(report, request, lambda _: None, Cache(None))
-    document = json.loads(json.dumps(contents.document))
-    for name, one in {"run": document, "hostile": _hostile(document), "large": _large(document)}.items():
+    document, demo = _document(report), _document(DEMO)
+    pages = {"run": document, "demo": demo, "hostile": _hostile(document), "large": _large(document)}
+    for name, one in pages.items():
         (folder / f"{name}.html").write_text(
             render_page(one, f"{name}.ncu-rep - gpadvisor"), encoding="utf-8"
         )
         (folder / f"{name}.json").write_text(json.dumps(one), encoding="utf-8")
+    potential = demo["kernels"][0]["potential"]
+    inputs = from_json(potential["inputs"], ModelInputs)
+    speedup = what_if(inputs, potential["cycles"], InputChange(transactions=(1 / 32) ** 0.5)).speedup
+    (folder / "what_if.json").write_text(json.dumps(speedup), encoding="utf-8")
+
+
+def _document(path: Path) -> Any:
+    request = Request(settings=Settings(), root=path.parent)
+    return json.loads(json.dumps(page_contents(path, request, lambda _: None, Cache(None)).document))
 
 
 def _hostile(value: Any, key: str = "") -> Any:
@@ -68,7 +81,8 @@ def _large(document: dict[str, Any]) -> dict[str, Any]:
     }
     text = "\n".join(f"line {row}" for row in range(INSTRUCTIONS // 5))
     empty = {name: [] for name in ("functions", "address", "text", "file", "line")}
-    small = {**first, "code": {**first["code"], **empty, "executed": None, "blame": None}}
+    code_less = {**first["code"], **empty, "executed": None, "blame": None}
+    small = {**first, "code": code_less, "roofline": None, "potential": None}
     return {
         **document,
         "files": [{**document["files"][0], "text": text}],

@@ -54,7 +54,7 @@ export interface KernelAdvice {
   readonly evidence_reason: string;
   readonly limited_by: string | null;
   readonly verdict: string;
-  readonly device: { readonly name: string | null; readonly arch: string };
+  readonly device: { readonly name: string | null; readonly arch: string; readonly max_warps_per_sm: number | null };
   readonly duration_ns: number | null;
   readonly time_share: number | null;
   readonly samples: { readonly total: number; readonly unattributed: number };
@@ -154,7 +154,9 @@ export interface ModelInputs {
   readonly resident_warps: number;
   readonly mlp: number;
   readonly latency: number;
+  readonly l1_latency: number;
   readonly request_cycles: number;
+  readonly request_in_l1: boolean;
   readonly pipe_cycles: number;
   readonly serial_cycles: number;
   readonly essential_cycles: number;
@@ -167,7 +169,7 @@ export interface Potential {
   readonly cycles: number;
   readonly essential: string;
   readonly inputs: ModelInputs;
-  readonly parts: { readonly execution: number; readonly ideal_compute: number };
+  readonly parts: { readonly execution: number; readonly ideal_compute: number; readonly memory: number; readonly overlap: number };
   readonly benefits: Readonly<
     Record<
       BenefitName,
@@ -179,7 +181,6 @@ export interface Potential {
       }
     >
   >;
-  readonly max_warps: number;
   readonly unexplained_cycles: number;
   readonly says: readonly string[];
   readonly notes: readonly string[];

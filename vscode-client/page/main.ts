@@ -9,6 +9,8 @@ import { baseName } from "./figures";
 import { findHost, type Host, type Message } from "./host";
 import { kernelsPanel } from "./kernels";
 import { notesPanel } from "./notes";
+import { potentialPanel } from "./potential";
+import { rooflinePanel } from "./roofline";
 import { Store } from "./store";
 
 let store: Store | undefined;
@@ -38,7 +40,14 @@ function build(document_: PageDocument): void {
       host.open(path, line);
     }
   };
-  const main = h("main", {}, kernelsPanel(made), h("div", { class: "work" }, advicePanel(made), codePanel(made, open)), notesPanel(made));
+  const main = h(
+    "main",
+    {},
+    kernelsPanel(made),
+    h("div", { class: "work" }, advicePanel(made), codePanel(made, open)),
+    h("div", { class: "pair" }, rooflinePanel(made), potentialPanel(made)),
+    notesPanel(made),
+  );
   document.body.querySelectorAll("header, main").forEach((old) => { old.remove(); });
   document.body.prepend(header(document_), main);
   document.body.classList.toggle("in-editor", host.inEditor);

@@ -77,8 +77,8 @@ def test_the_compute_benefits_are_all_of_the_compute_time(
 
 INPUTS = ModelInputs(
     issue_width=4, instructions=1e6, loads=5e4, requests=6e4, stall_cycles=4, resident_warps=16, mlp=2,
-    latency=300, request_cycles=4, pipe_cycles=4e5, pipe="LSU pipe", serial_cycles=1e4, essential_cycles=1e5,
-    data_cycles=5e4,
+    latency=300, l1_latency=32, request_cycles=4, request_in_l1=False, pipe_cycles=4e5, pipe="LSU pipe",
+    serial_cycles=1e4, essential_cycles=1e5, data_cycles=5e4,
 )  # fmt: skip
 inputs = st.builds(
     replace,

@@ -42,9 +42,27 @@ ESSENTIAL: Final = tuple(_ESSENTIAL)
 """Classes that may be what a kernel is for."""
 _SOME: Final = 0.01
 """Of the instructions: fewer are not what a kernel is for."""
+_SOURCES: Final = {
+    "instructions": "sum of inst_executed / SMs with blocks",
+    "stall_cycles": "control codes, weighted by inst_executed",
+    "loads": "inst_executed of loads from global and local memory",
+    "mlp": "loads for each wait on their scoreboards, in the code, by inst_executed",
+    "requests": "l1tex__t_requests_pipe_lsu_mem_{global,local}_op_* / SMs",
+    "issue_width": _ISSUE_WIDTH,
+    "data_cycles": "the report's share of the peak of DRAM * measured cycles",
+}
+"""Of inputs that always come from the same."""
 SERIAL: Final = frozenset(
     {StallClass.SYNCHRONIZATION, StallClass.MEMORY_BARRIER, StallClass.SLEEP, StallClass.BRANCH}
 )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Latency:
+    """Of a mean load, and what of it passes in L1."""
+
+    cycles: float
+    l1_cycles: float
 
 
 @dataclass(slots=True)
@@ -53,7 +71,7 @@ class Gathered:
 
     cycles: float
     essential: str
-    sources: dict[str, str] = field(default_factory=dict)
+    sources: dict[str, str]
     missing: list[str] = field(default_factory=list)
 
 
@@ -73,15 +91,12 @@ def gather(context: KernelContext, kernel: str, essential: str | None) -> tuple[
             f"the profile has no executed counts by instruction of {kernel}; collect it with ncu {_SECTIONS}"
         )
     sms = _active_sms(profile)
-    found = Gathered(cycles=_cycles(profile, kernel), essential="")
+    found = Gathered(cycles=_cycles(profile, kernel), essential="", sources=dict(_SOURCES))
     busy = _busy(context, profile, found)
     resident = _resident(context, profile, found, kernel)
     executed = float(rows.warps.sum()) / sms
-    found.sources["instructions"] = "sum of inst_executed / SMs with blocks"
     stall = stall_cycles(rows)
-    found.sources["stall_cycles"] = "control codes, weighted by inst_executed"
     loads, stores = (one / sms for one in loads_and_stores(rows))
-    found.sources["loads"] = "inst_executed of loads from global and local memory"
     latency = _latency(context, profile, found)
     pipe, pipe_cycles = max(
         ((name, cycles) for name, cycles in busy.items() if name.endswith(" pipe")),
@@ -90,10 +105,6 @@ def gather(context: KernelContext, kernel: str, essential: str | None) -> tuple[
     )
     requests = _sum(profile, _REQUESTS) / sms or loads + stores
     tightest = max((DRAM, L2, L1_DATA), key=lambda name: busy.get(name, 0.0))
-    found.sources["mlp"] = "loads for each wait on their scoreboards, in the code, by inst_executed"
-    found.sources["requests"] = "l1tex__t_requests_pipe_lsu_mem_{global,local}_op_* / SMs"
-    found.sources["issue_width"] = _ISSUE_WIDTH
-    found.sources["data_cycles"] = "the report's share of the peak of DRAM * measured cycles"
     found.sources["request_cycles"] = f"busy cycles of {tightest} / requests"
     found.essential, essential_cycles = _essential(rows, busy, essential)
     found.sources["essential_cycles"] = f"its part of the busy cycles of the pipe of {found.essential}"
@@ -106,8 +117,10 @@ def gather(context: KernelContext, kernel: str, essential: str | None) -> tuple[
             stall_cycles=max(1.0, stall),
             resident_warps=resident,
             mlp=loads_in_flight(rows) or 1.0,
-            latency=latency or 0.0,
+            latency=0.0 if latency is None else latency.cycles,
+            l1_latency=0.0 if latency is None else latency.l1_cycles,
             request_cycles=busy.get(tightest, 0.0) / requests if requests else 0.0,
+            request_in_l1=tightest == L1_DATA,
             pipe_cycles=pipe_cycles,
             pipe=pipe,
             serial_cycles=_serial(profile, found),
@@ -159,7 +172,7 @@ def _resident(context: KernelContext, profile: KernelProfile, found: Gathered, k
     raise ProfileMismatchError(f"the warps of {kernel} on an SM are not known; collect --section Occupancy")
 
 
-def _latency(context: KernelContext, profile: KernelProfile, found: Gathered) -> float | None:
+def _latency(context: KernelContext, profile: KernelProfile, found: Gathered) -> _Latency | None:
     """AMAT with a cycle for each further sector of a request (Eqs. 12, 13); None without hit rates."""
     first, second = profile.metric(_HIT_L1), profile.metric(_HIT_L2)
     if first is None or second is None:
@@ -179,10 +192,11 @@ def _latency(context: KernelContext, profile: KernelProfile, found: Gathered) ->
     missed, far = 1 - first / 100, (1 - first / 100) * (1 - second / 100)
     requests, sectors = _sum(profile, _REQUESTS), _sum(profile, _SECTORS)
     more = max(0.0, sectors / requests - 1) if requests else 0.0
+    found.sources["l1_latency"] = "L1, and a cycle for each further sector of a request"
     found.sources["latency"] = (
         f"L1 {l1}, L2 {l2}, DRAM {dram} cycles of {context.program.arch} by {_HIT_L1} and {_HIT_L2}"
     )
-    return l1 + missed * (l2 - l1) + far * (dram - l2) + more
+    return _Latency(cycles=l1 + missed * (l2 - l1) + far * (dram - l2) + more, l1_cycles=l1 + more)
 
 
 def _sum(profile: KernelProfile, form: str) -> float:

@@ -31,7 +31,9 @@ class ModelInputs:
     resident_warps: float  # N
     mlp: float  # loads in flight of one warp
     latency: float  # AMAT: cycles of a load, hits and misses together
+    l1_latency: float  # of that, in L1, which runs at the clock of the SM
     request_cycles: float  # c: of the tightest level of memory at its peak
+    request_in_l1: bool  # whether that is L1
     pipe_cycles: float  # that the busiest pipe is busy
     pipe: str  # its name
     serial_cycles: float  # that only serialization fills, by samples
