@@ -13,6 +13,7 @@ from gpadvisor.advice.launches import (
     merge_launches,
     time_shares,
 )
+from gpadvisor.advice.same_work import faster_words
 from gpadvisor.advice.shown import MIN_IMPORTANCE, MIN_SAMPLES, MIN_SPEEDUP
 from gpadvisor.advice.suppressed import without_suppressed
 
@@ -26,6 +27,7 @@ __all__ = [
     "advise_kernel",
     "chosen_launches",
     "evaluate",
+    "faster_words",
     "launch_summaries",
     "merge_launches",
     "time_shares",

@@ -222,7 +222,7 @@ def _limited_by(
         samples,
         stalls,
         measured,
-        context.occupancy.achieved,
+        context.occupancy,
         _behind(context, stalls, shown),
     )
     full = limiting(measured) is not None

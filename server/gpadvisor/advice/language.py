@@ -92,6 +92,14 @@ _PHRASES: Final[tuple[tuple[re.Pattern[str], _Words], ...]] = tuple(
             ),
         ),
         (r" \(__umulhi\)", ("", "", "")),
+        (
+            r"size its arrays at the launch \(extern __shared__\) or by a template parameter",
+            (
+                "size its arrays at the launch",
+                "size its arrays at the launch (CuDynamicSharedArray) or by a Val",
+                "give its arrays the size that this launch needs",
+            ),
+        ),
         (r"__syncthreads\(\)", ("syncthreads()", "sync_threads()", "syncthreads()")),
         (r"__syncwarp\(\)", ("syncwarp()", "sync_warp()", "syncwarp()")),
         (r" \(__shfl_down_sync\(\), in a scan __shfl_up_sync\(\)\)", ("", "", "")),

@@ -11,6 +11,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from gpadvisor.advice.same_work import faster_launch
 from gpadvisor.errors import ProfileMismatchError
 from gpadvisor.model.advice import LaunchSummary
 from gpadvisor.model.problem import Problem
@@ -48,6 +49,7 @@ class ChosenLaunch:
     merged_launches: int  # 1 for a single launch
     indices: tuple[int, ...]  # Launch.index of each
     time_share: float | None  # of its kernel, over all launches of the profile
+    faster: Launch | None = None  # another that does the same work in less time
 
 
 def chosen_launches(
@@ -175,7 +177,13 @@ def _preferred(group: Sequence[KernelProfile], launch: int | None) -> Sequence[K
 def _choose(group: Sequence[KernelProfile], share: float | None, *, merge: bool) -> ChosenLaunch:
     if not merge:
         best = max(group, key=_rank)
-        return ChosenLaunch(profile=best, merged_launches=1, indices=(best.launch.index,), time_share=share)
+        return ChosenLaunch(
+            profile=best,
+            merged_launches=1,
+            indices=(best.launch.index,),
+            time_share=share,
+            faster=faster_launch(best, group),
+        )
     alike: dict[tuple[object, ...], list[KernelProfile]] = {}
     for entry in group:
         alike.setdefault(configuration(entry), []).append(entry)

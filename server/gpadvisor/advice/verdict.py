@@ -6,11 +6,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from gpadvisor.analyzer.occupancy import BLOCKS, GRID, WARPS
 from gpadvisor.estimators import constants
 from gpadvisor.estimators.utilisation import DRAM, ISSUE, L2
 from gpadvisor.evidence.queries import counted
 from gpadvisor.model.advice import (
     Category,
+    Occupancy,
     Rejection,
     SampleSummary,
     StallSummary,
@@ -25,6 +27,8 @@ LIMIT_PERCENT: Final = 80.0
 _ISSUE_BOUND: Final = 0.6
 _WARP: Final = 32
 _LANES: Final = "smsp__thread_inst_executed_per_inst_executed.ratio"
+_FEW_WARPS: Final = 1 / 3
+"""Of an SM's warps: with fewer resident, what they wait for is little told without that."""
 _ENOUGH: Final = 100
 """From fewer samples the share of a stall is known to no better than a tenth of all."""
 _WORKING: Final = frozenset({"selected", "not_selected"})
@@ -75,7 +79,7 @@ def limiting_words(
     samples: SampleSummary,
     stalls: Sequence[StallSummary],
     utilisations: Sequence[Utilisation],
-    resident: float | None = None,
+    occupancy: Occupancy | None = None,
     behind: str = "",
 ) -> str:
     """What limits a kernel, behind "limited by"; empty where neither samples nor counters tell.
@@ -85,15 +89,16 @@ def limiting_words(
         samples: Where its samples went.
         stalls: Its samples by reason.
         utilisations: The loads of the units.
-        resident: Share of an SM's warps that are resident, as counted.
+        occupancy: Of an SM's warps, those that are resident as counted, and what keeps others from it.
         behind: What was found to be behind the commonest stall, where its name tells a symptom alone.
     """
     unit = limiting(utilisations)
     if unit is not None and evidence is not Evidence.STATIC:
         return f"{unit_words(unit)} at {unit.percent:.0f} % of its peak"
-    few = 0 < samples.total < _ENOUGH and bool(_by_counters(utilisations, resident))
+    counted_words = _by_counters(utilisations, occupancy)
+    few = 0 < samples.total < _ENOUGH and bool(counted_words)
     if evidence is Evidence.COUNTED or few:
-        return _by_counters(utilisations, resident)
+        return counted_words
     if evidence is Evidence.STATIC or not samples.total:
         return ""
     waiting = [row for row in stalls if row.reason not in _WORKING]
@@ -101,9 +106,12 @@ def limiting_words(
         return "the work itself: warps issue or are ready in every sample"
     latency = samples.active / samples.total < _ISSUE_BOUND
     first, *others = (f"{row.plain} ({100 * row.samples / samples.total:.0f} %" for row in waiting[:2])
-    first = f"{behind}; {first}" if behind else first
     busiest = max(utilisations, key=lambda entry: entry.percent, default=None)
-    if busiest is not None and busiest.percent >= constants.BUSY_PERCENT:
+    busy = busiest is not None and busiest.percent >= constants.BUSY_PERCENT
+    if latency and not busy:
+        behind = behind or _few_warps(occupancy, _FEW_WARPS)
+    first = f"{behind}; {first}" if behind else first
+    if busiest is not None and busy:
         unit_at = f"{unit_words(busiest)} at {busiest.percent:.0f} % of its peak"
         return f"several things: {unit_at}, {first} of the samples)"
     if latency or not others:
@@ -111,19 +119,37 @@ def limiting_words(
     return f"several things: {first} of the samples), {others[0]})"
 
 
-def _by_counters(utilisations: Sequence[Utilisation], resident: float | None) -> str:
+def _by_counters(utilisations: Sequence[Utilisation], occupancy: Occupancy | None) -> str:
     """What the loads of the units leave as the limit; which stalls it is they do not tell."""
     busiest = max(utilisations, key=lambda entry: entry.percent, default=None)
     if busiest is None:
         return ""
     load = f"{busiest.percent:.0f} % of its peak ({unit_words(busiest)})"
-    if busiest.percent >= constants.BUSY_PERCENT:
-        return f"several things: the busiest unit is at {load}"
+    busy = busiest.percent >= constants.BUSY_PERCENT
+    few = _few_warps(occupancy, constants.MAJORITY if busy else constants.BUSY_PERCENT / 100)
+    warps = f", and {few}" if few and (not busy or busiest.name in {DRAM, L2}) else ""
+    if busy:
+        return f"several things: the busiest unit is at {load}{warps}"
     if not any(entry.name in {DRAM, L2} for entry in utilisations):
         return f"what the report did not count: no unit is above {load}, but memory is not among them"
-    few = resident is not None and 100 * resident < constants.BUSY_PERCENT
-    warps = f", and an SM holds {100 * (resident or 0):.0f} % of the warps it could" if few else ""
     return f"latency: no unit is above {load}{warps}"
+
+
+def _few_warps(occupancy: Occupancy | None, few: float) -> str:
+    """How few of its warps an SM holds, and what keeps others out; empty from ``few`` of them on."""
+    held = None if occupancy is None else occupancy.achieved
+    if occupancy is None or held is None or held >= few:
+        return ""
+    if occupancy.limiter == GRID and occupancy.blocks_per_sm == 1:
+        return ""  # ``beside_the_launch`` has the words for one block or none
+    keeps = occupancy.limiter or ""
+    if 2 * held < (occupancy.theoretical or 0):
+        keeps = ""  # what could be there is not: blocks end early, or some SMs have none
+    elif GRID in keeps:
+        keeps = "the grid is small"
+    elif keeps in {BLOCKS, WARPS}:
+        keeps = "the size of its blocks"
+    return f"an SM holds {100 * held:.0f} % of the warps it could" + (f" ({keeps})" if keeps else "")
 
 
 def beside_the_launch(

@@ -351,6 +351,7 @@ class KernelAdvice:
     verdict: str  # one sentence: what limits this kernel, and whether anything helps
     rules: tuple[RuleComparison, ...]
     problems: tuple[Problem, ...]
+    faster: str = ""  # another launch of the report that does the same work in less time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,14 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from gpadvisor.advice import Evaluated, advise, advise_kernel, evaluate, without_suppressed
+from gpadvisor.advice import (
+    Evaluated,
+    advise,
+    advise_kernel,
+    evaluate,
+    faster_words,
+    without_suppressed,
+)
 from gpadvisor.model.advice import Advice, KernelAdvice, Match
 from gpadvisor.model.problem import Problem, ProblemCode
 from gpadvisor.pipeline.analyse import AnalysedKernel, Analysis, analyse_file
@@ -213,7 +220,7 @@ def _simulated_changes(
 
 def _advise(kernel: AnalysedKernel, evaluated: Evaluated, request: Request) -> KernelAdvice:
     settings, chosen = request.settings, kernel.chosen
-    return advise_kernel(
+    advice = advise_kernel(
         kernel.context,
         OPTIMIZERS,
         min_importance=settings.min_importance,
@@ -226,6 +233,9 @@ def _advise(kernel: AnalysedKernel, evaluated: Evaluated, request: Request) -> K
         more_problems=kernel.problems,
         evaluated=evaluated,
     )
+    if chosen is None or chosen.faster is None:
+        return advice
+    return replace(advice, faster=faster_words(chosen.profile.launch, chosen.faster))
 
 
 def _analysed_lines(analysis: Analysis) -> dict[str, set[int]]:

@@ -84,8 +84,10 @@ def _title(page: Page, advice: Advice) -> list[str]:
     names = (kernel.device.name or kernel.device.arch for kernel in advice.kernels)
     devices = list(dict.fromkeys(name.removeprefix("NVIDIA ").removeprefix("GeForce ") for name in names))
     times = [kernel.duration_ns for kernel in advice.kernels]
+    told = [one.analysed for one in advice.launches]
     facts = [
-        plural(len(advice.kernels), "kernel"),
+        plural(len(times), "kernel") if len(times) != 1 or all(told) else "",
+        "" if all(told) else f"{sum(told)} of {len(told)} launches",
         duration(times[0]) if len(times) == 1 and times[0] is not None else "",
         devices[0] if len(devices) == 1 else "",
     ]
@@ -113,7 +115,9 @@ def _headline(page: Page, found: Sequence[Family]) -> list[str]:
         text = f"{name} is limited by {limited_by}"
     else:
         text = f"{name} takes {_share(first.share)} of the time, limited by {limited_by}"
-    if not any(family.entries for family in found):
+    if first.head.faster:
+        text += f". {first.head.faster}"
+    elif not any(family.entries for family in found):
         everything = [kernel for family in found for kernel in family.kernels]
         text += f". {no_change(first.head, everything)}"
     return [page.style.heading(line) for line in wrap(f"{text.rstrip('.')}.", page.width)]
@@ -374,10 +378,8 @@ def _closing(page: Page, advice: Advice, found: Sequence[Family], little: int) -
     notes = sum(len(kernel.notes) for kernel in advice.kernels)
     ignored = sum(1 for kernel in advice.kernels for one in kernel.suggestions if one.suppressed is not None)
     name = shlex.quote(advice.path) if len(advice.path) <= _PATH else "FILE"
-    if advice.collector is None and any(one.evidence is Evidence.MODELLED for one in advice.kernels):
-        number = "1 --model"  # of a source, which is simulated again
-    else:
-        number = "1"
+    modelled = advice.collector is None and any(one.evidence is Evidence.MODELLED for one in advice.kernels)
+    number = "1 --model" if modelled else "1"  # a source is simulated again
     more = [
         "--details has every number" + (f" and {plural(notes, 'note')}" if notes else ""),
         f"--all {plural(hidden, 'smaller finding')}" if hidden else "",

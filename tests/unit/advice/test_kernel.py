@@ -448,7 +448,7 @@ def test_without_machine_code_nothing_is_said_about_it() -> None:
     measured = made.profile(rows=((0, 0, 0, 100, 90),), rules=(rule,))
     found = advise_kernel(made.context(of=empty, measured=measured, evidence=Evidence.STATIC), OPTIMIZERS)
     blind = {entry.code: entry.reason for entry in found.rejected if not entry.looked}
-    assert blind.keys() == {one.code for one in OPTIMIZERS} - {"GPA301", "GPA302"}  # which look at the launch
+    assert blind.keys() == {one.code for one in OPTIMIZERS} - {"GPA301", "GPA302", "GPA303"}  # the launch
     assert set(blind.values()) == {"no machine code of this kernel could be read"}
     assert len(found.rejected) == len(OPTIMIZERS)
     assert [(one.agreement, one.ours) for one in found.rules] == [("not comparable", ())]
@@ -577,6 +577,31 @@ def test_what_fills_a_queue_is_named_beside_the_wait_for_it() -> None:
 
 
 @pytest.mark.parametrize(
+    ("achieved", "theoretical", "limiter", "said"),
+    [
+        (0.12, 0.125, "shared memory", "an SM holds 12 % of the warps it could (shared memory); "),
+        (0.12, 0.5, "shared memory", "an SM holds 12 % of the warps it could; "),  # not what was reserved
+        (0.15, 0.1875, "grid", "an SM holds 15 % of the warps it could (the grid is small); "),
+        (0.2, 0.25, "blocks", "an SM holds 20 % of the warps it could (the size of its blocks); "),
+        (0.35, 0.375, "registers", ""),
+    ],
+)
+def test_few_warps_come_before_what_they_wait_for(
+    achieved: float, theoretical: float, limiter: str, said: str
+) -> None:
+    """As a kernel with two warps on a scheduler that was said to wait out fixed latencies."""
+    context = made.context(thousand())
+    few = replace(
+        context.occupancy, achieved=achieved, theoretical=theoretical, limiter=limiter, blocks_per_sm=2
+    )
+    words = advise_kernel(replace(context, occupancy=few), ()).limited_by
+    assert words.startswith(f"latency: {said}waiting for data from global")
+    busy = made.profile({f"sm__pipe_alu_cycles_active{PCT}": 77.0})
+    words = advise_kernel(replace(made.context(thousand(), measured=busy), occupancy=few), ()).limited_by
+    assert "warps it could" not in words
+
+
+@pytest.mark.parametrize(
     ("block", "lanes", "said"),
     [(1, None, "31 of the 32"), (256, 4.0, "28 of the 32"), (256, 30.0, ""), (256, None, ""), (96, None, "")],
 )
@@ -614,6 +639,22 @@ def test_counters_tell_what_limits_a_kernel_without_samples(busy: float, said: s
     assert found.verdict == (
         f"Limited by {said}, as counted; without samples no line is blamed; "
         "the machine code shows none of the known patterns"
+    )
+
+
+@pytest.mark.parametrize(
+    ("busy", "said"), [("DRAM", "36 % of the warps it could (shared memory)"), ("L1", "")]
+)
+def test_few_warps_are_told_beside_a_busy_memory(busy: str, said: str) -> None:
+    """As a sum with DRAM at 70 % in blocks of one warp, which larger ones did in 1/1.43 of the time."""
+    unit = {"DRAM": f"gpu__dram_throughput{PCT}", "L1": f"l1tex__throughput{PCT}"}[busy]
+    context = made.context(measured=made.profile({unit: 70.0}, sms=6), evidence=Evidence.COUNTED)
+    few = replace(
+        context.occupancy, achieved=0.36, theoretical=0.375, limiter="shared memory", blocks_per_sm=24
+    )
+    words = advise_kernel(replace(context, occupancy=few), ()).limited_by
+    assert words == f"several things: the busiest unit is at 70 % of its peak ({busy} throughput)" + (
+        f", and an SM holds {said}" if said else ""
     )
 
 
