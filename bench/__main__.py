@@ -8,6 +8,7 @@ import json
 import os
 import platform
 import shutil
+import statistics
 import subprocess
 import sys
 from concurrent.futures import ProcessPoolExecutor
@@ -38,6 +39,8 @@ SIZES = (
     Size(instructions=100_000, kernels=5),
 )
 AIMS = {"structure": 1.5, "advice": 2.5}
+VIEWS_AIM = 0.1
+"""Of the advice's processor time, for roofline, potential and tree together."""
 _HEADS = (
     *("kernels", "instructions", "sampled PCs", "nvdisasm -json"),
     *("structure", "whole advice", "structure, CPU", "advice, CPU", "warm", "bare Python"),
@@ -52,6 +55,12 @@ class Case:
     input: Input
     runs: dict[str, list[Run]]
     stages: dict[str, dict[str, float]]
+    views: list[dict[str, float]]  # seconds of processor time of advice and views, each round in one process
+
+    @property
+    def views_share(self) -> float:
+        """Of the advice's processor time, what all views cost; the median of the rounds."""
+        return statistics.median((sum(one.values()) - one["advice"]) / one["advice"] for one in self.views)
 
 
 def commands(entry: Input, tool: str) -> list[Command]:
@@ -80,15 +89,17 @@ def measure(size: Size, rounds: int, tool: str) -> Case:
     for command in wanted:
         run(command)  # warms the disk cache, and ours for the warm run
     stages = {
-        "structure": _stages("structure", entry.cubin),
-        "advise": _stages("advise", entry.report),
+        "structure": _last_line("bench.stages", "structure", entry.cubin),
+        "advise": _last_line("bench.stages", "advise", entry.report),
     }
-    return Case(input=entry, runs=interleaved(wanted, rounds), stages=stages)
+    views = [_last_line("bench.views", entry.report) for _ in range(rounds)]
+    return Case(input=entry, runs=interleaved(wanted, rounds), stages=stages, views=views)
 
 
-def _stages(what: str, path: os.PathLike[str]) -> dict[str, float]:
+def _last_line(module: str, *arguments: str | os.PathLike[str]) -> dict[str, float]:
+    """What a module of ours prints at its end, without a cache."""
     done = subprocess.run(
-        [sys.executable, "-m", "bench.stages", what, os.fspath(path)],
+        [sys.executable, "-m", module, *(os.fspath(one) for one in arguments)],
         capture_output=True,
         text=True,
         check=True,
@@ -134,6 +145,23 @@ def stage_table(cases: list[Case], what: str) -> str:
     return "\n".join(rows)
 
 
+def view_table(cases: list[Case]) -> str:
+    """What the views cost beside the advice, Markdown."""
+    names = list(dict.fromkeys(name for case in cases for name in case.views[0]))
+    rows = [
+        f"| kernels | instructions | {', ms | '.join(names)}, ms | views |",
+        "|" + "---:|" * (len(names) + 3),
+    ]
+    for case in cases:
+        medians = (statistics.median(one[name] for one in case.views) for name in names)
+        cells = [f"{1000 * seconds:.0f}" for seconds in medians]
+        rows.append(
+            f"| {case.input.size.kernels} | {case.input.instructions:,} | {' | '.join(cells)} "
+            f"| {100 * case.views_share:.1f} % |"
+        )
+    return "\n".join(rows)
+
+
 def missed_aims(cases: list[Case]) -> list[str]:
     """Where a ratio is above its aim, from 20,000 instructions up."""
     return [
@@ -142,6 +170,10 @@ def missed_aims(cases: list[Case]) -> list[str]:
         if case.input.size.instructions >= 20_000
         for name, aim in AIMS.items()
         if (ratio := median_ratio(case.runs[name], case.runs["nvdisasm"])) > aim
+    ] + [
+        f"{case.input.size.name}: views {case.views_share:.2f} of the advice, aim {VIEWS_AIM}"
+        for case in cases
+        if case.views_share > VIEWS_AIM
     ]
 
 
@@ -166,6 +198,7 @@ def main() -> None:
     print(table(cases))
     for what in ("structure", "advise"):
         print(f"\n{stage_table(cases, what)}")
+    print(f"\n{view_table(cases)}")
     missed = missed_aims(cases)
     print("\n" + ("\n".join(["aims missed:", *missed]) if missed else "all aims met"))
     if failed:

@@ -115,6 +115,9 @@ class _ProgramBuilder:
             has_line_info=self._cubin.has_line_info,
             problems=tuple(self._problems),
             form=code_form(self._cubin.arch),
+            address_taken=frozenset(
+                function.id for function in functions if function.name in self._cubin.address_taken
+            ),
             debug_build=any(one.code is ProblemCode.DEBUG_BUILD for one in self._cubin.problems),
         )
 

@@ -61,6 +61,7 @@ class Cubin:
     has_line_info: bool
     problems: tuple[Problem, ...]
     line_table: LineTable
+    address_taken: frozenset[str] = frozenset()  # names of functions
 
     def section(self, name: str) -> CodeSection | None:
         """The code section of this name (without ``.text.``)."""

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Final
 
+from gpadvisor.cubin.address_taken import address_taken
 from gpadvisor.cubin.attributes import (
     ModuleFacts,
     indirect_targets,
@@ -80,6 +81,7 @@ def read_cubin(data: bytes) -> Cubin:
         has_line_info=bool(line_table.program),
         problems=tuple(problems),
         line_table=line_table,
+        address_taken=address_taken(elf),
     )
 
 

@@ -160,6 +160,7 @@ class Program:
     has_line_info: bool
     problems: tuple[Problem, ...]
     form: CodeForm
+    address_taken: frozenset[FunctionId] = frozenset()  # what calls through registers may reach
     debug_build: bool = False  # compiled with -G: what the optimizer would do is not done
 
     def at(self, section: str, pc: Pc) -> tuple[Function, int] | None:

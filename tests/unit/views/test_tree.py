@@ -3,16 +3,25 @@
 
 from __future__ import annotations
 
+import contextlib
+import math
 from collections import defaultdict
 from random import Random
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gpadvisor.errors import UsageError
+from gpadvisor.model.profile import CallFrame
+from gpadvisor.views.tree.build import host_path
+from gpadvisor.views.tree.formula import parse_formula
+from gpadvisor.views.tree.model import RowKind
 from gpadvisor.views.tree.reconstruct import Arrival, CallEdge, Contexts, reconstruct
+from gpadvisor.views.tree.stacks import largest_remainder
 
-NAMES = ("kernmain", "heart", "top1", "top2", "common1", "common2", "slow path")
+# kernmain, heart, top1, top2, common1, common2, slow path
 COSTS = (2_625_536, 3_186_688, 23_998_464, 38_854_656, 50_151_424, 37_285_888, 3_907_584)
 CALLS = (
     (0, 1, 12_288),
@@ -157,3 +166,72 @@ def test_what_does_not_fit_is_kept_by_function() -> None:
     check([1.0] * (size + 1), contexts)
     assert any(place.arrival is Arrival.FURTHER for place in contexts.places)
     assert len(contexts.places) <= 100 + size
+
+
+@given(st.lists(st.floats(0, 1e9), max_size=50))
+def test_rounding_by_largest_remainder(amounts: list[float]) -> None:
+    whole = largest_remainder(amounts)
+    assert sum(whole) == round(math.fsum(amounts))
+    assert all(abs(one - amount) < 1 for one, amount in zip(whole, amounts, strict=True))
+
+
+def test_formulas_are_those_of_a_spreadsheet() -> None:
+    columns = {"a": np.array([4.0, 0.0]), "b": np.array([2.0, 3.0])}
+    for text, expected in (
+        ("a + b * 2", [8, 6]),
+        ("(a + b) * 2", [12, 6]),
+        ("a - b - 1", [1, -4]),
+        ("b ^ 2 ^ 3", [256, 6561]),
+        ("-a ^ 2", [-16, 0]),
+        ("a / b / 2", [1, 0]),
+        ("b / a", [0.5, np.nan]),
+        ("min(a, b) + max(a, b)", [6, 3]),
+        ("name = 1.5e1 * a", [60, 0]),
+    ):
+        assert parse_formula(text).evaluate(columns).tolist() == pytest.approx(expected, nan_ok=True), text
+    assert parse_formula("of all = a").title == "of all"
+
+
+leaves = st.sampled_from(["a", "b", "2", "0.5"])
+formulas = st.recursive(
+    leaves,
+    lambda one: st.one_of(
+        st.tuples(one, st.sampled_from("+-*/"), one).map(lambda parts: f"({' '.join(parts)})"),
+        one.map(lambda inner: f"-{inner}"),
+    ),
+    max_leaves=12,
+)
+
+
+@given(formulas, st.lists(st.tuples(st.integers(0, 99), st.integers(0, 99)), min_size=2, max_size=9))
+def test_what_is_said_to_add_up_does(text: str, values: list[tuple[int, int]]) -> None:
+    if "a" not in text and "b" not in text:
+        return
+    formula = parse_formula(text)
+    table = np.array(values, dtype=np.float64)
+    parts = formula.evaluate({"a": table[:, 0], "b": table[:, 1]})
+    whole = formula.evaluate({"a": table[:, :1].sum(axis=0), "b": table[:, 1:].sum(axis=0)})
+    if formula.is_additive and np.isfinite(parts).all():
+        assert parts.sum() == pytest.approx(whole[0], abs=1e-6)
+
+
+@given(st.text(max_size=60))
+def test_any_text_is_a_formula_or_a_clear_error(text: str) -> None:
+    with contextlib.suppress(UsageError):
+        assert parse_formula(text).columns
+
+
+def test_python_stands_in_the_place_of_its_interpreter() -> None:
+    def frame(function: str, module: str) -> CallFrame:
+        return CallFrame(module=module, address=16, function=function, file=None, line=None)
+
+    stack = [frame("step", "python"), frame("train", "python"), frame("launch", "/x/libtorch.so"),
+             frame("_PyEval_EvalFrame", "/usr/bin/python3.11"), frame("Py_Main", "/lib/libpython3.11.so.1.0"),
+             frame("_start", "/usr/bin/env")]  # fmt: skip
+    assert [(row.kind, row.name) for row in host_path(stack)] == [
+        (RowKind.HOST, "_start"),
+        (RowKind.PYTHON, "train"),
+        (RowKind.PYTHON, "step"),
+        (RowKind.HOST, "launch"),
+    ]
+    assert [row.name for row in host_path(stack[:2])] == ["train", "step"]

@@ -135,7 +135,7 @@ class _KernelRows:
         )
         top = 0
         for frame in host_path(self._profile.call_stack):
-            top = self._rows.add(replace(frame, parent=top))
+            top = self._rows.add(top, frame)
         top = self._procedure(top, RowKind.KERNEL, kernel.name, _first_line(root))
         self._spent.append(([top], self._measured.itself[None, self._shown]))
         for place in contexts.places:
@@ -145,7 +145,7 @@ class _KernelRows:
             ("code that was not analysed", self._measured.elsewhere),
         ):
             if amounts[self._shown].any():
-                outside = self._rows.add(TreeRow(parent=top, kind=RowKind.OUTSIDE, name=name))
+                outside = self._rows.add(top, TreeRow(kind=RowKind.OUTSIDE, name=name))
                 self._spent.append(([outside], amounts[None, self._shown]))
         return TreeKernel(
             name=kernel.name,
@@ -181,15 +181,15 @@ class _KernelRows:
         calls: float | None = None,
         possible: bool = False,
     ) -> int:
-        row = TreeRow(parent=parent, kind=kind, name=name, location=location, calls=calls, possible=possible)
-        return self._rows.add(row, (template_name(name), None if location is None else location.file))
+        row = TreeRow(kind=kind, name=name, location=location, calls=calls, possible=possible)
+        return self._rows.add(parent, row, (template_name(name), None if location is None else location.file))
 
     def _add_place(self, contexts: Contexts, place: ContextPlace, root: Function, top: int) -> None:
         functions = self._program.functions
         above, calls, possible = top, None, False
         if place.arrival in {Arrival.UNKNOWN, Arrival.FURTHER}:
             kind = RowKind.UNKNOWN_CALLER if place.arrival is Arrival.UNKNOWN else RowKind.FURTHER
-            above = self._rows.add(TreeRow(parent=top, kind=kind, name=kind.value))
+            above = self._rows.add(top, TreeRow(kind=kind, name=kind.value))
         elif place.parent is not None and place.edge is not None:
             edge, caller = contexts.edges[place.edge], contexts.places[place.parent]
             site = self._structures[edge.caller].scope_of[edge.site]
@@ -198,14 +198,13 @@ class _KernelRows:
         if len(place.members) > 1 and root.id not in place.members:
             names = tuple(sorted(functions[one].demangled for one in place.members))
             circle = TreeRow(
-                parent=above,
                 kind=RowKind.CIRCLE,
                 name=", ".join(base_name(name) for name in names),
                 calls=calls,
                 possible=possible,
                 names=names,
             )
-            above, calls, possible = self._rows.add(circle), None, False
+            above, calls, possible = self._rows.add(above, circle), None, False
         made = {}
         for one in place.members:
             function, row = functions[one], top
@@ -224,10 +223,8 @@ class _KernelRows:
     def _add_scopes(self, row: int, of: _Costed, factor: float) -> Sequence[int]:
         rows = [row]
         for parent, scope in zip(of.structure.parents[1:], of.structure.scopes, strict=True):
-            one = TreeRow(
-                parent=rows[parent], kind=scope.kind, name=scope.name, location=scope.location, pc=scope.pc
-            )
-            rows.append(self._rows.add(one))
+            one = TreeRow(kind=scope.kind, name=scope.name, location=scope.location, pc=scope.pc)
+            rows.append(self._rows.add(rows[parent], one))
         self._spent.append((rows, of.spent * factor))
         return rows
 
@@ -272,7 +269,6 @@ def host_path(stack: Sequence[CallFrame]) -> list[TreeRow]:
         native = [*python, *native]
     return [
         TreeRow(
-            parent=None,
             kind=RowKind.PYTHON if frame.module == "python" else RowKind.HOST,
             name=_frame_name(frame),
             location=SourceLocation(frame.file, frame.line) if frame.file and frame.line else None,

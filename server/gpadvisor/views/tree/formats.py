@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 
 from gpadvisor.views.tree.formula import Formula
-from gpadvisor.views.tree.model import CallTree, TreeRow, Values
+from gpadvisor.views.tree.model import NO_ROW, CallTree, TreeRow, Values
 
 SCHEMA: Final = "gpadvisor.tree/1"
 
@@ -24,7 +24,7 @@ def tree_schema() -> str:
 
 def render_json(tree: CallTree, metrics: Sequence[Formula], missing: Sequence[str]) -> str:
     """Everything, by ``tree.schema.json``; the same input gives the same bytes."""
-    return json.dumps(plain(tree, metrics, missing), indent=1, allow_nan=False) + "\n"
+    return json.dumps(plain(tree, metrics, missing), allow_nan=False) + "\n"
 
 
 def plain(tree: CallTree, metrics: Sequence[Formula], missing: Sequence[str]) -> dict[str, object]:
@@ -55,8 +55,15 @@ def plain(tree: CallTree, metrics: Sequence[Formula], missing: Sequence[str]) ->
             for kernel in tree.kernels
         ],
         "rows": [
-            {**_row(row), "exclusive": own, "inclusive": whole}
-            for row, own, whole in zip(tree.rows, _numbers(exclusive), _numbers(inclusive), strict=True)
+            {
+                "parent": None if parent == NO_ROW else parent,
+                **_row(row),
+                "exclusive": own,
+                "inclusive": whole,
+            }
+            for row, parent, own, whole in zip(
+                tree.rows, tree.parents, _numbers(exclusive), _numbers(inclusive), strict=True
+            )
         ],
         "missing": list(missing),
     }
@@ -81,7 +88,6 @@ def _numbers(table: Values) -> list[list[float | None]]:
 
 def _row(row: TreeRow) -> dict[str, object]:
     return {
-        "parent": row.parent,
         "kind": row.kind.value,
         "name": row.name,
         "file": None if row.location is None else row.location.file,

@@ -52,7 +52,8 @@ def _possible(
 
 
 def _targets(program: Program, called: set[int]) -> Iterator[Function]:
-    """What a call through a register may reach: device functions that no other call names."""
+    """What a call through a register may reach: what has its address taken, and what no other call names."""
     for function in program.functions:
-        if function.kind is FunctionKind.DEVICE and function.instructions and function.id not in called:
+        reached = function.id in program.address_taken or function.id not in called
+        if reached and function.kind is FunctionKind.DEVICE and function.instructions:
             yield function

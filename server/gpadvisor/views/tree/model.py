@@ -4,19 +4,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gpadvisor.model.ids import SourceLocation
+from gpadvisor.model.kind import Kind
 
 Values = NDArray[np.float64]
 """A column, or several beside each other: one row for each row of a tree or for each instruction."""
+NO_ROW: Final = -1
 
 
-class TreeView(Enum):
+class TreeView(Kind):
     """From where the tree is looked at."""
 
     TOP_DOWN = "top-down"  # who calls what
@@ -24,7 +25,7 @@ class TreeView(Enum):
     FLAT = "flat"  # each function with its loops and lines, whoever calls it
 
 
-class RowKind(Enum):
+class RowKind(Kind):
     """What a row stands for; the words that programs read."""
 
     RUN = "run"  # everything
@@ -50,9 +51,8 @@ WITHIN: Final = frozenset({RowKind.LOOP, RowKind.LINE, RowKind.CALL})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TreeRow:
-    """One row; a row is behind its parent."""
+    """What a row stands for."""
 
-    parent: int | None
     kind: RowKind
     name: str
     location: SourceLocation | None = None  # of a procedure its first line, of one inlined where that is
@@ -88,6 +88,7 @@ class CallTree:
     view: TreeView
     columns: tuple[TreeColumn, ...]
     rows: tuple[TreeRow, ...]
+    parents: tuple[int, ...]  # of each row its parent, which is before it; NO_ROW of the first
     exclusive: Values  # rows by columns: of a procedure or loop, all its code without what it calls
     inclusive: Values  # with all that is called
     kernels: tuple[TreeKernel, ...] = ()

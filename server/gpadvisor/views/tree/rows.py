@@ -10,23 +10,34 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpadvisor.report.names import template_name
-from gpadvisor.views.tree.model import WITHIN, CallTree, RowKind, TreeColumn, TreeRow, TreeView, Values
+from gpadvisor.views.tree.model import (
+    NO_ROW,
+    WITHIN,
+    CallTree,
+    RowKind,
+    TreeColumn,
+    TreeRow,
+    TreeView,
+    Values,
+)
 
 
 class RowsBuilder:
     """Collects rows below a first one, which is the whole run."""
 
     def __init__(self) -> None:
-        self.rows: list[TreeRow] = [TreeRow(parent=None, kind=RowKind.RUN, name="all")]
+        self.rows: list[TreeRow] = [TreeRow(kind=RowKind.RUN, name="all")]
+        self.parents: list[int] = [NO_ROW]
         self._known: dict[Hashable, int] = {}
         self._names: dict[int, dict[str, None]] = {}
 
-    def add(self, row: TreeRow, key: Hashable = None) -> int:
+    def add(self, parent: int, row: TreeRow, key: Hashable = None) -> int:
         """The place of a row, or of one of the same parent and kind and the same name or ``key``."""
-        same = (row.parent, row.kind, row.possible, key or (row.name, row.location, row.pc))
+        same = (parent, row.kind, row.possible, key or (row.name, row.location, row.pc))
         at = self._known.setdefault(same, len(self.rows))
         if at == len(self.rows):
             self.rows.append(row)
+            self.parents.append(parent)
         elif row.calls is not None:
             self.rows[at] = replace(self.rows[at], calls=row.calls + (self.rows[at].calls or 0.0))
         if key is not None:
@@ -50,15 +61,20 @@ def summed(builder: RowsBuilder, spent: Values, columns: tuple[TreeColumn, ...])
         spent: in each row itself, by column.
         columns: their names.
     """
-    rows = builder.finished()
+    rows, parents = builder.finished(), builder.parents
     exclusive, inclusive = spent, spent.copy()
     for at in range(len(rows) - 1, 0, -1):
-        parent = rows[at].parent
+        parent = parents[at]
         inclusive[parent] += inclusive[at]
         if rows[at].kind in WITHIN:
             exclusive[parent] += exclusive[at]
     tree = CallTree(
-        view=TreeView.TOP_DOWN, columns=columns, rows=rows, exclusive=exclusive, inclusive=inclusive
+        view=TreeView.TOP_DOWN,
+        columns=columns,
+        rows=rows,
+        parents=tuple(parents),
+        exclusive=exclusive,
+        inclusive=inclusive,
     )
     # Parents have what their rows have, so none is left without its own.
     return picked(tree, [0, *(np.flatnonzero(inclusive[1:].any(axis=1)) + 1).tolist()])
@@ -66,12 +82,12 @@ def summed(builder: RowsBuilder, spent: Values, columns: tuple[TreeColumn, ...])
 
 def picked(tree: CallTree, order: Sequence[int]) -> CallTree:
     """The tree with some of its rows in an order that has each behind its parent."""
-    place = {old: new for new, old in enumerate(order)}
-    rows = tuple(
-        replace(row, parent=None if row.parent is None else place[row.parent])
-        for row in (tree.rows[old] for old in order)
+    place = {old: new for new, old in enumerate(order)} | {NO_ROW: NO_ROW}
+    rows = tuple(tree.rows[old] for old in order)
+    parents = tuple(place[tree.parents[old]] for old in order)
+    return replace(
+        tree, rows=rows, parents=parents, exclusive=tree.exclusive[order], inclusive=tree.inclusive[order]
     )
-    return replace(tree, rows=rows, exclusive=tree.exclusive[order], inclusive=tree.inclusive[order])
 
 
 def arranged(tree: CallTree, by: NDArray[np.float64]) -> CallTree:
@@ -89,7 +105,7 @@ def arranged(tree: CallTree, by: NDArray[np.float64]) -> CallTree:
 def children(tree: CallTree) -> list[list[int]]:
     """The rows directly below each row."""
     below: list[list[int]] = [[] for _ in tree.rows]
-    for at, row in enumerate(tree.rows):
-        if row.parent is not None:
-            below[row.parent].append(at)
+    for at, parent in enumerate(tree.parents):
+        if parent != NO_ROW:
+            below[parent].append(at)
     return below

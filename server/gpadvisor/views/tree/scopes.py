@@ -34,34 +34,34 @@ class Structure:
 def structure(function: Function, instructions: Iterable[int]) -> Structure:
     """The scopes around some instructions of a function; a call without a line is a scope of its own."""
     builder = _StructureBuilder(function)
-    scope_of = [builder.scope_of(index) for index in instructions]
+    lines, loops = function.lines, function.loop_of[function.block_of].tolist()
+    calls = {call.index for call in function.calls if lines[call.index] is None}
+    known: dict[tuple[int, int], int] = {}
+    scope_of = []
+    for index in instructions:
+        key = (id(lines[index]), loops[index])  # a line table has one entry for many instructions
+        scope = builder.call(index) if index in calls else known.get(key)
+        if scope is None:
+            scope = known[key] = builder.scope(index, lines[index])
+        scope_of.append(scope)
     return Structure(builder.parents, builder.scopes, scope_of)
 
 
 class _StructureBuilder:
     def __init__(self, function: Function) -> None:
         self._function = function
-        self._calls = {call.index for call in function.calls}
         self.parents: list[int] = [0]
         self.scopes: list[CodeScope] = []
         self._made: dict[tuple[int, CodeScope], int] = {}
         self._chains: dict[LoopId, tuple[InlineFrame, ...]] = {}
-        self._known: dict[tuple[int, LoopId | None], int] = {}
 
-    def scope_of(self, index: int) -> int:
-        """The innermost scope of an instruction."""
-        entry, loop = self._function.lines[index], self._function.innermost_loop(index)
-        if entry is None and index in self._calls:
-            pc = self._function.instructions[index].pc
-            return self._add(
-                self._around(index, None), CodeScope(RowKind.CALL, f"call at {pc:#06x}", None, pc)
-            )
-        key = (id(entry), loop)  # a line table has one entry for many instructions
-        if key not in self._known:
-            self._known[key] = self._around(index, entry)
-        return self._known[key]
+    def call(self, index: int) -> int:
+        """The scope of a call instruction without a line."""
+        pc = self._function.instructions[index].pc
+        return self._add(self.scope(index, None), CodeScope(RowKind.CALL, f"call at {pc:#06x}", None, pc))
 
-    def _around(self, index: int, entry: LineEntry | None) -> int:
+    def scope(self, index: int, entry: LineEntry | None) -> int:
+        """The innermost scope of an instruction that has this line."""
         chain = () if entry is None else entry.inline[::-1]
         scope, level = 0, 0
         for loop in self._function.enclosing_loops(index)[::-1]:

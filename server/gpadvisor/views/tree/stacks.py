@@ -15,7 +15,7 @@ from gpadvisor.errors import UsageError
 from gpadvisor.report.words import clean
 from gpadvisor.views.tree.formula import Formula
 from gpadvisor.views.tree.measured import TIME
-from gpadvisor.views.tree.model import PROCEDURES, CallTree, TreeRow, Values
+from gpadvisor.views.tree.model import NO_ROW, PROCEDURES, CallTree, TreeRow, Values
 from gpadvisor.views.tree.rows import children
 
 _MAX_DEPTH: Final = 256
@@ -39,22 +39,23 @@ def render_folded(tree: CallTree, metric: Formula) -> str:
     within: defaultdict[str, list[int]] = defaultdict(list)
     procedures: list[str] = []
     for at, row in enumerate(tree.rows):
-        above = () if row.parent is None else paths[row.parent]
+        parent = tree.parents[at]
+        above = () if parent == NO_ROW else paths[parent]
         paths.append((*above, names[at]) if len(above) < _MAX_DEPTH else above)
-        inherited = "" if row.parent is None else procedures[row.parent]
-        procedures.append(row.name if row.kind in PROCEDURES else inherited)
+        procedures.append(row.name if row.kind in PROCEDURES or parent == NO_ROW else procedures[parent])
         within[procedures[at]].append(at)
     folded: defaultdict[tuple[str, ...], int] = defaultdict(int)
-    for rows in within.values():
-        for at, number in zip(rows, largest_remainder(itself[rows].tolist()), strict=True):
+    sums = largest_remainder([float(itself[rows].sum()) for rows in within.values()])
+    for rows, whole in zip(within.values(), sums, strict=True):
+        for at, number in zip(rows, largest_remainder(itself[rows].tolist(), whole), strict=True):
             folded[paths[at]] += number
     return "".join(f"{';'.join(path)} {number}\n" for path, number in folded.items() if number)
 
 
-def largest_remainder(amounts: Sequence[float]) -> list[int]:
-    """Whole numbers near amounts, none of them negative, that add up to their rounded sum."""
+def largest_remainder(amounts: Sequence[float], total: int | None = None) -> list[int]:
+    """Amounts rounded up or down to add up to ``total``: their sum rounded up, down or to the nearest."""
     whole = [math.floor(amount) for amount in amounts]
-    left = round(math.fsum(amounts)) - sum(whole)
+    left = (round(math.fsum(amounts)) if total is None else total) - sum(whole)
     nearest = sorted(range(len(amounts)), key=lambda at: (whole[at] - amounts[at], at))
     for at in nearest[:left]:
         whole[at] += 1
@@ -134,8 +135,7 @@ def _itself(tree: CallTree, metric: Formula) -> Values:
     columns = {column.name: tree.stacked[:, at] for at, column in enumerate(tree.columns)}
     stacked = metric.evaluate(columns)
     itself = stacked.copy()
-    above = np.array([-1 if row.parent is None else row.parent for row in tree.rows])
-    np.subtract.at(itself, above[1:], stacked[1:])
+    np.subtract.at(itself, np.array(tree.parents[1:], dtype=np.int64), stacked[1:])
     least = -1e-9 * max(1.0, float(np.abs(stacked).max()))  # sums of rounded numbers
     if itself.min() < least:
         raise UsageError(f"metric '{metric.title}' is below zero at '{tree.rows[int(itself.argmin())].name}'")

@@ -16,7 +16,7 @@ from gpadvisor.report.words import clean, percent, plural, wrap
 from gpadvisor.views.tree.formats import values
 from gpadvisor.views.tree.formula import Formula
 from gpadvisor.views.tree.measured import TIME
-from gpadvisor.views.tree.model import PROCEDURES, CallTree, RowKind, TreeRow, TreeView, Values
+from gpadvisor.views.tree.model import NO_ROW, PROCEDURES, CallTree, RowKind, TreeView, Values
 from gpadvisor.views.tree.rows import picked
 
 _HEADING: Final = {
@@ -55,10 +55,9 @@ def render_text(
         Column(title="where", min_width=38, fit=_fit),
         Column(title="at", min_width=8, overflow=Overflow.CUT_START, drop=1),
     ]
-    where = zip(cells, _levels(shown), shown.rows, strict=True)
     table = [
-        (*row, f"{'  ' * min(level, _DEEPEST)}{_where(one, shown.rows)}", _place(one, shown.view))
-        for row, level, one in where
+        (*row, f"{'  ' * min(level, _DEEPEST)}{_where(shown, at)}", _place(shown, at))
+        for at, (row, level) in enumerate(zip(cells, _levels(shown), strict=True))
     ]
     lines += format_table(
         columns, table, width=width, indent=1, style=_coloured(shown, style, len(columns) - 2)
@@ -91,7 +90,7 @@ def _most(tree: CallTree, metric: Formula, count: int) -> list[int]:
         path, row = [], at
         while row not in kept:
             path.append(row)
-            row = tree.rows[row].parent or 0
+            row = max(0, tree.parents[row])
         if len(kept) + len(path) <= max(1, count):
             kept.update(path)
         elif len(kept) >= count:
@@ -135,18 +134,19 @@ def _figure(value: float, *, share: bool) -> str:
 
 def _levels(tree: CallTree) -> list[int]:
     levels: list[int] = []
-    for row in tree.rows:
-        levels.append(0 if row.parent is None else levels[row.parent] + 1)
+    for parent in tree.parents:
+        levels.append(0 if parent == NO_ROW else levels[parent] + 1)
     return levels
 
 
-def _where(row: TreeRow, rows: Sequence[TreeRow]) -> str:
+def _where(tree: CallTree, at: int) -> str:
+    row = tree.rows[at]
     name = clean(row.name)
     if row.kind in {RowKind.LINE, RowKind.LOOP} and row.location is not None:
-        above = None if row.parent is None else rows[row.parent]
-        while above is not None and above.location is None:
-            above = None if above.parent is None else rows[above.parent]
-        if above is not None and above.location is not None and above.location.file == row.location.file:
+        place = None
+        while place is None and (at := tree.parents[at]) != NO_ROW:
+            place = tree.rows[at].location
+        if place is not None and place.file == row.location.file:
             name = f"{'loop at ' if row.kind is RowKind.LOOP else ''}line {row.location.line}"
     if row.kind is RowKind.CIRCLE:
         name = f"circle of {name}"
@@ -155,9 +155,10 @@ def _where(row: TreeRow, rows: Sequence[TreeRow]) -> str:
     return f"possibly {name}" if row.possible else name
 
 
-def _place(row: TreeRow, view: TreeView) -> str:
+def _place(tree: CallTree, at: int) -> str:
     """The line of a call, where no row of its own has it."""
-    caller = view is TreeView.BOTTOM_UP and row.parent not in {None, 0}
+    row = tree.rows[at]
+    caller = tree.view is TreeView.BOTTOM_UP and tree.parents[at] > 0
     if row.location is None or not (caller or row.kind in {RowKind.HOST, RowKind.PYTHON, RowKind.INLINED}):
         return ""
     return f"{clean(row.location.file.replace(chr(92), '/').rpartition('/')[2])}:{row.location.line}"

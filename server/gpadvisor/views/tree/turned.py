@@ -11,7 +11,16 @@ from typing import Final
 import numpy as np
 
 from gpadvisor.report.names import template_name
-from gpadvisor.views.tree.model import PROCEDURES, WITHIN, CallTree, RowKind, TreeRow, TreeView, Values
+from gpadvisor.views.tree.model import (
+    NO_ROW,
+    PROCEDURES,
+    WITHIN,
+    CallTree,
+    RowKind,
+    TreeRow,
+    TreeView,
+    Values,
+)
 from gpadvisor.views.tree.reconstruct import MAX_NODES
 from gpadvisor.views.tree.rows import RowsBuilder, children
 
@@ -19,7 +28,7 @@ _MAX_CALLERS: Final = 64
 """Above a function, in the view from the bottom up: deeper than calls of a GPU's stack go."""
 _LAST: Final = frozenset({RowKind.UNKNOWN_CALLER, RowKind.FURTHER})
 """What says that more is not known of the callers."""
-_FURTHER_CALLERS: Final = TreeRow(parent=None, kind=RowKind.FURTHER, name="further callers")
+_FURTHER_CALLERS: Final = TreeRow(kind=RowKind.FURTHER, name="further callers")
 
 
 def turned(tree: CallTree, view: TreeView) -> CallTree:
@@ -55,10 +64,10 @@ class _Turn:
         for at, row, leaves in self._walk():
             if row.kind in PROCEDURES:
                 if not leaves:
-                    of[at] = made.add(replace(row, parent=0, calls=None, possible=False), _key(row))
-            elif row.kind in WITHIN and row.parent is not None:
+                    of[at] = made.add(0, replace(row, calls=None, possible=False), _key(row))
+            elif row.kind in WITHIN:
                 if not leaves:
-                    of[at] = made.add(replace(row, parent=of[row.parent]))
+                    of[at] = made.add(of[self._tree.parents[at]], row)
             else:
                 continue
             if leaves:
@@ -75,7 +84,7 @@ class _Turn:
         for at, row, leaves in self._walk():
             if row.kind not in PROCEDURES:
                 continue
-            place = made.add(replace(row, parent=0, calls=None, possible=False), _key(row))
+            place = made.add(0, replace(row, calls=None, possible=False), _key(row))
             if leaves:
                 open_rows[place] -= 1
                 continue
@@ -84,7 +93,7 @@ class _Turn:
             places.add(place, at, outermost=outermost)
             for one in self._callers(at):
                 caller = one if len(made.rows) < MAX_NODES else _FURTHER_CALLERS
-                place = made.add(replace(caller, parent=place), (_key(caller), caller.location))
+                place = made.add(place, caller, (_key(caller), caller.location))
                 places.add(place, at, outermost=outermost)
                 if caller.kind in _LAST:
                     break
@@ -103,12 +112,10 @@ class _Turn:
 
     def _callers(self, at: int) -> Iterator[TreeRow]:
         """Those above a row, innermost first, each at the line of its call."""
-        rows = self._tree.rows
-        row, call, levels = rows[at], None, 0
-        if row.kind is RowKind.INLINED:
-            call = row.location
-        while row.parent is not None and levels < _MAX_CALLERS:
-            row = rows[row.parent]
+        rows, parents, levels = self._tree.rows, self._tree.parents, 0
+        call = rows[at].location if rows[at].kind is RowKind.INLINED else None
+        while (at := parents[at]) != NO_ROW and levels < _MAX_CALLERS:
+            row = rows[at]
             if row.kind in WITHIN:
                 call = call or (None if row.kind is RowKind.LOOP else row.location)
             elif row.kind is not RowKind.RUN:
@@ -128,7 +135,14 @@ def _gathered(tree: CallTree, view: TreeView, made: RowsBuilder, places: _Places
     exclusive = _table(tree.exclusive, places.own, len(rows))
     inclusive = _table(tree.inclusive, places.whole, len(rows))
     exclusive[0] = inclusive[0] = tree.inclusive[0]
-    return replace(tree, view=view, rows=rows, exclusive=exclusive, inclusive=inclusive)
+    return replace(
+        tree,
+        view=view,
+        rows=rows,
+        parents=tuple(made.parents),
+        exclusive=exclusive,
+        inclusive=inclusive,
+    )
 
 
 def _table(of: Values, places: Sequence[tuple[int, int]], length: int) -> Values:
