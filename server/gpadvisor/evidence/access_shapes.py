@@ -195,6 +195,36 @@ def words_of_a_warp(function: Function, index: int, form: CodeForm, launch: Laun
     return len({word for lane in range(WARP) for word in _words(addresses, lane, width)[:1]})
 
 
+def is_for_one_thread(function: Function, index: int, form: CodeForm, launch: Launch) -> bool:
+    """Whether an instruction is behind a comparison that holds, or fails, for one thread alone."""
+    values, block = _values(function, form, launch, _ARGUMENTS[0]), int(function.block_of[index])
+    at = function.idom[block]
+    while at is not None:
+        last, ways = function.blocks[at].end - 1, function.blocks[at].successors
+        guard = function.instructions[last].guard
+        decides = guard is not None and not all(_reaches(function, int(way), block) for way, _ in ways)
+        for one in (
+            function.reaching.definitions(last, guard.register) if guard is not None and decides else ()
+        ):
+            compare = function.instructions[one]
+            if compare.opcode == "ISETP" and not {"EQ", "NE"}.isdisjoint(compare.modifiers):
+                left, right = (values.operand(one, text).lanes for text in compare.operands.split(",")[2:4])
+                if left is not None and right is not None and int((left == right).sum()) == 1:
+                    return True
+        at = function.idom[at]
+    return False
+
+
+def _reaches(function: Function, start: int, wanted: int) -> bool:
+    pending, seen = [start], set[int]()
+    while pending and wanted not in seen:
+        block = pending.pop()
+        if block not in seen:
+            seen.add(block)
+            pending += [int(way) for way, _ in function.blocks[block].successors]
+    return wanted in seen
+
+
 def _run(steps: Lanes) -> int:
     """Threads after which the distance between them changes, where it does so regularly; 1 where not."""
     run = int(np.argmax(steps != steps[0])) + 1 if (steps != steps[0]).any() else WARP

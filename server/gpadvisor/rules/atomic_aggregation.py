@@ -5,7 +5,8 @@
 
 Waits due to atomic operations and reductions: on device memory where the threads of a warp go to the same
 few addresses, so that they could be added up in the warp or the block and sent once; and on device or shared
-memory where they are spread, but so many that they set the pace.
+memory where they are spread, but so many that they set the pace. Without samples: loops in which all threads
+of a warp go to one address in every pass, as the machine code shows.
 
 ## Why warps stall
 
@@ -58,24 +59,28 @@ from gpadvisor.estimators.context import KernelContext, Optimizer
 from gpadvisor.estimators.reliefs import freed
 from gpadvisor.estimators.stall_elimination import stall_elimination
 from gpadvisor.estimators.utilisation import measured_loads
+from gpadvisor.evidence.access_shapes import AccessShape, Lie, access_shape, is_for_one_thread
 from gpadvisor.evidence.accesses import is_shared
 from gpadvisor.evidence.addresses import is_same_for_all
 from gpadvisor.evidence.lanes import active_share, threads_per_warp
+from gpadvisor.evidence.loops import every_pass
 from gpadvisor.evidence.measured import executed_warps, metric
 from gpadvisor.evidence.queries import (
     by_place,
     by_stall,
     causes,
+    kernel_function,
     kernel_functions,
     line_text,
+    loop_indices,
     percent,
     regions,
     samples,
     share,
 )
-from gpadvisor.model.advice import Adjustment, Category, Match, MeasuredBound, Rejection
+from gpadvisor.model.advice import Adjustment, Category, Match, MeasuredBound, Rejection, StaticSite
 from gpadvisor.model.ids import FunctionId
-from gpadvisor.model.instruction import OpcodeClass
+from gpadvisor.model.instruction import OpcodeClass, register_name
 from gpadvisor.model.profile import KernelProfile
 from gpadvisor.model.program import Function
 from gpadvisor.model.stalls import StallClass
@@ -110,9 +115,9 @@ class _Atomic:
 def _match(context: KernelContext) -> Match | Rejection:
     blame, profile = context.blame, context.profile
     if blame is None or profile is None:
-        return Rejection(
-            code=_CODE, reason="needs samples: machine code does not show how often threads collide"
-        )
+        shown = None if profile is None else _shown_by_code(context, profile)
+        reason = "needs samples: machine code does not show how often threads collide"
+        return shown or Rejection(code=_CODE, reason=reason)
     found = _atomics(context, profile)
     if not found:
         return Rejection(code=_CODE, reason="no atomic operation in the code")
@@ -142,6 +147,43 @@ def _match(context: KernelContext) -> Match | Rejection:
         measured_bound=bound,
         relieves=freed(context, gone),
     )
+
+
+def _shown_by_code(context: KernelContext, profile: KernelProfile) -> Match | None:
+    """Without samples: a loop in which all threads of a warp go to one address in every pass."""
+    function = kernel_function(context.program, context.kernel)
+    if function is None or profile.launch.threads_per_block < threads_per_warp(profile):
+        return None
+    form = context.program.form
+    for index, one in enumerate(function.instructions):
+        loop = function.innermost_loop(index)
+        atomic = _Atomic(function=function, index=index, warps=0.0, threads=None, meeting=None)
+        if (
+            one.info.opclass not in _ATOMIC
+            or one.guard is not None
+            or loop is None
+            or not every_pass(function, loop, index)
+            or "EXCH" in one.modifiers
+            or _repeats(atomic)
+            or _is_place(atomic)
+            or access_shape(function, index, form, profile.launch) != AccessShape(Lie.SAME)
+            or is_for_one_thread(function, index, form, profile.launch)
+        ):
+            continue
+        inside = loop_indices(function, loop)
+        address = (used for used in one.uses if f"[{register_name(used)}." in one.operands)
+        made = {at for used in address for at in function.reaching.definitions(index, used)}
+        first = "" if made.intersection(inside) else "add up in a register over the loop, then "
+        cure = f"{first}{_in_warp(atomic)}, then those of the block, and send one"
+        where = line_text(function, index)
+        return Match(
+            title="all threads of a warp go to one address, in every pass of a loop",
+            cure=cure,
+            advice=f"{cure[:1].upper()}{cure[1:]}: all threads of a warp go to one address at {where}.",
+            regions=(),
+            static_sites=(StaticSite(function=function.id, index=index, detail=one.opcode),),
+        )
+    return None
 
 
 def _atomics(context: KernelContext, profile: KernelProfile) -> list[_Atomic]:

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from tests.optimizer_values import Row, context_of, listing
 
@@ -160,3 +162,41 @@ def test_one_operation_of_a_block_becomes_fewer_with_fewer_blocks() -> None:
     found = _of("RED.E.ADD.STRONG.GPU [R4.64], R2", 4096, 1)
     assert isinstance(found, Match)
     assert "fewer blocks, a loop over the grid" in found.cure
+
+
+# Each thread adds what it reads to the element of its block, in every pass.
+LOOP = """
+    S2R R0, SR_TID.X
+    S2R R1, SR_CTAID.X
+    MOV R7, 0x4
+    IMAD.WIDE R4, R1, R7, c[0x0][0x168]
+    {guard}
+    again:
+    LDG.E R2, [R8.64] // 19
+    IADD3 R8, R8, 0x400, RZ // 18
+    RED.E.ADD.F32.FTZ.RN.STRONG.GPU [R4.64], R2 // 20
+    ISETP.GE.AND P1, PT, R8, c[0x0][0x170], PT // 18
+    @!P1 BRA again // 18
+    out:
+    EXIT
+"""
+
+
+def _unsampled(text: str) -> KernelContext:
+    return replace(context_of(listing(text), []), blame=None)
+
+
+def test_one_address_in_every_pass_is_known_from_the_machine_code() -> None:
+    found = _match(_unsampled(LOOP.format(guard="NOP")))
+    assert found.cure.startswith("add up in a register over the loop")
+    assert [site.index for site in found.static_sites] == [7]
+
+
+def test_an_address_of_each_thread_is_not_known_to_collide() -> None:
+    text = LOOP.format(guard="NOP").replace("R4, R1, R7", "R4, R0, R7")
+    assert isinstance(OPTIMIZER.match(_unsampled(text)), Rejection)
+
+
+def test_one_thread_of_a_block_collides_with_no_other_of_its_warp() -> None:
+    text = LOOP.format(guard="ISETP.NE.AND P0, PT, R0, RZ, PT // 17\n@P0 BRA out // 17")
+    assert isinstance(OPTIMIZER.match(_unsampled(text)), Rejection)
