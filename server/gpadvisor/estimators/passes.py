@@ -11,11 +11,20 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeGuard
 
 from gpadvisor.estimators import constants
 from gpadvisor.estimators.context import KernelContext
-from gpadvisor.estimators.utilisation import L1, L1_DATA, L1_REQUESTS, L1_TO_L2, L2, TEXTURE, utilisations
+from gpadvisor.estimators.utilisation import (
+    L1,
+    L1_DATA,
+    L1_REQUESTS,
+    L1_TO_L2,
+    L2,
+    MEMORY_RESOURCES,
+    TEXTURE,
+    utilisations,
+)
 from gpadvisor.evidence.access_shapes import AccessShape, Lie, access_shape, shared_passes
 from gpadvisor.evidence.accesses import is_global, is_memory, is_shared
 from gpadvisor.evidence.lane_values import WARP
@@ -27,6 +36,12 @@ from gpadvisor.model.profile import KernelProfile
 from gpadvisor.model.program import Function
 
 _LINE_BYTES: Final = 128
+_SECTOR_BYTES: Final = 32
+_STORE_COUNTERS: Final = (
+    "l1tex__t_requests_pipe_lsu_mem_global_op_st.sum",
+    "l1tex__t_requests_pipe_lsu_mem_local_op_st.sum",
+    "lts__t_sectors_srcunit_tex_op_write.sum",
+)
 _WORD_BYTES: Final = 4
 _KNOWN: Final = frozenset({Lie.ROWS, Lie.APART, Lie.NEIGHBOURS})
 _ATOMIC: Final = frozenset({OpcodeClass.ATOMIC, OpcodeClass.REDUCTION})
@@ -41,11 +56,7 @@ class ManyPasses:
     banks: bool  # whether most of them are due to banks
     scattered: tuple[int, ...]  # instructions of the kernel's own function, to global memory
     conflicting: tuple[int, ...]  # to shared memory
-
-    @property
-    def words(self) -> str:
-        """What was counted."""
-        return f"L1 takes {self.counted:.1f} passes for a request of a warp, {self.needed:.1f} are needed"
+    words: str  # what was counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +108,45 @@ def passes(context: KernelContext) -> ManyPasses | None:
     )
     if not _limits(profile, banks=banks):
         return None
-    return ManyPasses(counted, needed, banks, scattered, conflicting)
+    words = f"L1 takes {counted:.1f} passes for a request of a warp, {needed:.1f} are needed"
+    return ManyPasses(counted, needed, banks, scattered, conflicting, words)
+
+
+def scattered_stores(context: KernelContext) -> ManyPasses | None:
+    """Stores that wrote many sectors to L2, where the code shows that the threads of a warp lie apart.
+
+    All stores go there. None where a unit that computes is busy, or local memory is stored, too.
+    """
+    profile, function = context.profile, kernel_function(context.program, context.kernel)
+    if profile is None or function is None:
+        return None
+    stores, local, sectors = (profile.metrics.get(name) for name in _STORE_COUNTERS)
+    if not _is_number(stores) or local or not _is_number(sectors):
+        return None
+    busiest = next(iter(utilisations(profile)), None)
+    if busiest and busiest.name not in MEMORY_RESOURCES and busiest.percent >= constants.BUSY_PERCENT:
+        return None
+    written = [
+        index
+        for index, one in enumerate(function.instructions)
+        if is_global(one) and one.info.opclass is OpcodeClass.STORE
+    ]
+    widths = [function.instructions[index].width_bytes or _WORD_BYTES for index in written]
+    needed = max((max(1.0, WARP * width / _SECTOR_BYTES) for width in widths), default=1.0)
+    apart = tuple(
+        index
+        for index in written
+        if access_shape(function, index, context.program.form, profile.launch).lie in {Lie.APART, Lie.ROWS}
+    )
+    counted = float(sectors) / float(stores)
+    if not apart or counted < constants.TWICE * needed:
+        return None
+    words = f"a store of a warp writes {counted:.0f} sectors, {needed:.0f} are needed"
+    return ManyPasses(counted, needed, banks=False, scattered=apart, conflicting=(), words=words)
+
+
+def _is_number(value: object) -> TypeGuard[float]:
+    return isinstance(value, int | float) and value > 0
 
 
 def _counted(profile: KernelProfile, lanes: int) -> float | None:

@@ -13,6 +13,7 @@ from typing import Final
 import numpy as np
 
 from gpadvisor.evidence.accesses import is_global, is_shared
+from gpadvisor.evidence.addresses import Neighbours
 from gpadvisor.evidence.lane_values import WARP, Lanes, LaneValues
 from gpadvisor.evidence.queries import loop_indices
 from gpadvisor.model.instruction import OpcodeClass
@@ -73,6 +74,19 @@ def access_shape(
     if distance == width:
         return AccessShape(Lie.NEIGHBOURS, distance, run)
     return AccessShape(Lie.APART if steps[0] == others[0] else Lie.ROWS, distance, run)
+
+
+def widest_aligned(run: Neighbours, shape: AccessShape, step: int | None = None) -> int:
+    """Bytes of the widest access for values of a run that stays aligned.
+
+    What keeps it so is the distance between threads, and the ``step`` of a loop's pass where it is known.
+    """
+    apart = [shape.distance] if shape.lie in {Lie.NEIGHBOURS, Lie.APART} else []
+    apart += [] if step is None else [step]
+    wide = run.width_bytes * run.per_access
+    while wide > run.width_bytes and any(one % wide for one in apart):
+        wide //= 2
+    return wide
 
 
 def scattered_by_swap(function: Function, index: int, form: CodeForm, launch: Launch) -> int | None:

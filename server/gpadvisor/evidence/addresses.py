@@ -154,11 +154,12 @@ class Neighbours:
 
     indices: tuple[int, ...]  # in the order of their addresses
     width_bytes: int  # of each
+    widest_bytes: int = WIDEST_BYTES  # of an access in their place
 
     @property
     def per_access(self) -> int:
-        """How many of them one access of 16 bytes, or of 8 where there are fewer, takes."""
-        count = WIDEST_BYTES // self.width_bytes
+        """How many of them one access of 16 bytes, or of fewer where there are fewer, takes."""
+        count = self.widest_bytes // self.width_bytes
         while count > len(self.indices):
             count //= 2
         return count
@@ -191,6 +192,27 @@ def _values_before(function: Function, index: int) -> _Values:
     for before in range(start, index):
         values.execute(before, function.instructions[before])
     return values
+
+
+def step_of_pass(function: Function, index: int) -> int | None:
+    """Bytes that an address moves on with each pass of a loop of one block; None where that is not known."""
+    block = function.blocks[int(function.block_of[index])]
+    if block.id not in [successor for successor, _ in block.successors]:
+        return None
+    values, address = _Values(), None
+    for at in range(block.start, block.end):
+        if at == index:
+            address = values.address(function.instructions[at].operands)
+        values.execute(at, function.instructions[at])
+    if address is None:
+        return None
+    step = 0
+    for name, factor in address.terms:
+        after = values.of(name)
+        if after.terms != ((name, 1),):
+            return None
+        step += factor * after.constant
+    return _signed(step)
 
 
 @lru_cache(maxsize=64)

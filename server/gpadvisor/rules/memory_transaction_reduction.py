@@ -66,7 +66,7 @@ import numpy as np
 from gpadvisor.analyzer.occupancy import kernel_occupancy
 from gpadvisor.estimators import constants
 from gpadvisor.estimators.context import KernelContext, Optimizer
-from gpadvisor.estimators.passes import passes
+from gpadvisor.estimators.passes import passes, scattered_stores
 from gpadvisor.estimators.relieved import as_reliefs, relieved_bound
 from gpadvisor.estimators.stall_elimination import stall_elimination
 from gpadvisor.estimators.utilisation import (
@@ -87,6 +87,7 @@ from gpadvisor.evidence.access_shapes import (
     conflict,
     feeds_tensor_cores,
     scattered_by_swap,
+    widest_aligned,
     widest_shared,
 )
 from gpadvisor.evidence.accesses import is_global, is_local, is_shared
@@ -208,8 +209,9 @@ def _match(context: KernelContext) -> Match | Rejection:
 
 
 def _by_counters(context: KernelContext, profile: KernelProfile) -> Match | None:
-    """A full L1 with few requests: each takes many passes, as the machine code shows."""
-    found, function = passes(context), kernel_function(context.program, context.kernel)
+    """A full L1 with few requests, or many sectors for a store: as the machine code shows."""
+    found = passes(context) or scattered_stores(context)
+    function = kernel_function(context.program, context.kernel)
     if found is None or function is None:
         return None
     if found.banks:
@@ -498,10 +500,10 @@ def _cure_of_run(
     executed: Values | None,
 ) -> str:
     """What to do where each thread accesses several values that follow each other; empty for nothing."""
-    if executed is None:
-        return ""
+    if executed is None or shape.lie is Lie.NEIGHBOURS:
+        return ""  # a run of neighbouring threads overlaps the next one's: rows begin between sectors
     several = f"each thread accesses {len(run.indices)} values that follow each other there"
-    wide = _widest_aligned(run, shape)
+    wide = widest_aligned(run, shape)
     if wide == run.width_bytes:
         padded = 1 << (shape.distance - 1).bit_length()
         if padded > WIDEST_BYTES:
@@ -527,14 +529,6 @@ def _cure_of_run(
         "give each thread one value, or every n-th with n the number of threads, so that neighbouring "
         f"threads access neighbouring values, or use accesses of {wide} bytes: {several}"
     )
-
-
-def _widest_aligned(run: Neighbours, shape: AccessShape) -> int:
-    """Bytes of the widest access for values of a run that the distance between threads keeps aligned."""
-    wide = run.width_bytes * run.per_access
-    while shape.lie is Lie.APART and shape.distance % wide and wide > run.width_bytes:
-        wide //= 2
-    return wide
 
 
 def _cure_of_conflict(context: KernelContext, profile: KernelProfile, place: Place) -> str:

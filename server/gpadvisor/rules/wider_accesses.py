@@ -50,6 +50,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
+from dataclasses import replace
 from itertools import groupby
 from typing import Final
 
@@ -62,9 +63,10 @@ from gpadvisor.estimators.reliefs import freed
 from gpadvisor.estimators.relieved import L1_UNITS, as_reliefs, relieved_bound
 from gpadvisor.estimators.stall_elimination import stall_elimination
 from gpadvisor.estimators.utilisation import ISSUE, L1, PIPES, measured_loads
+from gpadvisor.evidence.access_shapes import access_shape, widest_aligned
 from gpadvisor.evidence.accesses import is_shared
-from gpadvisor.evidence.addresses import Neighbours, neighbours
-from gpadvisor.evidence.measured import Values, executed_warps, metric
+from gpadvisor.evidence.addresses import Neighbours, neighbours, step_of_pass
+from gpadvisor.evidence.measured import Values, executed_threads, executed_warps, metric
 from gpadvisor.evidence.queries import (
     Mask,
     by_place,
@@ -152,22 +154,35 @@ def _runs(context: KernelContext, profile: KernelProfile) -> Iterable[_Run]:
         if executed is None:
             continue
         sectors, passes = metric(profile, _SECTORS, function), metric(profile, _WAVEFRONTS, function)
-        for run in neighbours(function):
+        threads = executed_threads(profile, function)
+        for narrow in neighbours(function):
+            run = _aligned(context, profile, function, narrow)
             shared = is_shared(function.instructions[run.indices[0]])
             per_warp = _per_warp(run, executed, passes if shared else sectors)
-            if per_warp is None:
+            if per_warp is None or run.per_access == 1:
                 continue
             if shared:
                 # Threads with a run of their own each conflict as often as their runs span rows of banks.
                 spans = _WARP * run.width_bytes * run.per_access / _BANK_ROW_BYTES
                 if per_warp >= constants.NEARLY * spans:
                     yield function, run
-            elif per_warp <= max(1.0, _WARP * run.width_bytes / _SECTOR_BYTES / 2):
+                continue
+            active = _per_warp(run, executed, threads) or _WARP
+            if per_warp <= max(1.0, active * run.width_bytes / _SECTOR_BYTES / 2):
                 yield function, run  # fewer sectors than neighbouring threads would take: they share values
 
 
+def _aligned(
+    context: KernelContext, profile: KernelProfile, function: Function, run: Neighbours
+) -> Neighbours:
+    """The run with the widest access that stays aligned from thread to thread and from pass to pass."""
+    first = run.indices[0]
+    shape = access_shape(function, first, context.program.form, profile.launch)
+    return replace(run, widest_bytes=widest_aligned(run, shape, step_of_pass(function, first)))
+
+
 def _per_warp(run: Neighbours, executed: Values, transactions: Values | None) -> float | None:
-    """Transactions of one access of the run."""
+    """Transactions, or threads, of one access of the run."""
     at = list(run.indices)
     warps = float(executed[at].sum())
     return float(transactions[at].sum()) / warps if transactions is not None and warps else None

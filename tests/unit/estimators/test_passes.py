@@ -156,3 +156,39 @@ def test_what_counters_do_not_prove_is_not_told(text: str, more: dict[str, float
     found = _match(text, **more)
     assert isinstance(found, Rejection)
     assert not found.looked
+
+
+STORES = (
+    _HEAD
+    + """IMAD.WIDE R4, R0, {distance:#x}, c[0x0][0x160]
+    STG.E [R4.64], R2 // 4
+    STG.E [R4.64+0x4], R3 // 5
+    EXIT"""
+)
+STORED = "l1tex__t_requests_pipe_lsu_mem_global_op_st.sum"
+WRITTEN = "lts__t_sectors_srcunit_tex_op_write.sum"
+SPILLED = "l1tex__t_requests_pipe_lsu_mem_local_op_st.sum"
+
+
+@pytest.mark.parametrize(
+    ("distance", "sectors", "spilled", "busy", "found"),
+    [
+        (48, 32.0, 0.0, {}, True),
+        (48, 5.0, 0.0, {}, False),  # nobody counted many
+        (4, 12.0, 0.0, {}, False),  # and the code shows nothing
+        (48, 32.0, 9.0, {}, False),  # spills are stores, too
+        (48, 32.0, 0.0, {"sm__pipe_fp64_cycles_active": 95.0}, False),
+    ],
+)
+def test_stores_that_write_many_sectors(
+    distance: int, sectors: float, spilled: float, busy: dict[str, float], *, found: bool
+) -> None:
+    counts = {STORED: 1000.0, WRITTEN: 1000.0 * sectors, SPILLED: spilled}
+    metrics = counts | {f"{name}.avg.pct_of_peak_sustained_active": value for name, value in busy.items()}
+    context = context_of(listing(STORES.format(distance=distance)), [], metrics=metrics)
+    match = memory_transaction_reduction.OPTIMIZER.match(replace(context, blame=None))
+    assert isinstance(match, Match) is found
+    if isinstance(match, Match):
+        assert "they are 48 bytes apart" in match.advice
+        assert "a store of a warp writes 32 sectors, 4 are needed" in match.title
+        assert [site.index for site in match.static_sites] == [4, 5]

@@ -112,3 +112,58 @@ def test_scattered_runs_get_their_words_where_they_are_counted(sectors: int, sid
     assert isinstance(found, Match)
     assert ("each thread accesses 4 values that follow each other" in found.advice) is side_by_side
     assert ("accesses of 16 bytes" in found.advice) is side_by_side
+
+
+def _of(code: str, threads: int = 32, sectors: float = 1) -> KernelContext:
+    """The four loads behind other code, and what ends a pass."""
+    loads = "\n".join(f"{tag}| LDG.E R{8 + i}, [R4.64+{4 * i:#x}] // 9" for i, tag in enumerate(TAGS))
+    return context_of(
+        listing(code.format(loads=loads)),
+        [Row("lg_throttle", "b", 600, 500), Row("selected", "use", 400)],
+        counts=dict.fromkeys((*TAGS, "use"), (1000, 1000 * threads)),
+        pc_metrics={SECTORS: dict.fromkeys(TAGS, 1000.0 * sectors)},
+        metrics={REQUESTS: 95.0},
+    )
+
+
+_PASS = """
+    again:
+    {{loads}}
+    use| FADD R2, R8, R2 // 10
+    IADD3 R4, P1, R4, {step:#x}, RZ // 8
+    @P0 BRA again // 8
+    EXIT
+"""
+_BY_THREAD = """
+    S2R R0, SR_TID.X // 7
+    IMAD.WIDE R4, R0, {distance:#x}, c[0x0][0x160] // 7
+    {{loads}}
+    use| FADD R2, R8, R2 // 10
+    EXIT
+"""
+
+
+@pytest.mark.parametrize(("step", "bytes_at_once"), [(16, 16), (64, 16), (24, 8), (20, None)])
+def test_what_a_pass_adds_keeps_wide_loads_aligned_or_not(step: int, bytes_at_once: int | None) -> None:
+    context = _of(_PASS.format(step=step))
+    if bytes_at_once is None:
+        assert "no accesses of a thread follow each other" in _reason(context)
+    else:
+        assert f"loads of {bytes_at_once} bytes" in _match(context).cure
+
+
+@pytest.mark.parametrize(("distance", "bytes_at_once"), [(16, 16), (8, 8), (4, None), (12, None)])
+def test_the_distance_between_threads_keeps_wide_loads_aligned_or_not(
+    distance: int, bytes_at_once: int | None
+) -> None:
+    context = _of(_BY_THREAD.format(distance=distance))
+    if bytes_at_once is None:
+        assert "no accesses of a thread follow each other" in _reason(context)
+    else:
+        assert f"loads of {bytes_at_once} bytes" in _match(context).cure
+
+
+@pytest.mark.parametrize(("threads", "found"), [(32, True), (10, False)])
+def test_few_active_threads_need_few_sectors_without_sharing_values(threads: int, found: bool) -> None:
+    context = _of(_PASS.format(step=16), threads=threads, sectors=2)
+    assert isinstance(OPTIMIZER.match(context), Match) is found

@@ -98,6 +98,26 @@ def test_stated_samples_come_back(layout: str, numbers: str, family: str, compre
     assert "5 samples" in kernel.problems[0].message
 
 
+@pytest.mark.parametrize(
+    ("old", "today"),
+    [
+        ("memory_l2_transactions_global", "memory_l2_theoretical_sectors_global"),
+        ("memory_ideal_l2_transactions_global", "memory_l2_theoretical_sectors_global_ideal"),
+        ("memory_l1_transactions_global", "memory_l1_tag_requests_global"),
+        ("memory_shared_transactions", "memory_l1_wavefronts_shared"),
+        ("memory_ideal_shared_transactions", "memory_l1_wavefronts_shared_ideal"),
+    ],
+)
+def test_counts_by_instruction_have_one_name_in_all_releases(old: str, today: str) -> None:
+    # GIVEN a report as Nsight Compute 2020 named its counts
+    spec = dataclasses.replace(SPEC, pc_metrics={old: {("second", 0x20): 128.0}})
+    # WHEN it is read
+    (kernel,) = read(spec)
+    # THEN it is the count of today
+    assert list(kernel.pc_metrics) == [today]
+    assert kernel.pc_metrics[today].value.tolist() == [128.0]
+
+
 def test_two_helpers_of_one_name_are_told_apart_by_their_index() -> None:
     # GIVEN relocation data that lists only the helpers, both called "helper"
     (kernel,) = read(SPEC, layout="relocation")

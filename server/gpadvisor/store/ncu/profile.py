@@ -39,6 +39,14 @@ _TIMELINES: Final = ("warpsampling:", "pmsampling:", "timeline:")
 _BY_NAME: Final = "sass__"
 _QUOTIENTS: Final = (".pct", ".ratio")  # no number where nothing was counted that they divide by
 _NAMED: Final = 3
+_OLD_NAMES: Final = {
+    "memory_ideal_l2_transactions_global": "memory_l2_theoretical_sectors_global_ideal",
+    "memory_ideal_shared_transactions": "memory_l1_wavefronts_shared_ideal",
+    "memory_l1_transactions_global": "memory_l1_tag_requests_global",
+    "memory_l2_transactions_global": "memory_l2_theoretical_sectors_global",
+    "memory_shared_transactions": "memory_l1_wavefronts_shared",
+}
+"""Of Nsight Compute 2020.2 and before, for the same counts by instruction."""
 
 
 @dataclass(slots=True, eq=False)
@@ -238,7 +246,8 @@ def _pc_metrics(metrics: Mapping[str, Metric], sections: KernelSections) -> dict
         if place_and_order is not None:
             section, pc, order = place_and_order
             value = np.asarray(instances[1].values).astype(np.float64)
-            found[name] = PcMetric(name=name, section=section, pc=pc, value=value[order])
+            today = _OLD_NAMES.get(name, name)
+            found[today] = PcMetric(name=today, section=section, pc=pc, value=value[order])
     return found
 
 
