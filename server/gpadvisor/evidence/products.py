@@ -12,13 +12,16 @@ from typing import Final
 
 import numpy as np
 
+from gpadvisor.evidence.access_shapes import Lie, access_shape
 from gpadvisor.evidence.accesses import is_global, is_shared
+from gpadvisor.evidence.addresses import neighbours, step_of_pass
 from gpadvisor.evidence.loops import loop_facts
 from gpadvisor.evidence.measured import executed_warps, metric
 from gpadvisor.evidence.queries import kernel_functions
 from gpadvisor.evidence.traffic import kernel_traffic
 from gpadvisor.model.instruction import Instruction, OpcodeClass, register_name
-from gpadvisor.model.profile import KernelProfile
+from gpadvisor.model.machine import CodeForm
+from gpadvisor.model.profile import KernelProfile, Launch
 from gpadvisor.model.program import Function, Program
 
 WARP: Final = 32
@@ -69,6 +72,12 @@ class ProductLoop:
         int | None
     )  # of one copy, that products of two loaded factors are added to; None if not all are such
     copies: int = 1
+    windows: bool = False  # whether neighbouring threads' windows of what they load overlap, as in a filter
+
+    @property
+    def keeps_in_registers(self) -> bool:
+        """Whether the next step is more results of a thread: from a tile that is there, or of one window."""
+        return self.from_shared or self.windows
 
     @property
     def integer(self) -> bool:
@@ -248,6 +257,24 @@ def _loads(
         else:
             found.update(sources.get(at, ()))
     return frozenset(found)
+
+
+def with_windows(found: ProductLoop, form: CodeForm, launch: Launch) -> ProductLoop:
+    """The loop with whether a thread loads next what its neighbour loads now, as a filter or stencil does.
+
+    A tile in shared memory then brings no more than L1 has already; registers do.
+    """
+    function = found.function
+    beside = {index: run for run in neighbours(function) for index in run.indices}
+    for index in found.loads:
+        if is_shared(function.instructions[index]):
+            continue
+        shape = access_shape(function, index, form, launch)
+        run = beside.get(index)
+        moves = run.width_bytes if run is not None else abs(step_of_pass(function, index) or 0)
+        if shape.lie is Lie.NEIGHBOURS and moves == shape.distance:
+            return replace(found, windows=True)
+    return found
 
 
 def times_loaded(program: Program, profile: KernelProfile, found: ProductLoop) -> float | None:

@@ -18,9 +18,10 @@ arithmetic runs at a tenth of its rate.
 ## What to try
 
 - From global memory: a tile of each operand in shared memory, filled once by the block.
-- From shared memory: several results per thread, 2 x 2, then 4 x 4, then 8 x 8. What a thread has in
-  registers is then used by a whole row or column of its results; loads for each multiply-add halve with each
-  step.
+- From shared memory, and in filters and stencils, where a thread loads next what its neighbour loads now and
+  L1 serves as a tile would: several results per thread, 2 x 2, then 4 x 4, then 8 x 8. What a
+  thread has in registers is then used by a whole row or column of its results; loads for each multiply-add
+  halve with each step.
 - Multiply bytes four at a time (`__dp4a`).
 - Lay the tiles out so that a thread's values are neighbours and come with one load of 16 bytes.
 
@@ -67,7 +68,7 @@ from gpadvisor.estimators.stall_elimination import stall_elimination
 from gpadvisor.estimators.utilisation import DRAM, ISSUE, L1, L1_REQUESTS, L1_TO_L2, L2, PIPES, measured_loads
 from gpadvisor.evidence.loops import loop_facts
 from gpadvisor.evidence.measured import Values, executed_warps, metric
-from gpadvisor.evidence.products import WARP, ProductLoop, product_loops, times_loaded
+from gpadvisor.evidence.products import WARP, ProductLoop, product_loops, times_loaded, with_windows
 from gpadvisor.evidence.queries import (
     Mask,
     by_place,
@@ -123,6 +124,7 @@ def _match(context: KernelContext) -> Match | Rejection:
     )
     if found is None:
         return Rejection(code=_CODE, reason="no loop multiplies values that it loads")
+    found = with_windows(found, context.program.form, profile.launch)
     why = _not_worth(context, blame, profile, found)
     if why is not None:
         return Rejection(code=_CODE, reason=why)
@@ -175,7 +177,7 @@ def _not_worth(
         return f"{unit.name} is the busiest unit, at {unit.percent:.0f} %: fewer loads do not help it"
     if full is not None and full.unit.percent < constants.BUSY_PERCENT:
         return f"no unit is full: {full.unit.name} is the busiest, at {full.unit.percent:.0f} %"
-    if found.from_shared:
+    if found.keeps_in_registers:
         left = _warps_per_scheduler(context, profile)
         if left is not None and left / 4 < _HIDING_WARPS:
             return (
@@ -199,8 +201,8 @@ def _steps(found: ProductLoop, profile: KernelProfile) -> tuple[_Step, _Step]:
     store for each of its edge's steps, and what follows itself in it comes with 16 bytes at a time, for one
     operand or for both; its addresses are constants.
     """
-    if found.from_shared:
-        wider = _WIDEST_BYTES / (found.values_per_load * found.factor_bytes)
+    if found.keeps_in_registers:
+        wider = 1.0 if found.windows else _WIDEST_BYTES / (found.values_per_load * found.factor_bytes)
         one, both = _kept(found)
         return (
             _Step(requests=one / min(constants.WIDER_ONE, max(1.0, wider)), bytes_moved=one, overhead=one),
@@ -248,7 +250,7 @@ def _left(
 ) -> dict[str, float]:
     """What a step leaves of each unit's load; what does not come from the loop stays."""
     inside = _share_of_accesses(context, profile, found)
-    needed = 1.0 if found.from_shared else _needed(context, profile, found)
+    needed = 1.0 if found.keeps_in_registers else _needed(context, profile, found)
     left = dict.fromkeys(L1_UNITS, 1 - inside * (1 - step.bytes_moved * needed))
     left[L1_REQUESTS] = left[LSU_PIPE] = 1 - inside * (1 - step.requests)
     if found.from_shared:  # the block's tile grows with its threads' tiles
@@ -356,6 +358,11 @@ def _kept_values(profile: KernelProfile, found: ProductLoop) -> str:
         return (
             f"let each thread compute {then[0]} x {then[1]} results ({found.tile[0]} x {found.tile[1]} now), "
             f"so that what it has loaded into registers{wide} is used {_times(then)} times"
+        )
+    if found.windows:
+        return (
+            "let each thread compute 2 x 2 neighbouring results, so that what it has loaded into registers "
+            "is used for all of them: their windows overlap"
         )
     edge = int(_tile_edge(profile) * sqrt(found.sums or 1))
     tiles = (

@@ -520,10 +520,11 @@ def _cure_of_run(
     ):
         return f"use accesses of {wide} bytes, as elsewhere in the kernel: {several}, one by one"
     span = len(run.indices) * run.width_bytes
-    # As many sectors as threads side by side take; from a whole sector on, all distances look alike.
+    # As many sectors as runs side by side take; where there are fewer, runs overlap; from a whole sector on,
+    # all distances look alike.
     fewest = _WARP * min(1.0, span / _SECTOR_BYTES) * executed[index]
     looped = span >= _SECTOR_BYTES and function.innermost_loop(index) is not None
-    if sectors > constants.ABOUT * fewest or looped:
+    if sectors > constants.ABOUT * fewest or constants.TWICE * sectors < fewest or looped:
         return ""
     return (
         "give each thread one value, or every n-th with n the number of threads, so that neighbouring "

@@ -9,7 +9,7 @@ import pytest
 from tests.optimizer_values import Row, context_of, listing
 
 from gpadvisor.estimators.context import KernelContext
-from gpadvisor.evidence.products import product_loops, times_loaded
+from gpadvisor.evidence.products import product_loops, times_loaded, with_windows
 from gpadvisor.model.advice import Match, Rejection
 from gpadvisor.model.blame import DependencyClass
 from gpadvisor.rules.data_reuse import OPTIMIZER
@@ -366,3 +366,53 @@ def test_bytes_can_be_multiplied_four_at_a_time() -> None:
     counts = replace(context.profile.counts, warps=many)
     context = replace(context, profile=replace(context.profile, counts=counts))
     assert "four bytes at once (__dp4a)" in _found(context).cure
+
+
+_FROM_GLOBAL = """
+    S2R R0, SR_TID.X // 7
+    IMAD.WIDE R4, R0, 0x4, c[0x0][0x160] // 7
+    again:
+    load0| LDG.E R20, [R4.64] // 9
+    load1| LDG.E R24, [R6.64] // 9
+    use0| FFMA R100, R20, R24, R100 // 9
+    IADD3 R4, P1, R4, {step:#x}, RZ // 8
+    IADD3 R6, P1, R6, 0x4, RZ // 8
+    @P0 BRA again // 8
+    EXIT
+"""
+
+
+@pytest.mark.parametrize(("step", "windows"), [(4, True), (0x1000, False)])
+def test_what_a_neighbour_has_now_and_the_thread_wants_next_is_no_matter_of_a_tile(
+    step: int, *, windows: bool
+) -> None:
+    # GIVEN a filter, whose windows overlap, or a product, whose operand moves on by rows
+    text = _FROM_GLOBAL.format(step=step)
+    code = listing(text)
+    counts = dict.fromkeys(("load0", "load1", "use0"), (1_000_000, 32_000_000))
+    context = context_of(code, [Row("lg_throttle", "load0", 600, 500)], counts=counts, metrics={DATA: 95.0})
+    (found,) = product_loops(context.program, context.kernel)
+    # THEN that is seen by the addresses
+    assert context.profile is not None
+    assert with_windows(found, context.program.form, context.profile.launch).windows is windows
+
+
+def test_a_filter_is_told_to_keep_more_in_registers() -> None:
+    counts = dict.fromkeys(("load0", "load1", "use0"), (1_000_000, 32_000_000))
+    sectors = dict.fromkeys(("load0", "load1"), 4e6)
+    name = "memory_l2_theoretical_sectors_global"
+    context, product = (
+        context_of(
+            listing(_FROM_GLOBAL.format(step=step)),
+            [Row("lg_throttle", "load0", 600, 500), Row("selected", "use0", 400)],
+            counts=counts,
+            pc_metrics={name: sectors, f"{name}_ideal": sectors},
+            metrics={REQUESTS: 95.0, "l1tex__t_sector_hit_rate.pct": 93.75},
+            grid=4096,
+        )
+        for step in (4, 0x1000)
+    )
+    assert "2 x 2 neighbouring results" in _found(context).cure
+    assert "fill tiles" in _found(product).cure
+    left = {one.resource: one.remaining for one in _found(context).relieves}
+    assert left["L1 requests"] == pytest.approx((0.75 * 0.5) ** 0.5, rel=0.01)

@@ -98,7 +98,7 @@ def test_addresses_that_only_removed_accesses_need_go_too() -> None:
     assert left["L1 requests"] == pytest.approx(2 / 3)
 
 
-@pytest.mark.parametrize(("sectors", "side_by_side"), [(16, True), (32, False)])
+@pytest.mark.parametrize(("sectors", "side_by_side"), [(16, True), (32, False), (6, False)])
 def test_scattered_runs_get_their_words_where_they_are_counted(sectors: int, side_by_side: bool) -> None:
     counters = {SECTORS: dict.fromkeys(TAGS, 1000.0 * sectors), f"{SECTORS}_ideal": dict.fromkeys(TAGS, 4e3)}
     loads = [f"{tag}| LDG.E R{8 + i}, [R4.64+{4 * i:#x}] // 9" for i, tag in enumerate(TAGS)]
