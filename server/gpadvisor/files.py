@@ -10,10 +10,12 @@ import stat
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import Any, BinaryIO, Final
 
 _MARK: Final = ".gpadvisor-in-use"
 _PREFIX: Final = "gpadvisor-"
+_TEMPORARY_LETTERS: Final = 50  # of a name that may itself be as long as names can be
+_MOST_DOTS: Final = 500  # on a line of TOML: a key in as many parts, or a long list of versions
 _swept: set[str] = set()
 
 
@@ -48,6 +50,22 @@ def read_file(path: Path | str, *, max_bytes: int) -> bytes:
     if len(data) > max_bytes:
         raise OSError(errno.EFBIG, f"is larger than the {max_bytes} bytes that are read", os.fspath(path))
     return data
+
+
+def parse_toml(data: bytes) -> dict[str, Any]:
+    """The table of a TOML file.
+
+    Raises:
+        ValueError: it is none, or nests too deeply; the parser takes the square of the parts of a key.
+    """
+    import tomllib  # noqa: PLC0415 most projects have no settings
+
+    if any(line.count(b".") > _MOST_DOTS for line in data.split(b"\n")):
+        raise ValueError("nested too deeply")
+    try:
+        return tomllib.loads(data.decode("utf-8"))
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
 
 
 def is_ours(path: Path | str) -> bool:
@@ -174,12 +192,14 @@ def write_atomically(path: Path, data: bytes) -> None:
             _replace(path.resolve(), data)
     except OSError as error:
         raise OSError(error.errno, error.strerror or str(error), os.fspath(path)) from error
+    except RuntimeError as error:  # what pathlib makes of links in a circle
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), os.fspath(path)) from error
 
 
 def _replace(path: Path, data: bytes) -> None:
     import tempfile  # noqa: PLC0415 most answers go to the terminal
 
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:_TEMPORARY_LETTERS]}-")
     try:
         with os.fdopen(handle, "wb") as stream:
             stream.write(data)

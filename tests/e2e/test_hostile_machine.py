@@ -92,6 +92,17 @@ def test_a_file_of_such_a_name_is_read_and_answered_about(tmp_path: Path) -> Non
     assert _is_clean(doctor.stderr + doctor.stdout)
 
 
+@pytest.mark.parametrize("command", [("advise",), ("import",), ("compare", "run.ncu-rep")])
+def test_what_is_read_is_not_written_over(tmp_path: Path, command: tuple[str, ...]) -> None:
+    """A measurement would be gone, by a link too."""
+    (tmp_path / "run.ncu-rep").write_bytes(write_report([SPEC]))
+    (tmp_path / "link").symlink_to("run.ncu-rep")
+    done = run(*command, "run.ncu-rep", "-o", "link", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "link is what is read" in done.stderr
+    assert (tmp_path / "run.ncu-rep").read_bytes() == write_report([SPEC])
+
+
 @pytest.mark.parametrize("name", ["zero", "pipe", "device"])
 def test_special_files_are_refused_wherever_they_are_named(tmp_path: Path, name: str) -> None:
     """As an input, a machine table, a settings file and a source that a report names."""

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from gpadvisor import files
-from gpadvisor.files import is_ours, open_file, read_file, scratch_folder
+from gpadvisor.files import is_ours, open_file, read_file, scratch_folder, write_atomically
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="pipes, devices and owners are POSIX's")
 _HOLDER = """
@@ -95,3 +95,15 @@ def test_folders_of_killed_processes_go_and_those_of_living_ones_stay(
         for one in holders:
             one.kill()
             one.communicate()
+
+
+def test_links_in_a_circle_are_an_error_like_others(tmp_path: Path) -> None:
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    with pytest.raises(OSError, match="symbolic links") as caught:
+        write_atomically(tmp_path / "loop", b"x")
+    assert caught.value.filename == str(tmp_path / "loop")
+
+
+def test_a_name_may_be_as_long_as_names_can_be(tmp_path: Path) -> None:
+    write_atomically(tmp_path / ("x" * 255), b"1")
+    assert (tmp_path / ("x" * 255)).read_bytes() == b"1"

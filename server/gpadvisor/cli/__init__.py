@@ -37,7 +37,7 @@ from gpadvisor.cli import (
     why,
 )
 from gpadvisor.cli.messages import CommandsFormatter, Parser, say
-from gpadvisor.errors import GpadvisorError
+from gpadvisor.errors import GpadvisorError, UsageError
 
 COMMANDS: Final = (
     demo,
@@ -210,7 +210,20 @@ def _run(arguments: Sequence[str] | None) -> int:
     if options.command is None:
         sys.stdout.write(_next_step())
         return 2
+    _keep_inputs(options)
     return int(options.run(options))
+
+
+def _keep_inputs(options: argparse.Namespace) -> None:
+    """Refuse an output in place of what is read: a measurement would be gone."""
+    output = getattr(options, "output", None)
+    if not isinstance(output, Path):
+        return
+    named = (getattr(options, name, None) for name in ("input", "inputs", "before", "after"))
+    for one in named:
+        for path in one if isinstance(one, list) else [one]:
+            if isinstance(path, Path) and path.is_file() and output.exists() and output.samefile(path):
+                raise UsageError(f"{output} is what is read; give another file to write to")
 
 
 def _next_step() -> str:

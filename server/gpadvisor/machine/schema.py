@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Final, TypeGuard
 
 from gpadvisor.errors import MachineModelError
+from gpadvisor.files import parse_toml
 from gpadvisor.model.instruction import MemorySpace
 from gpadvisor.model.machine import Latency, SmLimits, Sourced
 
@@ -87,11 +87,9 @@ def _parse(data: bytes | str, name: str) -> dict[str, Any]:
             f"{name}: {len(data)} bytes are too many for a machine table (at most {MAX_BYTES})"
         )
     try:
-        return tomllib.loads(data if isinstance(data, str) else data.decode("utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        return parse_toml(data.encode() if isinstance(data, str) else data)
+    except ValueError as error:
         raise MachineModelError(f"{name}: not a TOML machine table: {error}") from error
-    except RecursionError as error:
-        raise MachineModelError(f"{name}: not a machine table: nested too deeply") from error
 
 
 def _section(document: Mapping[str, Any], key: str, name: str) -> Mapping[str, Any]:

@@ -17,7 +17,7 @@ from types import MappingProxyType
 from typing import Final
 
 from gpadvisor.errors import SettingsError
-from gpadvisor.files import home, read_file
+from gpadvisor.files import home, parse_toml, read_file
 from gpadvisor.pipeline.launches import StatedLaunch, parse_launches
 
 FILE_NAME: Final = "gpadvisor.toml"
@@ -133,8 +133,6 @@ def _may_be_taken(path: Path, start: Path) -> bool:
 
 
 def _load(path: Path, table: tuple[str, ...]) -> LoadedSettings:
-    import tomllib  # noqa: PLC0415 most projects have no settings
-
     try:
         data = read_file(path, max_bytes=MAX_FILE_BYTES)
     except OSError as error:
@@ -144,8 +142,8 @@ def _load(path: Path, table: tuple[str, ...]) -> LoadedSettings:
             f"cannot read {path}: {error.strerror}; a settings file is a few lines of TOML"
         ) from error
     try:
-        content: object = tomllib.loads(data.decode("utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+        content: object = parse_toml(data)
+    except ValueError as error:
         if table:  # somebody else's pyproject.toml: not ours to complain about
             return LoadedSettings(settings=Settings(), path=None, digest="")
         raise SettingsError(f"{path} is not valid TOML: {error}") from error

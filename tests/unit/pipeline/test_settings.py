@@ -56,6 +56,8 @@ def test_pyproject_table_is_read_and_a_foreign_pyproject_is_not_ours_to_judge(tm
         ("arch = 3", "'arch' must be a string"),
         ("source-map = 3", "'source-map' must be a table"),
         ("top = ", "is not valid TOML"),
+        ("top = " + "[" * 100_000, "nested too deeply"),
+        ("a." * 400_000 + "b = 1", "nested too deeply"),  # the parser would take a day
     ],
 )
 def test_a_wrong_file_is_named_with_its_fault(tmp_path: Path, text: str, says: str) -> None:

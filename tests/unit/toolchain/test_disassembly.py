@@ -157,7 +157,7 @@ def test_simpler_forms_take_over(
 ) -> None:
     only(tmp_path)
     tool(tmp_path / "nvdisasm", passing_on(condition, otherwise))
-    limit = 8.0 if "sleep" in otherwise else 120.0
+    limit = 24.0 if "sleep" in otherwise else 120.0  # of which the hang takes half
     result = disassemble(cubin_of(), timeout_seconds=limit)
     assert result.form == form
     assert {p.code for p in result.problems} == {ProblemCode.TOOL_FALLBACK}

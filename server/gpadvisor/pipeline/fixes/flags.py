@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import json
 import re
-import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
 from gpadvisor.errors import SettingsError
-from gpadvisor.files import read_file, write_atomically
+from gpadvisor.files import parse_toml, read_file, write_atomically
 from gpadvisor.model.fix import TextEdit, apply_edits
 from gpadvisor.pipeline.build_files import Wanted, find_change
 from gpadvisor.pipeline.settings import FILE_NAME, MAX_FILE_BYTES, find_settings
@@ -45,8 +44,8 @@ def flag_edits(text: str, flag: str) -> tuple[TextEdit, ...] | None:
     Everything else stays as it is: the edited text is parsed and compared.
     """
     try:
-        before = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError):
+        before = parse_toml(text.encode())
+    except ValueError:
         return None
     key = next((key for key in _KEYS if key in before), None)
     flags = before.get(key, []) if key is not None else []
@@ -63,8 +62,8 @@ def flag_edits(text: str, flag: str) -> tuple[TextEdit, ...] | None:
 
 def _gives(text: str, wanted: dict[str, object]) -> bool:
     try:
-        return tomllib.loads(text) == wanted
-    except (tomllib.TOMLDecodeError, RecursionError):
+        return parse_toml(text.encode()) == wanted
+    except ValueError:
         return False
 
 
