@@ -3,19 +3,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from enum import Enum
 from math import ceil
 from typing import Final
 
 import numpy as np
 
-from gpadvisor.evidence.lane_values import LaneValues, signed
+from gpadvisor.evidence.accesses import is_global, is_shared
+from gpadvisor.evidence.lane_values import Lanes, LaneValues, signed
 from gpadvisor.evidence.measured import Values, executed_threads, executed_warps, metric
 from gpadvisor.evidence.queries import loop_indices
 from gpadvisor.model.instruction import OpcodeClass, Register, RegisterFile, register_file
 from gpadvisor.model.machine import CodeForm
 from gpadvisor.model.profile import KernelProfile, Launch
-from gpadvisor.model.program import Function
+from gpadvisor.model.program import Function, FunctionKind, Program
 
 WARP: Final = 32
 _PREDICATED: Final = "thread_inst_executed_true"
@@ -32,13 +34,14 @@ _CONTROL: Final = frozenset(
     }
 )
 """Guards of these choose a way; they do not idle."""
+_LEAVING: Final = frozenset({OpcodeClass.BRANCH, OpcodeClass.EXIT})
 _PASSES: Final = "l1tex__data_pipe_lsu_wavefronts.avg.pct_of_peak_sustained_elapsed"
 _SHARED_PASSES: Final = "l1tex__data_pipe_lsu_wavefronts_mem_shared.sum"
 _OF_PEAK: Final = ".pct_of_peak_sustained_elapsed"
 _OF_NUMBERS: Final = frozenset({"FSETP", "DSETP", "HSETP2"})
 """Comparisons of what was computed: no thread's number is a floating-point one."""
 _ARGUMENT: Final = 0x1000
-_PREDICATES: Final = frozenset({RegisterFile.PREDICATE, RegisterFile.UNIFORM_PREDICATE})
+PREDICATES: Final = frozenset({RegisterFile.PREDICATE, RegisterFile.UNIFORM_PREDICATE})
 _DROP: Final = 0.9
 """A branch behind which fewer than nine in ten of its threads go on is where they part."""
 
@@ -56,16 +59,19 @@ def wavefronts(profile: KernelProfile) -> float | None:
     return shared * every / part if shared and part and every else None
 
 
+def counted_threads(profile: KernelProfile, function: Function) -> Values | None:
+    """Thread-level executions per instruction, without those that a predicate switches off where known."""
+    threads = metric(profile, _PREDICATED, function)
+    return executed_threads(profile, function) if threads is None else threads
+
+
 def active_share(profile: KernelProfile, function: Function) -> Values | None:
     """Per instruction the share of a warp's threads that do something in it; NaN where it is not executed.
 
     Threads that a predicate switches off do not count where the report tells them apart. Control flow is left
     out. None where the report did not count threads.
     """
-    warps = executed_warps(profile, function)
-    threads = metric(profile, _PREDICATED, function)
-    if threads is None:
-        threads = executed_threads(profile, function)
+    warps, threads = executed_warps(profile, function), counted_threads(profile, function)
     if warps is None or threads is None:
         return None
     skipped = [one.info.opclass in _CONTROL for one in function.instructions]
@@ -89,7 +95,7 @@ def condition(function: Function, index: int, shares: Values) -> int | None:
     while block is not None:
         last = function.blocks[block].end - 1
         branch = function.instructions[last]
-        chooses = branch.info.opclass is OpcodeClass.BRANCH and branch.guard is not None
+        chooses = branch.info.opclass in _LEAVING and branch.guard is not None
         if chooses and shares[index] < _DROP * _reached(function, block, shares):
             found = None if branch.guard is None else _writer(function, branch.guard.register, last)
             return last if found is None else found
@@ -101,6 +107,8 @@ class Choice(Enum):
     """What decides which threads of a warp go on."""
 
     DATA = "data"  # what was loaded
+    BOUND = "bound"  # an index of the grid against the end of what is worked on
+    EDGE = "edge"  # what the others read from shared memory, it reads from global memory
     SPREAD = "spread"  # a thread's number, in no order
     FIRST = "first"  # a thread's number against a bound, so that the active ones are neighbours
     PASSES = "passes"  # each leaves a loop when its count is reached
@@ -116,6 +124,8 @@ def choice_of(function: Function, at: int | None, form: CodeForm, launch: Launch
     if at is None or function.instructions[at].info.opclass is not OpcodeClass.PREDICATE:
         return Choice.UNKNOWN
     values = LaneValues(function, form, launch, _ARGUMENT)
+    if _is_bound(function, at, values, launch):
+        return Choice.BOUND
     operands = [text for text in function.instructions[at].operands.split(",") if "P" not in text]
     compared = [values.operand(at, text) for text in operands]
     if any(value.lanes is None and value.loaded for value in compared):
@@ -129,10 +139,122 @@ def choice_of(function: Function, at: int | None, form: CodeForm, launch: Launch
     return Choice.FIRST if in_order else Choice.SPREAD
 
 
+def _is_bound(function: Function, at: int, values: LaneValues, launch: Launch) -> bool:
+    """Whether threads are kept out by an index of the grid that is beyond the end of what is worked on.
+
+    It is computed from threadIdx and blockIdx, and like all that is compared grows along the rows of a block.
+    """
+    known = False
+    for index in {at, *comparisons(function, [at])}:
+        one = function.instructions[index]
+        texts = [text for text in one.operands.split(",") if "P" not in text]
+        differing = [value for text in texts if (value := values.operand(index, text)).differs]
+        if not differing:
+            continue
+        lanes = differing[0].lanes
+        if len(differing) > 1 or lanes is None or not is_order(function, index):
+            return False
+        if not _in_rows(signed(lanes), launch):
+            return False
+        known = known or numbers_of(function, index) == {"SR_TID", "SR_CTAID"}
+    return known
+
+
+def comparisons(function: Function, conditions: Collection[int]) -> set[int]:
+    """What writes the predicates that instructions read, and those that are combined there."""
+    pending, seen = [*conditions], set[int]()
+    while pending:
+        index = pending.pop()
+        for used in function.instructions[index].uses:
+            if register_file(used) in PREDICATES:
+                more = function.reaching.definitions(index, used) - seen
+                seen |= more
+                pending += more
+    return seen
+
+
+def is_order(function: Function, index: int) -> bool:
+    """Whether an instruction compares by size."""
+    return not _ORDERS.isdisjoint(function.instructions[index].modifiers)
+
+
+_ORDERS: Final = frozenset({"LT", "LE", "GT", "GE"})
+_NUMBERS: Final = ("SR_TID", "SR_CTAID")
+
+
+def numbers_of(function: Function, index: int) -> set[str]:
+    """Which of a thread's numbers, ``SR_TID`` and ``SR_CTAID``, an instruction's operands are computed from.
+
+    Predicates that it combines with its own result are not followed.
+    """
+    found: set[str] = set()
+    pending, seen = [index], {index}
+    while pending:
+        at = pending.pop()
+        one = function.instructions[at]
+        found.update(name for name in _NUMBERS if name in one.operands)
+        for used in one.uses:
+            if register_file(used) not in PREDICATES:
+                more = function.reaching.definitions(at, used) - seen
+                seen |= more
+                pending += more
+    return found
+
+
+def _in_rows(lanes: Lanes, launch: Launch) -> bool:
+    """Whether values grow, or stay, along each row of a block."""
+    row = max(1, min(WARP, launch.block[0]))
+    return all((np.diff(lanes[start : start + row]) >= 0).all() for start in range(0, WARP, row))
+
+
+def stands_in_for_shared(function: Function, indices: Sequence[int]) -> bool:
+    """Whether some of these load from global memory what otherwise comes from shared memory.
+
+    Then an instruction uses either the one or the other, in the same register.
+    """
+    loads = {
+        index for index in indices if _loads(function, index) and is_global(function.instructions[index])
+    }
+    registers = {one for index in loads for one in function.instructions[index].defs}
+    for use, instruction in enumerate(function.instructions):
+        for read in registers.intersection(instruction.uses) if loads else ():
+            writers = function.reaching.definitions(use, read)
+            if not loads.isdisjoint(writers) and any(
+                _loads(function, one) and is_shared(function.instructions[one]) for one in writers
+            ):
+                return True
+    return False
+
+
+def _loads(function: Function, index: int) -> bool:
+    return function.instructions[index].info.opclass is OpcodeClass.LOAD
+
+
+def loads_in_loop(function: Function, index: int) -> bool:
+    """Whether the innermost loop around an instruction reads global memory."""
+    loop = function.innermost_loop(index)
+    return loop is not None and any(
+        _loads(function, at) and is_global(function.instructions[at]) for at in loop_indices(function, loop)
+    )
+
+
+def around_helpers(program: Program, function: Function) -> set[int]:
+    """Where the compiler's routines are called: rare arguments of a division are nobody's to arrange."""
+    calls = [
+        call.index
+        for call in function.calls
+        if call.callee is not None and program.functions[call.callee].kind is FunctionKind.MATH_HELPER
+    ]
+    blocks = {
+        int(function.block_of[at]) for call in calls for at in (call, call + 1) if at < len(function.block_of)
+    }
+    return {at for block in blocks for at in range(function.blocks[block].start, function.blocks[block].end)}
+
+
 def _comparison(function: Function, at: int | None) -> int | None:
     """The comparison behind predicates that are made of one other, as debug builds turn them round."""
     while at is not None and function.instructions[at].opcode == "PLOP3":
-        sources = [one for one in function.instructions[at].uses if register_file(one) in _PREDICATES]
+        sources = [one for one in function.instructions[at].uses if register_file(one) in PREDICATES]
         at = _writer(function, sources[0], at) if len(set(sources)) == 1 else None
     return at
 

@@ -5,8 +5,9 @@
 
 Instructions in which the report counted fewer active threads than the warp has: both sides of a branch that
 the threads of a warp take differently, loops that some of them leave early, and predicated code that a warp
-goes through although the condition holds for few of its threads or for none. Warps that are short because of
-the block's size are not meant: see Thread Increase.
+goes through although the condition holds for few of its threads or for none. Also what all threads compute
+and few of them store: the others fail a condition, before or after the loop, and nothing of it reaches memory
+or another thread. Warps that are short because of the block's size are not meant: see Thread Increase.
 
 ## Why warps stall
 
@@ -18,6 +19,9 @@ its issue slot and its turn in the pipe even if no thread is left for it.
 - Let whole warps agree: index by `threadIdx.x` so that the active threads are neighbours, and let warps
   without work leave or skip the code by a branch on the warp.
 - In reductions: several elements per thread before the tree, the last 32 elements by warp shuffles.
+- Where blocks overhang the results (34 columns, blocks of 16 x 16): block sides that divide them, or one
+  index over all results; the condition of the store around the loop, too.
+- Where the edge of a tile is read from global memory: load it with the tile.
 - Sort or bin work items by the side they take or by how long they take.
 - Loops that a comparison of the data ends: test every n-th pass, with the loads of n passes in flight; or let
   a thread that is done take its next item.
@@ -42,7 +46,8 @@ decides which thread does what and cannot be sorted, the loss stays.
 ## How the gain is estimated
 
 Idle threads are turned into instructions that need not be executed: all of them at the high end, three in
-four expected, half of them at the low end. Where a unit is busy for 60 % of the time or more, its load falls
+four expected, half of them at the low end; of results that are not stored at least the warps that store none.
+Where a unit is busy for 60 % of the time or more, its load falls
 by what these instructions put on it, until another unit limits. Where none is, the samples of the divergent
 branches shrink by the idle share (Eq. 2). Of a loop that the data end, the waits for its loads count as those
 of bfs in the paper's Table III did.
@@ -50,8 +55,8 @@ of bfs in the paper's Table III did.
 
 from __future__ import annotations
 
-from collections import defaultdict
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import numpy as np
@@ -59,31 +64,32 @@ import numpy as np
 from gpadvisor.estimators import constants
 from gpadvisor.estimators.caps import busiest_after
 from gpadvisor.estimators.context import KernelContext, Optimizer
-from gpadvisor.estimators.reliefs import freed
+from gpadvisor.estimators.reliefs import executions, freed
 from gpadvisor.estimators.relieved import as_reliefs, relieved_bound
 from gpadvisor.estimators.stall_elimination import stall_elimination
-from gpadvisor.estimators.utilisation import L1_DATA, measured_loads
-from gpadvisor.evidence.accesses import is_global, is_shared
+from gpadvisor.estimators.utilisation import ADU_PIPE, CONSTANT_CACHE, L1_DATA, measured_loads
+from gpadvisor.evidence.accesses import is_shared
+from gpadvisor.evidence.discarded import Discarded, KeptOut, discarded
+from gpadvisor.evidence.idle_threads import Idle, idle_threads
 from gpadvisor.evidence.lanes import (
     Choice,
-    active_share,
     are_neighbours,
     choice_of,
-    condition,
     exit_by_data,
+    loads_in_loop,
     passes_differ,
+    stands_in_for_shared,
     threads_per_warp,
     wavefronts,
 )
-from gpadvisor.evidence.measured import Values, executed_warps
+from gpadvisor.evidence.measured import Values
 from gpadvisor.evidence.queries import (
     Mask,
     by_class,
     by_place,
     causes,
-    kernel_functions,
+    kernel_function,
     line_text,
-    loop_indices,
     percent,
     regions,
     samples,
@@ -93,28 +99,13 @@ from gpadvisor.evidence.trees import in_level_loop, tree_barriers
 from gpadvisor.model.advice import Adjustment, Category, Match, Rejection
 from gpadvisor.model.blame import Blame, DependencyClass
 from gpadvisor.model.ids import FunctionId
-from gpadvisor.model.instruction import OpcodeClass
-from gpadvisor.model.profile import KernelProfile
-from gpadvisor.model.program import Function, FunctionKind, Program
+from gpadvisor.model.instruction import MemorySpace, Pipe
+from gpadvisor.model.profile import KernelProfile, Launch
+from gpadvisor.model.program import Program
 
 _CODE: Final = "GPA109"
-_ATOMIC: Final = frozenset({OpcodeClass.ATOMIC, OpcodeClass.REDUCTION})
 _ENDS: Final = (constants.MIDDLE, constants.MOST_OF, 1.0)
 """Shares of the idle threads' instructions that go: at the low end, expected, and at the high end."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Idle:
-    """Instructions with idle threads."""
-
-    shares: dict[tuple[FunctionId, int], float]  # of their threads
-    lost: float  # of all executed instructions of the kernel, as a share
-    idle_accesses: float  # to shared memory: without a thread they take their turn in the data stage, too
-    function: Function  # where most of it is lost
-    worst: int  # and at which instruction
-    condition: int | None  # that keeps the others out
-    active: float  # mean share of a warp's threads behind that condition
-    shares_of_function: Values  # of active threads, by instruction of that function
 
 
 def _match(context: KernelContext) -> Match | Rejection:
@@ -124,7 +115,10 @@ def _match(context: KernelContext) -> Match | Rejection:
     measured = measured_loads(context)
     full = busiest_after(measured, ())
     is_busy = full is not None and full.unit.percent >= constants.BUSY_PERCENT
-    found = _idle(context, guarded=is_busy)
+    found = idle_threads(context.program, context.kernel, profile, edge=constants.EDGE, guarded=is_busy)
+    thrown = _thrown_away(context, profile, blame, 0.0 if found is None else found.lost)
+    if thrown is not None:
+        return thrown
     if found is None:
         return Rejection(
             code=_CODE, reason="no instruction has idle threads, or the report did not count them"
@@ -138,97 +132,137 @@ def _match(context: KernelContext) -> Match | Rejection:
             f"{percent(part)} of the samples are there",
         )
     what = f"{percent(found.lost)} of what warps execute is for threads without work"
-    left = [_left(context, profile, found, end) for end in _ENDS]
-    bound = relieved_bound(measured, left[0], left[1], left[2], what) if is_busy else None
     choice = _choice(context, profile, found)
-    if choice is Choice.EXIT and not is_busy and _loads_in_loop(found):
+    if choice is Choice.EXIT and not is_busy and loads_in_loop(found.function, found.worst):
         return _early_exit(context, blame, found, rows, what)
-    return Match(
+    gone = [{place: end * idle for place, idle in found.shares.items()} for end in _ENDS]
+    cure = _cure(found, choice, profile.launch)
+    return _without(
+        context,
+        blame,
+        gone,
         title="warps execute code that few of their threads need",
-        cure=_cure(found, choice),
-        advice=_advice(found, choice, threads_per_warp(profile), what),
+        cure=cure,
+        advice=_advice(found, cure, threads_per_warp(profile), what),
+        what=what,
+    )
+
+
+Gone = Mapping[tuple[FunctionId, int], float]
+"""By instruction the share of its executions that a cure saves."""
+
+
+def _without(
+    context: KernelContext,
+    blame: Blame,
+    gone: Sequence[Gone],
+    *,
+    title: str,
+    cure: str,
+    advice: str,
+    what: str,
+) -> Match:
+    """The match of a cure that saves these at the low end, expected, and at the high end."""
+    measured = measured_loads(context)
+    full = busiest_after(measured, ())
+    rows = by_place(blame, causes(blame), list(gone[-1]))
+    left = [_left(context, one) for one in gone]
+    is_busy = full is not None and full.unit.percent >= constants.BUSY_PERCENT
+    bound = relieved_bound(measured, left[0], left[1], left[2], what) if is_busy else None
+    return Match(
+        title=title,
+        cure=cure,
+        advice=advice,
         regions=regions(blame, context.program, context.kernel, np.flatnonzero(rows)),
-        adjustments=() if bound is not None else (_adjustment(blame, found),),
+        adjustments=() if bound is not None else (_adjustment(blame, gone),),
         measured_bound=bound,
         relieves=as_reliefs(left[1], left[2]),
     )
 
 
-def _left(context: KernelContext, profile: KernelProfile, found: _Idle, end: float) -> dict[str, float]:
-    """What stays of each unit's load once a share of the idle threads' instructions is gone."""
-    gone = {place: end * idle for place, idle in found.shares.items()}
+def _left(context: KernelContext, gone: Gone) -> dict[str, float]:
+    """What stays of each unit's load.
+
+    Accesses to shared memory without a thread take their turn in the data stage, too.
+    """
     left = {one.resource: one.remaining for one in freed(context, gone)}
-    passes = wavefronts(profile)
-    if passes:
-        left[L1_DATA] = 1 - min(1.0, end * found.idle_accesses / passes)
+    passes = None if context.profile is None else wavefronts(context.profile)
+    executed = executions(context)
+    if passes and executed:
+        accesses = sum(
+            saved * float(executed[function][index])
+            for (function, index), saved in gone.items()
+            if is_shared(context.program.functions[function].instructions[index])
+        )
+        left[L1_DATA] = 1 - min(1.0, accesses / passes)
+    if executed:
+        left |= _left_of_constants(context.program, executed, gone)
     return left
 
 
-def _idle(context: KernelContext, *, guarded: bool) -> _Idle | None:
-    """Instructions with idle threads; those that only a predicate idles, where wanted."""
-    profile = context.profile
-    shares: dict[tuple[FunctionId, int], float] = {}
-    every = lost = idle_accesses = 0.0
-    by_condition: dict[tuple[FunctionId, int | None], float] = defaultdict(float)
-    members: dict[tuple[FunctionId, int | None], list[int]] = defaultdict(list)
-    known: dict[FunctionId, tuple[Function, Values, Values]] = {}
-    for function in kernel_functions(context.program, context.kernel):
-        executed = executed_warps(profile, function)
-        active = None if profile is None else active_share(profile, function)
-        if executed is None or active is None:
-            continue
-        every += float(executed.sum())
-        if function.kind is FunctionKind.MATH_HELPER:
-            continue
-        rare = _around_helpers(context.program, function)
-        known[function.id] = function, executed, active
-        for index in np.flatnonzero(active < constants.EDGE).tolist():
-            if index in rare or (function.instructions[index].guard is not None and not guarded):
-                continue
-            if function.instructions[index].info.opclass in _ATOMIC:
-                continue  # waits for its address, however many threads there are
-            idle = 1 - float(active[index])
-            shares[function.id, index] = idle
-            lost += idle * float(executed[index])
-            if is_shared(function.instructions[index]):
-                idle_accesses += idle * float(executed[index])
-            key = function.id, condition(function, index, active)
-            by_condition[key] += idle * float(executed[index])
-            members[key].append(index)
-    if not shares:
-        return None
-    key = max(by_condition, key=lambda one: by_condition[one])
-    function, executed, active = known[key[0]]
-    at = members[key]
-    return _Idle(
-        shares=shares,
-        lost=lost / every,
-        idle_accesses=idle_accesses,
-        function=function,
-        worst=max(at, key=lambda index: (1 - active[index]) * executed[index]),
-        condition=key[1],
-        active=float(np.average(active[at], weights=executed[at])),
-        shares_of_function=active,
+def _left_of_constants(
+    program: Program, executed: Mapping[FunctionId, Values], gone: Gone
+) -> dict[str, float]:
+    """What stays of the loads that take an address into constant memory, and of their pipe."""
+    every, saved = Counter[str](), Counter[str]()
+    for number, counts in executed.items():
+        for index, one in enumerate(program.functions[number].instructions):
+            if one.info.pipe is Pipe.ADU:
+                units = (ADU_PIPE, CONSTANT_CACHE) if one.info.space is MemorySpace.CONSTANT else (ADU_PIPE,)
+                for unit in units:
+                    every[unit] += counts[index]
+                    saved[unit] += counts[index] * gone.get((number, index), 0.0)
+    return {unit: 1 - saved[unit] / load for unit, load in every.items() if load}
+
+
+def _thrown_away(context: KernelContext, profile: KernelProfile, blame: Blame, idle: float) -> Match | None:
+    """Results that are computed and not stored, where they are as much as most of what idle threads take."""
+    function, executed = kernel_function(context.program, context.kernel), executions(context)
+    found = (
+        None if function is None or executed is None else discarded(profile, function, edge=constants.EDGE)
     )
-
-
-def _around_helpers(program: Program, function: Function) -> set[int]:
-    """Where the compiler's routines are called: rare arguments of a division are nobody's to arrange."""
-    calls = [
-        call.index
-        for call in function.calls
-        if call.callee is not None and program.functions[call.callee].kind is FunctionKind.MATH_HELPER
-    ]
-    blocks = {
-        int(function.block_of[at]) for call in calls for at in (call, call + 1) if at < len(function.block_of)
+    if found is None or function is None or executed is None:
+        return None
+    warps = executed[function.id]
+    every = sum(float(one.sum()) for one in executed.values())
+    lost = sum(part * float(warps[index]) for index, part in found.shares.items()) / every
+    places = {(function.id, index): part for index, part in found.shares.items()}
+    if lost < max(constants.NOTABLE, constants.MAJORITY * idle):
+        return None
+    if share(blame, by_place(blame, causes(blame), list(places))) < constants.NOTABLE:
+        return None
+    least = {
+        (function.id, index): max(constants.MIDDLE * part, found.warps[index])
+        for index, part in found.shares.items()
     }
-    return {at for block in blocks for at in range(function.blocks[block].start, function.blocks[block].end)}
+    between = {place: constants.MIDDLE * (least[place] + part) for place, part in places.items()}
+    what = f"{percent(lost)} of what warps execute is for results that no thread stores"
+    saves_warps = sum(part * float(warps[index]) for index, part in found.warps.items()) >= (
+        constants.NOTABLE * every
+    )
+    if found.keeps_out is KeptOut.OTHERS and not saves_warps:
+        return None
+    cure = _cure_of_results(found, profile.launch, whole_warps=saves_warps)
+    return _without(
+        context,
+        blame,
+        [least, between, places],
+        title="threads compute results that they do not store",
+        cure=cure,
+        advice=f"{what}: they are computed at {line_text(function, found.worst)}, and the store is at "
+        f"{line_text(function, found.stores[0])}. {cure}",
+        what=what,
+    )
 
 
 _NEIGHBOURS: Final = "Let the active threads be neighbours, so that whole warps skip the code"
 _CURES: Final = {
     Choice.DATA: "Sort or queue what is left to do, so that whole warps have work or skip the code: the data "
     "decide which threads go on.",
+    Choice.BOUND: "Let the sides of the blocks divide what these work on, or number that along one index: "
+    "{blocks} overhang it.",
+    Choice.EDGE: "Load the edge of the tile with it: threads there read global memory where the others read "
+    "shared memory.",
     Choice.SPREAD: f"{_NEIGHBOURS}.",
     Choice.FIRST: "Share the work there among all threads of the block: only some side by side have any.",
     Choice.PASSES: "Sort the threads' items by length, or let several threads share one: threads of a warp "
@@ -242,9 +276,11 @@ _TREE: Final = (
 )
 
 
-def _choice(context: KernelContext, profile: KernelProfile, found: _Idle) -> Choice:
+def _choice(context: KernelContext, profile: KernelProfile, found: Idle) -> Choice:
     """What parts the threads, by the code; where that does not tell, by how many warps have them."""
     function, index = found.function, found.worst
+    if stands_in_for_shared(function, found.group):
+        return Choice.EDGE
     if passes_differ(function, index, found.shares_of_function):
         return Choice.PASSES if exit_by_data(function, index) is None else Choice.EXIT
     choice = choice_of(function, found.condition, context.program.form, profile.launch)
@@ -253,17 +289,7 @@ def _choice(context: KernelContext, profile: KernelProfile, found: _Idle) -> Cho
     return Choice.FIRST if are_neighbours(profile, function, found.condition, index) else choice
 
 
-def _loads_in_loop(found: _Idle) -> bool:
-    """Whether the loop that threads leave reads memory."""
-    loop = found.function.innermost_loop(found.worst)
-    return loop is not None and any(
-        is_global(one) and one.info.opclass is OpcodeClass.LOAD
-        for index in loop_indices(found.function, loop)
-        for one in (found.function.instructions[index],)
-    )
-
-
-def _early_exit(context: KernelContext, blame: Blame, found: _Idle, rows: Mask, what: str) -> Match:
+def _early_exit(context: KernelContext, blame: Blame, found: Idle, rows: Mask, what: str) -> Match:
     """A loop that each thread leaves by its data: until they have come, no later pass may load."""
     where = exit_by_data(found.function, found.worst)
     cure = "Test every n-th pass only, with the loads of n passes in flight."
@@ -292,36 +318,65 @@ _EARLY_EXIT: Final = Adjustment(
 )
 
 
-def _cure(found: _Idle, choice: Choice) -> str:
+def _cure(found: Idle, choice: Choice, launch: Launch) -> str:
     """A tree's last steps have few threads by themselves; elsewhere it counts what parts them."""
     function, index = found.function, found.worst
     if tree_barriers(function) or in_level_loop(function, index):
         if choice is Choice.FIRST:
             return f"{_TREE[0].upper()}{_TREE[1:]}"
         return f"{_NEIGHBOURS}; then {_TREE}"
-    return _CURES[choice]
+    return _CURES[choice].format(blocks=_blocks(launch))
 
 
-def _advice(found: _Idle, choice: Choice, full: float, what: str) -> str:
+def _blocks(launch: Launch) -> str:
+    sides = [*launch.block]
+    while len(sides) > 1 and sides[-1] == 1:
+        sides.pop()
+    return f"blocks of {' x '.join(map(str, sides))}"
+
+
+def _advice(found: Idle, cure: str, full: float, what: str) -> str:
     where = line_text(found.function, found.worst if found.condition is None else found.condition)
     by = "at" if found.condition is None else "behind the condition at"
     return (
-        f"{what}: {by} {where}, {found.active * full:.1f} of {full:.0f} threads of a warp are active. "
-        f"{_cure(found, choice)}"
+        f"{what}: {by} {where}, {found.active * full:.1f} of {full:.0f} threads of a warp are active. {cure}"
     )
 
 
-def _adjustment(blame: Blame, found: _Idle) -> Adjustment:
+_TEST_FIRST: Final = "put the condition of the store around the loop, too"
+
+
+def _cure_of_results(found: Discarded, launch: Launch, *, whole_warps: bool) -> str:
+    stored = f"{100 * found.stored:.0f} % of the threads store a result"
+    test = f"{_TEST_FIRST}{', without the barriers' if found.has_barriers else ''}"
+    if found.keeps_out is KeptOut.OTHERS:
+        return f"{test[0].upper()}{test[1:]}, so that whole warps skip it: {stored}."
+    cure, why = _RESULTS[found.keeps_out]
+    return f"{cure}{f'; {test}' if whole_warps else ''}. {stored}: {_blocks(launch)} {why}."
+
+
+_RESULTS: Final = {
+    KeptOut.BEYOND: (
+        "Let the sides of the blocks divide the results, or number these along one index",
+        "overhang",
+    ),
+    KeptOut.LOADERS: (
+        "Let a block have as many threads as results, each of which loads several values of its tile",
+        "have some for loading alone",
+    ),
+}
+
+
+def _adjustment(blame: Blame, gone: Sequence[Gone]) -> Adjustment:
     """The idle share of the matched samples."""
     at = causes(blame)
-    weights = [samples(blame, by_place(blame, at, [place])) for place in found.shares]
-    mean = float(np.average(list(found.shares.values()), weights=weights))
-    low, middle, high = (end * mean for end in _ENDS)
+    weights = [samples(blame, by_place(blame, at, [place])) for place in gone[-1]]
+    low, middle, high = (float(np.average([*one.values()], weights=weights)) for one in gone)
     return Adjustment(
         low=low,
         expected=middle,
         high=high,
-        reason=f"{percent(mean)} of the threads are idle where these samples are",
+        reason=f"{percent(high)} of the threads are idle where these samples are",
     )
 
 

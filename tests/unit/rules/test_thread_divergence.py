@@ -297,3 +297,104 @@ def test_who_needs_the_rare_path_of_a_division_is_nobodys_to_arrange() -> None:
     )
     found = OPTIMIZER.match(context)
     assert isinstance(found, Rejection)
+
+
+STORED_BY_FEW = """
+    S2R R0, SR_TID.X // 3
+    S2R R1, SR_CTAID.X // 3
+    IMAD R2, R1, 0x20, R0 // 3
+    start| MOV R8, RZ // 4
+    MOV R5, RZ // 4
+    again:
+    load| LDG.E R7, [R10.64] // 6
+    {inside}
+    sum| FFMA R8, R7, R7, R8 // 6
+    step| IADD3 R5, R5, 0x1, RZ // 5
+    ISETP.LT.AND P1, PT, R5, c[0x0][0x160], PT // 5
+    back| @P1 BRA again // 5
+    {test} // 8
+    leave| @P0 EXIT // 8
+    store| STG.E [R12.64], R8 // 9
+    EXIT
+"""
+BEYOND = "ISETP.GE.AND P0, PT, R2, c[0x0][0x164], PT"
+
+
+def _stored_by_few(test: str = BEYOND, inside: str = "") -> KernelContext:
+    """All 32e6 threads run ten passes; 7.2e6 of a quarter of the warps come to the store."""
+    code = listing(STORED_BY_FEW.format(inside=inside, test=test))
+    counts = dict.fromkeys(("load", "sum", "step", "back"), (10_000_000, 320_000_000))
+    counts |= {"start": (10**6, 32 * 10**6), "leave": (10**6, 32 * 10**6), "store": (250_000, 7_200_000)}
+    rows = [Row("wait", tag, 100) for tag in ("load", "sum", "step")]
+    return context_of(code, rows, counts=counts, metrics={ISSUE: 80.0}, block=32)
+
+
+def test_what_few_threads_store_is_computed_for_nothing_by_the_others() -> None:
+    """As in a convolution whose blocks of 32 x 32 overhang its rows, with the condition behind the loop."""
+    context = _stored_by_few()
+    found = _match(context)
+    assert found.cure == (
+        "Let the sides of the blocks divide the results, or number these along one index; put the condition "
+        "of the store around the loop, too. 22 % of the threads store a result: blocks of 32 overhang."
+    )
+    assert "computed at kernel.cu:6, and the store is at kernel.cu:9" in found.advice
+    # Of all but the condition and the store, a quarter stays by whole warps, and 0.225 by threads.
+    estimate = OPTIMIZER.estimate(context, found)
+    every, loop, store = 42.25, 41.0, 0.75
+    low, high = every - loop * store, every - loop * (1 - 0.225)
+    assert estimate.low == pytest.approx((1 - RUN_TO_RUN) / (0.8 * low / every + 0.2), rel=0.02)
+    assert estimate.high == pytest.approx((1 + RUN_TO_RUN) * every / high, rel=0.02)
+
+
+@pytest.mark.parametrize(
+    ("test", "inside", "why"),
+    [
+        (BEYOND, "SHFL.BFLY PT, R9, R8, 0x1, 0x1f", "other threads use it"),
+        (BEYOND, "STS [R9], R8\nBAR.SYNC 0x0", "shared memory may be read by others"),
+        ("FSETP.GT.AND P0, PT, R8, c[0x0][0x164], PT", "", "the condition needs the sum"),
+    ],
+)
+def test_what_others_need_is_not_thrown_away(test: str, inside: str, why: str) -> None:
+    found = OPTIMIZER.match(_stored_by_few(test, inside))
+    assert isinstance(found, Rejection) or "results" not in found.title, why
+
+
+def test_threads_that_a_block_has_for_loading_alone() -> None:
+    """As in a convolution of blocks of 22 x 22 that load a tile for 16 x 16 results."""
+    tile = "STS [R9], R6\nBAR.SYNC 0x0 // 5\nLDS R7, [R9+0x40] // 6"
+    found = _match(_stored_by_few("ISETP.GT.AND P0, PT, R0, 0x7, PT", tile))
+    assert "Let a block have as many threads as results" in found.cure
+    assert "the store around the loop, too, without the barriers" in found.cure
+
+
+OVERHANGING = """
+    S2R R0, SR_TID.X
+    S2R R1, SR_CTAID.X
+    IMAD R2, R1, 0x20, R0
+    ISETP.GE.AND P0, PT, R1, c[0x0][0x164], PT // 6
+    test| ISETP.GE.OR P0, PT, R2, c[0x0][0x160], P0 // 7
+    part| @P0 EXIT // 7
+    then| FMUL R8, R8, R9 // 8
+    thens| RED.E.ADD.F32.FTZ.RN.STRONG.GPU [R6.64], R8 // 8
+    EXIT
+"""
+
+
+def test_an_index_of_the_grid_beyond_the_end_is_a_block_that_overhangs() -> None:
+    found = _match(_context(OVERHANGING, {ISSUE: 80.0}, active=16, block=32))
+    assert "number that along one index: blocks of 32 overhang it" in found.cure
+    assert "behind the condition at kernel.cu:7" in found.advice
+
+
+def test_the_edge_of_a_tile_that_comes_from_global_memory() -> None:
+    """As in a convolution that loads its tile without the halo."""
+    text = BRANCHES
+    for line, other in {
+        "then| FMUL R8, R8, R9": "then| LDG.E R8, [R2.64]",
+        "thens| FADD R8, R8, R9": "thens| NOP",
+        "else| FMUL R8, R8, R10": "else| LDS R8, [R9]",
+        "elses| FADD R8, R8, R10": "elses| NOP",
+    }.items():
+        text = text.replace(line, other)
+    cure = _match(_context(text, {ISSUE: 80.0}, active=6)).cure
+    assert cure.startswith("Load the edge of the tile with it")

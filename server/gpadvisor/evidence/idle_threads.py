@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Instructions that few threads of a warp have work in, by the condition that keeps the others out."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from gpadvisor.evidence.lanes import active_share, around_helpers, condition
+from gpadvisor.evidence.measured import Values, executed_warps
+from gpadvisor.evidence.queries import kernel_functions
+from gpadvisor.model.ids import FunctionId
+from gpadvisor.model.instruction import OpcodeClass
+from gpadvisor.model.profile import KernelProfile
+from gpadvisor.model.program import Function, FunctionKind, Program
+
+_ATOMIC: Final = frozenset({OpcodeClass.ATOMIC, OpcodeClass.REDUCTION})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Idle:
+    """Instructions with idle threads."""
+
+    shares: dict[tuple[FunctionId, int], float]  # of their threads
+    lost: float  # of all executed instructions of the kernel, as a share
+    function: Function  # where most of it is lost
+    worst: int  # and at which instruction
+    group: tuple[int, ...]  # all behind the same condition
+    condition: int | None  # that keeps the others out
+    active: float  # mean share of a warp's threads behind that condition
+    shares_of_function: Values  # of active threads, by instruction of that function
+
+
+def idle_threads(
+    program: Program, kernel: str, profile: KernelProfile, *, edge: float, guarded: bool
+) -> Idle | None:
+    """Instructions with less than ``edge`` of their threads; where wanted, those a predicate idles, too."""
+    shares: dict[tuple[FunctionId, int], float] = {}
+    every = lost = 0.0
+    by_condition: dict[tuple[FunctionId, int | None], float] = defaultdict(float)
+    members: dict[tuple[FunctionId, int | None], list[int]] = defaultdict(list)
+    known: dict[FunctionId, tuple[Function, Values, Values]] = {}
+    for function in kernel_functions(program, kernel):
+        executed = executed_warps(profile, function)
+        active = active_share(profile, function)
+        if executed is None or active is None:
+            continue
+        every += float(executed.sum())
+        if function.kind is FunctionKind.MATH_HELPER:
+            continue
+        rare = around_helpers(program, function)
+        known[function.id] = function, executed, active
+        for index in np.flatnonzero(active < edge).tolist():
+            if index in rare or (function.instructions[index].guard is not None and not guarded):
+                continue
+            if function.instructions[index].info.opclass in _ATOMIC:
+                continue  # waits for its address, however many threads there are
+            idle = 1 - float(active[index])
+            shares[function.id, index] = idle
+            lost += idle * float(executed[index])
+            key = function.id, condition(function, index, active)
+            by_condition[key] += idle * float(executed[index])
+            members[key].append(index)
+    if not shares:
+        return None
+    key = max(by_condition, key=lambda one: by_condition[one])
+    function, executed, active = known[key[0]]
+    at = members[key]
+    return Idle(
+        shares=shares,
+        lost=lost / every,
+        function=function,
+        worst=max(at, key=lambda index: (1 - active[index]) * executed[index]),
+        group=tuple(at),
+        condition=key[1],
+        active=float(np.average(active[at], weights=executed[at])),
+        shares_of_function=active,
+    )
