@@ -57,7 +57,7 @@ _LARGEST: Final = 30_000
 class KeptOut(Enum):
     """Which threads store nothing."""
 
-    BEYOND = "beyond"  # those whose index of the grid is beyond the last result
+    BEYOND = "beyond"  # those whose index of the grid, which no loop moves on, is beyond the last result
     LOADERS = "loaders"  # those that a block has for loading its tile alone
     OTHERS = "others"
 
@@ -181,19 +181,21 @@ def _of_level(
         conditions=conditions,
         stored=storing / _before(function, stores[0], threads),
         worst=worst,
-        keeps_out=_kept_out(function, conditions, has_barriers=has_barriers),
+        keeps_out=_kept_out(function, conditions, level, has_barriers=has_barriers),
         has_barriers=has_barriers,
     )
 
 
-def _kept_out(function: Function, conditions: Collection[int], *, has_barriers: bool) -> KeptOut:
+def _kept_out(
+    function: Function, conditions: Collection[int], level: LoopId | None, *, has_barriers: bool
+) -> KeptOut:
     """By what the comparisons behind the conditions are computed from."""
     numbers = [
         numbers_of(function, one) for one in comparisons(function, conditions) if is_order(function, one)
     ]
     if {"SR_TID"} in numbers and has_barriers:
         return KeptOut.LOADERS
-    return KeptOut.BEYOND if {"SR_TID", "SR_CTAID"} in numbers else KeptOut.OTHERS
+    return KeptOut.BEYOND if level is None and {"SR_TID", "SR_CTAID"} in numbers else KeptOut.OTHERS
 
 
 def _is_ordered_load(instruction: Instruction) -> bool:

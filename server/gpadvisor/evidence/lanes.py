@@ -207,6 +207,11 @@ def _in_rows(lanes: Lanes, launch: Launch) -> bool:
     return all((np.diff(lanes[start : start + row]) >= 0).all() for start in range(0, WARP, row))
 
 
+def has_rows(launch: Launch) -> bool:
+    """Whether blocks or threads are counted along several axes."""
+    return sum(threads * blocks > 1 for threads, blocks in zip(launch.block, launch.grid, strict=True)) > 1
+
+
 def stands_in_for_shared(function: Function, indices: Sequence[int]) -> bool:
     """Whether some of these load from global memory what otherwise comes from shared memory.
 

@@ -76,6 +76,7 @@ from gpadvisor.evidence.lanes import (
     are_neighbours,
     choice_of,
     exit_by_data,
+    has_rows,
     loads_in_loop,
     passes_differ,
     stands_in_for_shared,
@@ -133,6 +134,8 @@ def _match(context: KernelContext) -> Match | Rejection:
         )
     what = f"{percent(found.lost)} of what warps execute is for threads without work"
     choice = _choice(context, profile, found)
+    if choice is Choice.BOUND and not has_rows(profile.launch):
+        return Rejection(code=_CODE, reason="threads beyond the last element: one row of blocks is too many")
     if choice is Choice.EXIT and not is_busy and loads_in_loop(found.function, found.worst):
         return _early_exit(context, blame, found, rows, what)
     gone = [{place: end * idle for place, idle in found.shares.items()} for end in _ENDS]
@@ -240,7 +243,7 @@ def _thrown_away(context: KernelContext, profile: KernelProfile, blame: Blame, i
     saves_warps = sum(part * float(warps[index]) for index, part in found.warps.items()) >= (
         constants.NOTABLE * every
     )
-    if found.keeps_out is KeptOut.OTHERS and not saves_warps:
+    if not saves_warps and (found.keeps_out is KeptOut.OTHERS or not has_rows(profile.launch)):
         return None
     cure = _cure_of_results(found, profile.launch, whole_warps=saves_warps)
     return _without(
@@ -349,7 +352,7 @@ _TEST_FIRST: Final = "put the condition of the store around the loop, too"
 def _cure_of_results(found: Discarded, launch: Launch, *, whole_warps: bool) -> str:
     stored = f"{100 * found.stored:.0f} % of the threads store a result"
     test = f"{_TEST_FIRST}{', without the barriers' if found.has_barriers else ''}"
-    if found.keeps_out is KeptOut.OTHERS:
+    if found.keeps_out is KeptOut.OTHERS or not has_rows(launch):
         return f"{test[0].upper()}{test[1:]}, so that whole warps skip it: {stored}."
     cure, why = _RESULTS[found.keeps_out]
     return f"{cure}{f'; {test}' if whole_warps else ''}. {stored}: {_blocks(launch)} {why}."

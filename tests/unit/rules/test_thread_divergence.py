@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from tests.optimizer_values import Row, context_of, listing
 
@@ -326,7 +328,14 @@ def _stored_by_few(test: str = BEYOND, inside: str = "") -> KernelContext:
     counts = dict.fromkeys(("load", "sum", "step", "back"), (10_000_000, 320_000_000))
     counts |= {"start": (10**6, 32 * 10**6), "leave": (10**6, 32 * 10**6), "store": (250_000, 7_200_000)}
     rows = [Row("wait", tag, 100) for tag in ("load", "sum", "step")]
-    return context_of(code, rows, counts=counts, metrics={ISSUE: 80.0}, block=32)
+    return _in_rows(context_of(code, rows, counts=counts, metrics={ISSUE: 80.0}, block=32))
+
+
+def _in_rows(context: KernelContext) -> KernelContext:
+    """The same blocks, as rows of 64."""
+    assert context.profile is not None
+    launch = replace(context.profile.launch, grid=(64, 64, 1))
+    return replace(context, profile=replace(context.profile, launch=launch))
 
 
 def test_what_few_threads_store_is_computed_for_nothing_by_the_others() -> None:
@@ -381,7 +390,9 @@ OVERHANGING = """
 
 
 def test_an_index_of_the_grid_beyond_the_end_is_a_block_that_overhangs() -> None:
-    found = _match(_context(OVERHANGING, {ISSUE: 80.0}, active=16, block=32))
+    flat = _context(OVERHANGING, {ISSUE: 80.0}, active=16, block=32)
+    assert isinstance(OPTIMIZER.match(flat), Rejection)  # nothing but a grid that is too large
+    found = _match(_in_rows(flat))
     assert "number that along one index: blocks of 32 overhang it" in found.cure
     assert "behind the condition at kernel.cu:7" in found.advice
 
