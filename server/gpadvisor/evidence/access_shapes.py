@@ -76,13 +76,19 @@ def access_shape(
     return AccessShape(Lie.APART if steps[0] == others[0] else Lie.ROWS, distance, run)
 
 
+def distance_of_runs(run: Neighbours, shape: AccessShape) -> int:
+    """Bytes between the runs of neighbouring threads; of runs side by side where it is not known."""
+    known = shape.lie in {Lie.SAME, Lie.NEIGHBOURS, Lie.APART}
+    return shape.distance if known else len(run.indices) * run.width_bytes
+
+
 def widest_aligned(run: Neighbours, shape: AccessShape, step: int | None = None) -> int:
     """Bytes of the widest access for values of a run that stays aligned.
 
-    What keeps it so is the distance between threads, and the ``step`` of a loop's pass where it is known.
+    What keeps it so is the distance between threads, of runs that lie side by side where it is not known, and
+    the ``step`` of a loop's pass where that is known.
     """
-    apart = [shape.distance] if shape.lie in {Lie.NEIGHBOURS, Lie.APART} else []
-    apart += [] if step is None else [step]
+    apart = [distance_of_runs(run, shape), *([] if step is None else [step])]
     wide = run.width_bytes * run.per_access
     while wide > run.width_bytes and any(one % wide for one in apart):
         wide //= 2

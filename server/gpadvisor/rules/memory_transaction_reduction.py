@@ -85,6 +85,7 @@ from gpadvisor.evidence.access_shapes import (
     Lie,
     access_shape,
     conflict,
+    distance_of_runs,
     feeds_tensor_cores,
     scattered_by_swap,
     widest_aligned,
@@ -505,12 +506,13 @@ def _cure_of_run(
     several = f"each thread accesses {len(run.indices)} values that follow each other there"
     wide = widest_aligned(run, shape)
     if wide == run.width_bytes:
-        padded = 1 << (shape.distance - 1).bit_length()
+        distance = distance_of_runs(run, shape)
+        padded = 1 << (distance - 1).bit_length()
         if padded > WIDEST_BYTES:
             return ""
         return (
             f"move whole rows through shared memory by {WIDEST_BYTES} bytes a thread, or pad the elements of "
-            f"{shape.distance} bytes to {padded}, which moves {percent(padded / shape.distance - 1)} more, "
+            f"{distance} bytes to {padded}, which moves {percent(padded / distance - 1)} more, "
             f"and access each at once: {several}, one by one"
         )
     if any(

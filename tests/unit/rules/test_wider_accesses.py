@@ -167,3 +167,21 @@ def test_the_distance_between_threads_keeps_wide_loads_aligned_or_not(
 def test_few_active_threads_need_few_sectors_without_sharing_values(threads: int, found: bool) -> None:
     context = _of(_PASS.format(step=16), threads=threads, sectors=2)
     assert isinstance(OPTIMIZER.match(context), Match) is found
+
+
+def test_elements_of_three_bytes_are_padded_where_nobody_knows_the_address() -> None:
+    # GIVEN pixels of three bytes by an index that the code does not show, and wider stores elsewhere
+    counters = {SECTORS: dict.fromkeys(TAGS[:3], 3e3), f"{SECTORS}_ideal": dict.fromkeys(TAGS[:3], 1e3)}
+    store = "use| STG.E [R6.64], R8 // 10"
+    loads = [f"{tag}| LDG.E.U8 R{8 + i}, [R4.64+{i:#x}] // 9" for i, tag in enumerate(TAGS[:3])]
+    context = context_of(
+        listing("\n".join(["S2R R3, SR_TID.X", "I2F R20, R3", "F2I R4, R20", *loads, store, "EXIT"])),
+        [Row("lg_throttle", "b", 600, 500), Row("selected", "use", 400)],
+        counts=dict.fromkeys((*TAGS[:3], "use"), (1000, 32000)),
+        pc_metrics=counters,
+    )
+    found = memory_transaction_reduction.OPTIMIZER.match(context)
+    # THEN no wider access is asked for: every second one would begin at an odd address
+    assert isinstance(found, Match)
+    assert "pad the elements of 3 bytes to 4" in found.advice
+    assert "accesses of 2 bytes" not in found.advice
