@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import math
 from collections import defaultdict
 from random import Random
@@ -15,11 +16,16 @@ from hypothesis import strategies as st
 
 from gpadvisor.errors import UsageError
 from gpadvisor.model.profile import CallFrame
+from gpadvisor.report.style import Style
 from gpadvisor.views.tree.build import host_path
+from gpadvisor.views.tree.formats import render_json
 from gpadvisor.views.tree.formula import parse_formula
-from gpadvisor.views.tree.model import RowKind
-from gpadvisor.views.tree.reconstruct import Arrival, CallEdge, Contexts, reconstruct
-from gpadvisor.views.tree.stacks import largest_remainder
+from gpadvisor.views.tree.model import RowKind, TreeColumn, TreeRow, TreeView
+from gpadvisor.views.tree.reconstruct import MAX_NODES, Arrival, CallEdge, Contexts, reconstruct
+from gpadvisor.views.tree.rows import RowsBuilder, arranged, summed
+from gpadvisor.views.tree.stacks import largest_remainder, render_folded, render_speedscope
+from gpadvisor.views.tree.text import render_text
+from gpadvisor.views.tree.turned import turned
 
 # kernmain, heart, top1, top2, common1, common2, slow path
 COSTS = (2_625_536, 3_186_688, 23_998_464, 38_854_656, 50_151_424, 37_285_888, 3_907_584)
@@ -235,3 +241,24 @@ def test_python_stands_in_the_place_of_its_interpreter() -> None:
         (RowKind.HOST, "launch"),
     ]
     assert [row.name for row in host_path(stack[:2])] == ["train", "step"]
+
+
+def test_a_chain_of_5000_functions_in_every_view_and_format() -> None:
+    made, at = RowsBuilder(), 0
+    for number in range(5000):
+        at = made.add(at, TreeRow(kind=RowKind.FUNCTION, name=f"f{number}"))
+        at = made.add(at, TreeRow(kind=RowKind.LINE, name=f"a.cu:{number}"))
+    metric = parse_formula("samples")
+    column = TreeColumn(name="samples", what="PC samples")
+    tree = summed(made, np.ones((len(made.rows), 1)), (column,))
+    for view in TreeView:
+        shown = turned(tree, view)
+        assert len(shown.rows) <= MAX_NODES + 2 * 5000
+        ordered = arranged(shown, shown.stacked[:, 0])
+        assert len(json.loads(render_json(ordered, [metric], []))["rows"]) == len(ordered.rows)
+        folded = render_folded(ordered, metric)
+        assert sum(int(line.rpartition(" ")[2]) for line in folded.splitlines()) == 10_001
+        events = json.loads(render_speedscope(ordered, [metric], "chain"))["profiles"][0]["events"]
+        assert len(events) == 2 * len(ordered.rows)
+        text = render_text(ordered, [metric], [], width=80, rows=20, style=Style(enabled=False))
+        assert len(text.splitlines()) <= 30
