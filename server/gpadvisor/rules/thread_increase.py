@@ -141,7 +141,8 @@ def _match(context: KernelContext) -> Match | Rejection:
     if not crowded and _why(context, profile, now, sms, any_total=True) is None:  # whatever the code allows
         return Rejection(code=_CODE, reason=_not_limited(context, profile, now, sms))
     free = freedom(context.program, context.kernel, profile, thread_use(context.program, context.kernel))
-    why = _why(context, profile, now, sms, any_total=free.any_total)
+    full = any(one.percent >= constants.HIGH_PERCENT for one in utilisations(profile))
+    why = None if full and free.any_total else _why(context, profile, now, sms, any_total=free.any_total)
     if why is None:
         fewer = _with_registers(context, profile, now, free, ratio) if crowded else None
         return fewer or Rejection(code=_CODE, reason=_not_limited(context, profile, now, sms))

@@ -145,6 +145,7 @@ def _match(context: KernelContext) -> Match | Rejection:
         waited = set()  # for other blocks: no division of work shortens that
     uneven, shared = _uneven(context, functions, waited)
     cure = _barrier_advice(context, blame, rows, redundant, trees) or shared
+    uneven = "" if shared and cure == shared else uneven  # which is in it
     return Match(
         title="warps wait for slower ones at a barrier",
         cure=cure,
@@ -352,20 +353,19 @@ def _uneven(
                 part = float(executed[start] / executed[index])
                 work = float(executed[start:end].sum())
                 if constants.SMALL < part < constants.MAJORITY and (best is None or work > best[0]):
-                    text = (
-                        f"Only {percent(part)} of the warps at the barrier run {line_text(function, start)}."
-                    )
+                    where = line_text(function, start)
+                    text = f"Only {percent(part)} of the warps at the barrier run {where}."
                     few = [
                         one
                         for one in between
                         if executed[function.blocks[one].start] < constants.MAJORITY * executed[index]
                     ]
-                    best = (work, text, _shared_out(function, few))
+                    best = (work, text, _shared_out(function, few, where, part))
     return ("", "") if best is None else best[1:]
 
 
-def _shared_out(function: Function, blocks: Sequence[int]) -> str:
-    """How the work of few warps becomes that of more; empty where it waits for other blocks.
+def _shared_out(function: Function, blocks: Sequence[int], where: str, part: float) -> str:
+    """How the work of a part of the warps becomes that of more; empty where it waits for other blocks.
 
     What writes or adds to memory must not be done once for each warp.
     """
@@ -378,7 +378,10 @@ def _shared_out(function: Function, blocks: Sequence[int]) -> str:
         return ""
     writes = any(is_global(one) and one.info.opclass is not OpcodeClass.LOAD for one in code)
     itself = "" if writes else ", or every warp do it for itself"
-    return f"Let more warps share that work{itself}, so that nobody has to wait."
+    return (
+        f"Let more warps share the work of {where}{itself}: only {percent(part)} of those at the barrier run "
+        "it, and the others wait."
+    )
 
 
 def _barrier_advice(
