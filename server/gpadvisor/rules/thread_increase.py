@@ -141,8 +141,9 @@ def _match(context: KernelContext) -> Match | Rejection:
     if not crowded and _why(context, profile, now, sms, any_total=True) is None:  # whatever the code allows
         return Rejection(code=_CODE, reason=_not_limited(context, profile, now, sms))
     free = freedom(context.program, context.kernel, profile, thread_use(context.program, context.kernel))
-    full = any(one.percent >= constants.HIGH_PERCENT for one in utilisations(profile))
-    why = None if full and free.any_total else _why(context, profile, now, sms, any_total=free.any_total)
+    fills = any(one.percent >= constants.HIGH_PERCENT for one in utilisations(profile))
+    fills = fills and free.any_total and not launch.block[0] % _WARP  # full rows leave nothing to relieve
+    why = None if fills else _why(context, profile, now, sms, any_total=free.any_total)
     if why is None:
         fewer = _with_registers(context, profile, now, free, ratio) if crowded else None
         return fewer or Rejection(code=_CODE, reason=_not_limited(context, profile, now, sms))

@@ -578,6 +578,8 @@ def test_threads_that_fill_a_unit_keep_their_blocks() -> None:
     more: dict[str, Any] = {"grid": 100_000, "block": 32, "registers": 24, "metrics": metrics}
     assert "an SM holds 16 of 48 warps" in _reason(thread_increase, _launch(WAITING, STRIDED, **more))
     assert _match(thread_increase, _launch(WAITING, SIMPLE, **more)).parallel is not None  # more at once
+    halves = _launch(WAITING, STRIDED, **{**more, "block": 16})
+    assert _match(thread_increase, halves).parallel is not None  # whole warps take fewer passes
 
 
 def _two_axes(
