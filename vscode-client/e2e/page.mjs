@@ -133,9 +133,9 @@ async function links({ page, done }, { advice, kernels, files }) {
   await done();
 }
 
-/** Roofline and potential say what the data say; a loop moves the source; what-if is what Python has. */
+/** The views say what the data say; a loop and a frame move the source; what-if is what Python has. */
 async function views({ page, done }, { kernels }, speedup) {
-  const [{ roofline, potential }] = kernels;
+  const [{ roofline, potential, tree }] = kernels;
   assert.deepEqual(await texts(page, "#roofline .says li"), roofline.says);
   assert.equal(await page.locator("#roofline .dot").count(), roofline.points.length);
   const shares = await texts(page, "#potential td:nth-child(2)");
@@ -146,6 +146,16 @@ async function views({ page, done }, { kernels }, speedup) {
   await page.keyboard.press("Enter");
   assert.deepEqual(await rowOf(page, "source-rows"), [hottest.location.line - 1]);
   assert.match((await page.locator("#roofline .region").first().getAttribute("class")) ?? "", /current/);
+  const samples = tree.metrics.findIndex(({ name }) => name === "samples");
+  const lines = tree.rows.map((row, at) => ({ ...row, at })).filter((row) => row.kind === "line");
+  const [most] = lines.sort((one, other) => other.inclusive[samples] - one.inclusive[samples]);
+  await page.locator("#tree .frame.line", { hasText: most.name }).first().click();
+  assert.deepEqual(await rowOf(page, "source-rows"), [most.line - 1]);
+  assert.ok((await page.locator("#tree .frame.current").count()) > 0);
+  await page.locator("#tree summary").click();
+  const told = await page.locator(`#tree-rows-${most.at} .cell`).allInnerTexts();
+  assert.ok(told[3].includes(most.name), told.join());
+  assert.ok(Math.abs(parseFloat(told[0]) - (100 * most.inclusive[samples]) / tree.rows[0].inclusive[samples]) < 0.6, told.join());
   await page.locator("#what-if-transactions").fill("-30");
   assert.equal(await page.locator("#potential output").innerText(), `${speedup.toFixed(2)}x by the model`);
   await page.getByRole("button", { name: "Reset" }).click();

@@ -82,7 +82,7 @@ def _large(document: dict[str, Any]) -> dict[str, Any]:
     text = "\n".join(f"line {row}" for row in range(INSTRUCTIONS // 5))
     empty = {name: [] for name in ("functions", "address", "text", "file", "line")}
     code_less = {**first["code"], **empty, "executed": None, "blame": None}
-    small = {**first, "code": code_less, "roofline": None, "potential": None}
+    small = {**first, "code": code_less, "roofline": None, "potential": None, "tree": None}
     return {
         **document,
         "files": [{**document["files"][0], "text": text}],

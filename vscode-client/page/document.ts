@@ -2,6 +2,8 @@
 // What the page is given: gpadvisor.page/1, made by editor/contents/page.py. Its parts are the documents that
 // `advise`, `roofline` and `potential` print as JSON, whose schemas are published with them.
 
+import type { Potential } from "./potentialDocument";
+
 export interface Estimate {
   readonly low: number | null;
   readonly expected: number | null;
@@ -144,47 +146,22 @@ export interface Roofline {
   readonly says: readonly string[];
 }
 
-/** Inputs of the model of `potential`; cycles and counts are of one SM over the whole run. */
-export interface ModelInputs {
-  readonly issue_width: number;
-  readonly instructions: number;
-  readonly loads: number;
-  readonly requests: number;
-  readonly stall_cycles: number;
-  readonly resident_warps: number;
-  readonly mlp: number;
-  readonly latency: number;
-  readonly l1_latency: number;
-  readonly request_cycles: number;
-  readonly request_in_l1: boolean;
-  readonly pipe_cycles: number;
-  readonly serial_cycles: number;
-  readonly essential_cycles: number;
-  readonly data_cycles: number;
+export interface TreeRow {
+  readonly parent: number | null;
+  readonly kind: string;
+  readonly name: string;
+  readonly file: string | null;
+  readonly line: number | null;
+  readonly pc: number | null;
+  readonly calls: number | null;
+  readonly exclusive: readonly (number | null)[];
+  readonly inclusive: readonly (number | null)[];
 }
 
-export type BenefitName = "memlp" | "itilp" | "serial" | "fp";
-
-export interface Potential {
-  readonly cycles: number;
-  readonly essential: string;
-  readonly inputs: ModelInputs;
-  readonly parts: { readonly execution: number; readonly ideal_compute: number; readonly memory: number; readonly overlap: number };
-  readonly benefits: Readonly<
-    Record<
-      BenefitName,
-      {
-        readonly cycles: number;
-        readonly share: number;
-        readonly share_by_samples: number | null;
-        readonly speedup_at_most: number | null;
-      }
-    >
-  >;
-  readonly unexplained_cycles: number;
-  readonly says: readonly string[];
-  readonly notes: readonly string[];
-  readonly missing_inputs: readonly string[];
+export interface Tree {
+  readonly metrics: readonly { readonly name: string }[];
+  readonly rows: readonly TreeRow[];
+  readonly kernels: readonly { readonly weights: string; readonly notes: readonly string[] }[];
 }
 
 export interface Kernel {
@@ -195,6 +172,7 @@ export interface Kernel {
   readonly code: Code;
   readonly roofline: Roofline | null;
   readonly potential: Potential | null;
+  readonly tree: Tree | null;
   readonly missing: readonly string[];
 }
 

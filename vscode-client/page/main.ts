@@ -12,6 +12,7 @@ import { notesPanel } from "./notes";
 import { potentialPanel } from "./potential";
 import { rooflinePanel } from "./roofline";
 import { Store } from "./store";
+import { treePanel } from "./tree";
 
 let store: Store | undefined;
 
@@ -46,6 +47,7 @@ function build(document_: PageDocument): void {
     kernelsPanel(made),
     h("div", { class: "work" }, advicePanel(made), codePanel(made, open)),
     h("div", { class: "pair" }, rooflinePanel(made), potentialPanel(made)),
+    treePanel(made),
     notesPanel(made),
   );
   document.body.querySelectorAll("header, main").forEach((old) => { old.remove(); });

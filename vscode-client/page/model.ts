@@ -2,7 +2,7 @@
 // The model of `gpadvisor potential` and its what-if: the equations of views/potential/adapted.py and what_if.py.
 // tests/what_if_cases.json holds them together.
 
-import type { BenefitName, ModelInputs } from "./document";
+import type { BenefitName, ModelInputs } from "./potentialDocument";
 
 export interface CycleParts {
   readonly execution: number;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where the measured cycles go by the model, what each kind of change could save, and the model with other inputs.
 
-import type { BenefitName, Potential } from "./document";
 import { button, details, fill, h, panel, table } from "./dom";
 import { factor, large, percent, words } from "./figures";
 import { type Change, type CycleParts, NO_CHANGE, whatIf } from "./model";
+import type { BenefitName, Potential } from "./potentialDocument";
 import type { Store } from "./store";
 
 const BENEFITS: readonly (readonly [BenefitName, string])[] = [

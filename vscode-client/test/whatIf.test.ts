@@ -5,8 +5,8 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import { test } from "node:test";
-import type { ModelInputs } from "../page/document";
 import { type Change, type CycleParts, whatIf } from "../page/model";
+import type { ModelInputs } from "../page/potentialDocument";
 
 const CYCLES = 1e-3; // differences of large numbers
 

@@ -25,10 +25,13 @@ from gpadvisor.pipeline.cache import Cache
 from gpadvisor.pipeline.potential import shown_potential
 from gpadvisor.pipeline.request import Progress, Request
 from gpadvisor.pipeline.roofline import shown_roofline
+from gpadvisor.pipeline.tree import shown_kernel, shown_tree
 from gpadvisor.report.jsonformat import advice_json, optional, text
 from gpadvisor.views.potential.formats import potential_json
 from gpadvisor.views.roofline.formats import roofline_json
 from gpadvisor.views.roofline.model import RegionKind
+from gpadvisor.views.tree.formats import plain
+from gpadvisor.views.tree.model import TreeView
 
 SCHEMA: Final = "gpadvisor.page/1"
 _NONE: Final = -1
@@ -121,6 +124,7 @@ def _kernel(one: AdvisedKernel, view: KernelView, places: Places, files: _Files,
             "code": code,
             "roofline": _view(one, _roofline, missing),
             "potential": _view(one, _potential, missing),
+            "tree": _view(one, _tree, missing),
             "missing": missing,
         },
         rows,
@@ -141,6 +145,11 @@ def _roofline(one: AdvisedKernel) -> dict[str, object]:
 
 def _potential(one: AdvisedKernel) -> dict[str, object]:
     return potential_json(shown_potential(one))
+
+
+def _tree(one: AdvisedKernel) -> dict[str, object]:
+    tree, metrics = shown_tree([shown_kernel(one)], TreeView.TOP_DOWN)
+    return plain(tree, metrics, ())
 
 
 def _code(context: KernelContext, places: Places, files: _Files, room: int) -> tuple[dict[str, object], int]:
