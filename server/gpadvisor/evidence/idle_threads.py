@@ -37,7 +37,10 @@ class Idle:
 def idle_threads(
     program: Program, kernel: str, profile: KernelProfile, *, edge: float, guarded: bool
 ) -> Idle | None:
-    """Instructions with less than ``edge`` of their threads; where wanted, those a predicate idles, too."""
+    """Instructions with less than ``edge`` of their threads; where wanted, those a predicate idles, too.
+
+    What a condition inside of library code idles is left out.
+    """
     shares: dict[tuple[FunctionId, int], float] = {}
     every = lost = 0.0
     by_condition: dict[tuple[FunctionId, int | None], float] = defaultdict(float)
@@ -58,10 +61,14 @@ def idle_threads(
                 continue
             if function.instructions[index].info.opclass in _ATOMIC:
                 continue  # waits for its address, however many threads there are
+            decides = condition(function, index, active)
+            line = function.lines[index if decides is None else decides]
+            if line is not None and line.library:
+                continue  # a library's own condition, which its callers cannot arrange
             idle = 1 - float(active[index])
             shares[function.id, index] = idle
             lost += idle * float(executed[index])
-            key = function.id, condition(function, index, active)
+            key = function.id, decides
             by_condition[key] += idle * float(executed[index])
             members[key].append(index)
     if not shares:

@@ -122,7 +122,8 @@ def _match(context: KernelContext) -> Match | Rejection:
         return thrown
     if found is None:
         return Rejection(
-            code=_CODE, reason="no instruction has idle threads, or the report did not count them"
+            code=_CODE,
+            reason="no instruction has idle threads by a condition of its own, or they were not counted",
         )
     rows = by_place(blame, causes(blame), list(found.shares))
     part = share(blame, rows)

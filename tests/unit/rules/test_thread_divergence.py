@@ -13,6 +13,7 @@ from gpadvisor.estimators.context import KernelContext
 from gpadvisor.evidence.lanes import active_share, condition
 from gpadvisor.model.advice import Match, Rejection
 from gpadvisor.model.blame import DependencyClass
+from gpadvisor.model.ids import SourceLocation
 from gpadvisor.rules.thread_divergence import OPTIMIZER
 
 ISSUE = "sm__issue_active.avg.pct_of_peak_sustained_elapsed"
@@ -409,3 +410,17 @@ def test_the_edge_of_a_tile_that_comes_from_global_memory() -> None:
         text = text.replace(line, other)
     cure = _match(_context(text, {ISSUE: 80.0}, active=6)).cure
     assert cure.startswith("Load the edge of the tile with it")
+
+
+def test_a_condition_of_a_library_is_not_the_callers_to_arrange() -> None:
+    """As in curand_init, which skips ahead by the bits of each thread's number."""
+    header = SourceLocation("/usr/local/cuda/include/curand_kernel.h", 240)
+    context = _context(BRANCHES, {ISSUE: 80.0})
+    (function,) = context.program.functions
+    lines = tuple(None if one is None else replace(one, library=(header,)) for one in function.lines)
+    inside = replace(context.program, functions=(replace(function, lines=lines),))
+    assert isinstance(OPTIMIZER.match(replace(context, program=inside)), Rejection)
+    calls = [index for index, one in enumerate(function.instructions) if one.opcode in {"FMUL", "FADD"}]
+    lines = tuple(lines[at] if at in calls else one for at, one in enumerate(function.lines))
+    called = replace(context.program, functions=(replace(function, lines=lines),))
+    assert isinstance(OPTIMIZER.match(replace(context, program=called)), Match)
