@@ -244,6 +244,8 @@ def _replaced(context: KernelContext, shown: Sequence[EstimatedMatch]) -> list[E
     blame, found = context.blame, []
     for one in shown:
         other = next((by for by in shown if by.code == one.optimizer.replaced_by), None)
+        if other is not None and one.estimate is None and other.estimate is None:
+            found.append(one)  # by the code alone: the change that makes the other needless
         if blame is None or other is None or one.estimate is None or other.estimate is None:
             continue
         common = np.intersect1d(matched_rows(one.match), matched_rows(other.match))

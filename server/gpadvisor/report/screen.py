@@ -134,8 +134,9 @@ def _kernels(page: Page, found: Sequence[Family], room: int | None) -> list[str]
         heads[id(led[0])] = [""]
     ids = {id(family) for family in led}
     others = [family for family in found if id(family) not in ids] if len(found) > 1 else []
-    lasting = sum(len(_row(page, one)) for one in others if _is_named(one) and not _only_shares(one))
-    lasting += len(_alike(page, [one for one in others if _only_shares(one)]))
+    alike = _alike(others)
+    lasting = sum(len(_row(page, one)) for one in _except(others, alike) if _is_named(one))
+    lasting += len(_alike_rows(page, alike))
     kept = sum(map(len, heads.values())) + len(led)
     kept += max(lasting, min(len(others), _OTHERS)) + 2 if others else 0
     left = None if room is None else room - kept
@@ -302,9 +303,23 @@ def _is_named(family: Family) -> bool:
     return (family.share or 0.0) >= _LARGE_SHARE or family.saved >= SMALL_SHARE
 
 
-def _only_shares(family: Family) -> bool:
-    """Whether all that was found in a kernel is told of another one."""
-    return bool(family.elsewhere) and not family.entries
+def _alike(others: Sequence[Family]) -> list[list[Family]]:
+    """Kernels of which all that was found is told of others, by finding, where they take time."""
+    groups: dict[tuple[int, ...], list[Family]] = {}
+    for family in others:
+        if family.elsewhere and not family.entries:
+            groups.setdefault(family.elsewhere, []).append(family)
+    return [group for group in groups.values() if (share := _share_of(group)) is None or share >= SMALL_SHARE]
+
+
+def _share_of(group: Sequence[Family]) -> float | None:
+    known = [family.share for family in group if family.share is not None]
+    return sum(known) if len(known) == len(group) else None
+
+
+def _except(others: Sequence[Family], groups: Sequence[Sequence[Family]]) -> list[Family]:
+    ids = {id(family) for group in groups for family in group}
+    return [family for family in others if id(family) not in ids]
 
 
 def _row(page: Page, family: Family) -> list[str]:
@@ -322,20 +337,16 @@ def _row(page: Page, family: Family) -> list[str]:
     return wrap(told, page.width, " " * 8, lead)
 
 
-def _alike(page: Page, others: Sequence[Family]) -> list[str]:
-    """Kernels that only share findings of others, by finding: their names while those fit, and their time."""
-    groups: dict[tuple[int, ...], list[Family]] = {}
-    for family in others:
-        groups.setdefault(family.elsewhere, []).append(family)
+def _alike_rows(page: Page, groups: Sequence[Sequence[Family]]) -> list[str]:
+    """Their names while those fit, their time, and what tells of them."""
     lines = []
-    for numbers, group in groups.items():
+    for group in groups:
         names = [_name(family) for family in group]
         more = f" and {plural(len(names) - _OTHERS, 'more kernel')}" if len(names) > _OTHERS + 1 else ""
         named = ", ".join(names[: _OTHERS if more else None])
-        known = [family.share for family in group if family.share is not None]
-        share = _share(sum(known)) if len(known) == len(group) else "-"
-        told = f"{named}{more}: the same as {' and '.join(map(str, numbers))}"
-        lines += wrap(told, page.width, " " * 8, f"{share:>6}  ")
+        share = _share_of(group)
+        told = f"{named}{more}: the same as {' and '.join(map(str, group[0].elsewhere))}"
+        lines += wrap(told, page.width, " " * 8, f"{'-' if share is None else _share(share):>6}  ")
     return lines
 
 
@@ -344,8 +355,8 @@ def _others(page: Page, others: Sequence[Family], room: int | None) -> list[str]
     if not others:
         return []
     others = sorted(others, key=lambda family: -(family.share or 0.0))
-    alike = _alike(page, [one for one in others if _only_shares(one)])
-    others = [one for one in others if not _only_shares(one)]
+    groups = _alike(others)
+    alike, others = _alike_rows(page, groups), _except(others, groups)
     large = [family for family in others if family.share is None or family.share >= SMALL_SHARE]
     if room is None:
         large = others

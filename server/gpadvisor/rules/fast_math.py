@@ -529,4 +529,5 @@ OPTIMIZER: Final = Optimizer(
     flag="--use_fast_math",
     twins=("SlowPipeLimiter",),
     what_if=WhatIf.EDITED,
+    replaced_by="GPA113",  # floats are no exact library math of doubles any more
 )

@@ -212,6 +212,19 @@ def test_loads_that_a_tile_replaces_are_not_to_be_widened_first(tiled: float, sh
     assert len(advice(*asked, show_all=True).suggestions) == 2
 
 
+def test_without_samples_one_change_is_told_once_too() -> None:
+    context = made.context(evidence=Evidence.STATIC)
+    sites = (StaticSite(function=FunctionId(0), index=3, detail="DADD"),)
+    asked = [
+        optimizer("GPA113", match(static_sites=sites)),
+        replace(optimizer("GPA104", match(static_sites=sites)), replaced_by="GPA113"),
+    ]
+    found = advise_kernel(context, asked)
+    assert [one.code for one in found.suggestions] == ["GPA113"]
+    assert found.hidden == 1
+    assert len(advise_kernel(context, asked, show_all=True).suggestions) == 2
+
+
 def test_what_limits_next_is_the_unit_that_the_cure_leaves_busiest() -> None:
     busy = made.profile({f"dram__throughput{PCT}": 70.0, f"lts__throughput{PCT}": 50.0})
     context = made.context(thousand(), measured=busy)

@@ -151,6 +151,25 @@ def test_one_change_of_many_launches_is_told_once() -> None:
     assert "95 % kernel_1, kernel_2, kernel_3 and 18 more kernels: the same as 1" in said
 
 
+@pytest.mark.parametrize(("share", "told"), [(0.02, True), (0.0002, False)])
+def test_a_kernel_that_only_shares_a_change_is_told_where_it_takes_time(share: float, *, told: bool) -> None:
+    launch = replace(
+        values.kernel().suggestions[0],
+        code="GPA301",
+        category=Category.PARALLEL,
+        speedup=None,
+        hotspots=(),
+        cure="Give each launch more work.",
+    )
+    made = [
+        values.kernel(name=name, suggestions=(launch,), groups=(), time_share=part)
+        for name, part in (("large()", 1 - share), ("small()", share))
+    ]
+    said = " ".join(render_text(replace(values.measured(), kernels=tuple(made))).split())
+    assert ("small: the same as 1" in said) is told
+    assert ("1 more kernel, each below 1 % of the time" in said) is not told
+
+
 def test_what_lowers_trust_is_said_first_in_a_line_each_and_once() -> None:
     problems = tuple(
         Problem(code, "words of the stage that found it")
