@@ -111,7 +111,7 @@ _SINGLE: Final = "barrier of a block that is a single warp by its launch bounds"
 
 def _match(context: KernelContext) -> Match | Rejection:
     functions = kernel_functions(context.program, context.kernel)
-    redundant = _needless(context, functions)
+    redundant = _surest(_needless(context, functions))
     trees = _sites(functions, tree_barriers, _TREE)
     if context.blame is None:
         single = _single_warp(context, functions)
@@ -240,23 +240,28 @@ _ONE_WARP: Final = "Replace __syncthreads() by __syncwarp(): a block is one warp
 _WARP: Final = 32
 
 
+def _surest(redundant: tuple[StaticSite, ...]) -> tuple[StaticSite, ...]:
+    """Those of one kind, of which the words speak: of own values first, then of nothing shared, then others."""
+    for kind in (Needless.OWN, Needless.NOTHING_SHARED):
+        if found := tuple(one for one in redundant if one.detail == _NEEDLESS[kind]):
+            return found
+    return redundant
+
+
 def _redundant_advice(context: KernelContext, redundant: tuple[StaticSite, ...]) -> str:
     """What can be removed, and what to see to before: the code shows one build of the source."""
-    own, sure = (
-        [one for one in redundant if one.detail == _NEEDLESS[kind]]
-        for kind in (Needless.OWN, Needless.NOTHING_SHARED)
-    )
-    places = list(dict.fromkeys(_place(context, one) for one in own or sure or redundant))
+    kind = redundant[0].detail
+    places = list(dict.fromkeys(_place(context, one) for one in redundant))
     several = len(places) > 1
     where = f"barrier{'s' if several else ''} at {', '.join(places[:_SHOWN])}"
-    cure = f"Remove the {where}{_in_all_uses(context, (own or sure or redundant)[0])}"
+    cure = f"Remove the {where}{_in_all_uses(context, redundant[0])}"
     them = "them" if several else "it"
-    if own:
+    if kind == _NEEDLESS[Needless.OWN]:
         return (
             f"{cure}, unless two arrays of the kernel overlap: behind {them} each thread reads from shared "
             "memory only what it wrote itself. Keep that in registers, without the array."
         )
-    if sure:
+    if kind == _NEEDLESS[Needless.NOTHING_SHARED]:
         return f"{cure}: no access of one thread needs {them} before one of another."
     return (
         f"{cure}, unless two threads write the same element: on both sides threads only write shared memory, "

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from tests.optimizer_values import Row, context_of, listing
 
@@ -288,3 +290,19 @@ def test_levels_of_a_tree_that_is_not_known_for_one_are_no_uneven_work() -> None
     found = warp_balance.OPTIMIZER.match(context_of(listing(text), rows, counts=counts))
     assert isinstance(found, Match)
     assert not found.actionable
+
+
+def test_the_barriers_that_the_words_name_are_those_that_are_shown() -> None:
+    # GIVEN a barrier between stores, which may go under a condition, and one that orders nothing
+    ways = EITHER_WAY.format(left="STS [R10], R0").removesuffix("EXIT")
+    lines = f"{ways}LDS R4, [R8]\nBAR.SYNC 0x0\nSTG.E [R2.64], R4\nEXIT".splitlines()
+    numbered = (line if line.endswith(":") else f"{line} // {at}" for at, line in enumerate(lines, start=1))
+    code = listing("\n".join(numbered))
+    needless = needless_in(code.program.functions[0])
+    assert sorted(needless.values(), key=lambda one: one.value) == [NOTHING, STORES]
+    # WHEN nobody sampled it
+    found = warp_balance.OPTIMIZER.match(replace(context_of(code, []), blame=None, profile=None))
+    # THEN the sure one is named, and is the place
+    assert isinstance(found, Match)
+    assert "no access of one thread needs it" in found.advice
+    assert [needless[site.index] for site in found.static_sites] == [NOTHING]
