@@ -14,6 +14,7 @@ from gpadvisor.model.advice import Advice, Category, KernelAdvice
 from gpadvisor.model.figures import expected, gain
 from gpadvisor.model.ids import SourceLocation
 from gpadvisor.model.profile import Evidence
+from gpadvisor.report.alike import alike_groups, apart_from, share_of
 from gpadvisor.report.caveats import caveats
 from gpadvisor.report.entries import Family, NumberedSuggestion, cause, families, heaviest, primary
 from gpadvisor.report.folding import SMALL_SHARE
@@ -134,8 +135,8 @@ def _kernels(page: Page, found: Sequence[Family], room: int | None) -> list[str]
         heads[id(led[0])] = [""]
     ids = {id(family) for family in led}
     others = [family for family in found if id(family) not in ids] if len(found) > 1 else []
-    alike = _alike(others)
-    lasting = sum(len(_row(page, one)) for one in _except(others, alike) if _is_named(one))
+    alike = alike_groups(others)
+    lasting = sum(len(_row(page, one)) for one in apart_from(others, alike) if _is_named(one))
     lasting += len(_alike_rows(page, alike))
     kept = sum(map(len, heads.values())) + len(led)
     kept += max(lasting, min(len(others), _OTHERS)) + 2 if others else 0
@@ -303,25 +304,6 @@ def _is_named(family: Family) -> bool:
     return (family.share or 0.0) >= _LARGE_SHARE or family.saved >= SMALL_SHARE
 
 
-def _alike(others: Sequence[Family]) -> list[list[Family]]:
-    """Kernels of which all that was found is told of others, by finding, where they take time."""
-    groups: dict[tuple[int, ...], list[Family]] = {}
-    for family in others:
-        if family.elsewhere and not family.entries:
-            groups.setdefault(family.elsewhere, []).append(family)
-    return [group for group in groups.values() if (share := _share_of(group)) is None or share >= SMALL_SHARE]
-
-
-def _share_of(group: Sequence[Family]) -> float | None:
-    known = [family.share for family in group if family.share is not None]
-    return sum(known) if len(known) == len(group) else None
-
-
-def _except(others: Sequence[Family], groups: Sequence[Sequence[Family]]) -> list[Family]:
-    ids = {id(family) for group in groups for family in group}
-    return [family for family in others if id(family) not in ids]
-
-
 def _row(page: Page, family: Family) -> list[str]:
     """A kernel without a block: its share, and what was found."""
     best = next((entry for entry in family.entries if entry.suggestion.speedup is not None), None)
@@ -344,7 +326,7 @@ def _alike_rows(page: Page, groups: Sequence[Sequence[Family]]) -> list[str]:
         names = [_name(family) for family in group]
         more = f" and {plural(len(names) - _OTHERS, 'more kernel')}" if len(names) > _OTHERS + 1 else ""
         named = ", ".join(names[: _OTHERS if more else None])
-        share = _share_of(group)
+        share = share_of(group)
         told = f"{named}{more}: the same as {' and '.join(map(str, group[0].elsewhere))}"
         lines += wrap(told, page.width, " " * 8, f"{'-' if share is None else _share(share):>6}  ")
     return lines
@@ -355,8 +337,8 @@ def _others(page: Page, others: Sequence[Family], room: int | None) -> list[str]
     if not others:
         return []
     others = sorted(others, key=lambda family: -(family.share or 0.0))
-    groups = _alike(others)
-    alike, others = _alike_rows(page, groups), _except(others, groups)
+    groups = alike_groups(others)
+    alike, others = _alike_rows(page, groups), apart_from(others, groups)
     large = [family for family in others if family.share is None or family.share >= SMALL_SHARE]
     if room is None:
         large = others

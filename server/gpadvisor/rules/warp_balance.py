@@ -241,7 +241,7 @@ _WARP: Final = 32
 
 
 def _surest(redundant: tuple[StaticSite, ...]) -> tuple[StaticSite, ...]:
-    """Those of one kind, of which the words speak: of own values first, then of nothing shared, then others."""
+    """Those of one kind, of which the words speak: own values, nothing shared, or others."""
     for kind in (Needless.OWN, Needless.NOTHING_SHARED):
         if found := tuple(one for one in redundant if one.detail == _NEEDLESS[kind]):
             return found
