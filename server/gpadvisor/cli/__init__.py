@@ -60,7 +60,7 @@ COMMANDS: Final = (
     lsp,
 )
 
-_DESCRIPTION: Final = "Why the warps of a CUDA kernel wait, what to change, and what that would gain."
+_DESCRIPTION: Final = "Why the warps of a CUDA kernel wait, what to change, and what that would gain"
 _PAGED: Final = (
     "advise",
     "why",
@@ -177,7 +177,6 @@ def build_parser() -> argparse.ArgumentParser:
     """The whole command line."""
     parser = Parser(
         prog="gpadvisor",
-        description=_DESCRIPTION,
         epilog=_EPILOG,
         formatter_class=CommandsFormatter,
     )
@@ -189,7 +188,7 @@ def build_parser() -> argparse.ArgumentParser:
         help="show the version and exit",
     )
     parser.add_argument("--no-pager", action="store_true", help="print long text as it is")
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command")
+    commands = parser.add_subparsers(title=_DESCRIPTION, metavar="COMMAND", dest="command")
     for command in COMMANDS:
         command.add_parser(commands)
     for name in _PAGED:  # there, too, without undoing what stands before the command

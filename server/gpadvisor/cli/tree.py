@@ -14,10 +14,10 @@ The calling contexts of GPU code: from the host's way to the launch through kern
 inlined functions and loops down to lines, with what each costs. Samples know no callers; what a
 function costs is divided among its calls by how often each was executed.
 
-  gpadvisor tree run.ncu-rep                                who calls what
-  gpadvisor tree run.ncu-rep --view bottom-up               each function, and who calls it
-  gpadvisor tree run.ncu-rep --metric long_scoreboard --metric 'stalled = latency / samples'
-  gpadvisor tree run.ncu-rep --format speedscope -o run.json   for speedscope.app
+  gpadvisor tree run.ncu-rep                    who calls what
+  gpadvisor tree run.ncu-rep --view bottom-up   each function, who calls it
+  gpadvisor tree run.ncu-rep --metric 'stalled = latency / samples'
+  gpadvisor tree run.ncu-rep --format speedscope -o run.json
 """
 
 
@@ -25,6 +25,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     """Declare the command."""
     parser = commands.add_parser(
         "tree",
+        usage="gpadvisor tree [options] REPORT|SNAPSHOT",
         help="which calls the time of device functions is due to",
         description=_DESCRIPTION,
     )
