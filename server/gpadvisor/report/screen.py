@@ -85,7 +85,8 @@ def _title(page: Page, advice: Advice) -> list[str]:
     names = (kernel.device.name or kernel.device.arch for kernel in advice.kernels)
     devices = list(dict.fromkeys(name.removeprefix("NVIDIA ").removeprefix("GeForce ") for name in names))
     times = [kernel.duration_ns for kernel in advice.kernels]
-    told = [one.analysed for one in advice.launches]
+    kernels = {kernel.mangled for kernel in advice.kernels}
+    told = [one.analysed for one in advice.launches if one.launch.kernel in kernels]
     facts = [
         plural(len(times), "kernel") if len(times) != 1 or all(told) else "",
         "" if all(told) else f"{sum(told)} of {len(told)} launches",

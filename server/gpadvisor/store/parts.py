@@ -44,7 +44,13 @@ Columns: TypeAlias = dict[str, NDArray[Any]]
 _T = TypeVar("_T")
 
 MAX_SAMPLES: Final = 1 << 53
-_MOST: Final = {"total": MAX_SAMPLES, "latency": MAX_SAMPLES, "warps": 1 << 60, "threads": 1 << 60}
+MAX_EXECUTED: Final = 1 << 60
+_MOST: Final = {
+    "total": MAX_SAMPLES,
+    "latency": MAX_SAMPLES,
+    "warps": MAX_EXECUTED,
+    "threads": MAX_EXECUTED,
+}
 SAMPLES: Final = ("launch", "section", "pc", "reason", "total", "latency")
 COUNTS: Final = ("launch", "section", "pc", "warps", "threads")
 PC_METRICS: Final = ("launch", "metric", "section", "pc", "value")

@@ -30,7 +30,8 @@ from gpadvisor.model.profile import (
 )
 from gpadvisor.model.stalls import stall_reason
 from gpadvisor.store import load_bytes
-from gpadvisor.store.parts import MAX_SAMPLES, digest_of, put_together, take_apart
+from gpadvisor.store.parts import MAX_EXECUTED, MAX_SAMPLES, digest_of, put_together, take_apart
+from gpadvisor.store.possible import possible
 from gpadvisor.store.snapshot import snapshot_bytes
 
 U64 = st.integers(0, (1 << 64) - 1)
@@ -89,12 +90,13 @@ def kernels(draw: st.DrawFn, index: int, binaries: list[str]) -> KernelProfile:
         np.maximum(samples["total"], samples["latency"]),
         np.minimum(samples["total"], samples["latency"]),
     )
-    counts = draw(st.none() | rows(len(sections), warps=(np.uint64, U64), threads=(np.uint64, U64)))
+    executed = (np.uint64, st.integers(0, MAX_EXECUTED // MAX_ROWS))  # as above
+    counts = draw(st.none() | rows(len(sections), warps=executed, threads=executed))
     metrics = {
         name: PcMetric(name=name, **draw(rows(len(sections), value=(np.float64, st.floats()))))
         for name in draw(st.lists(TEXT, max_size=2, unique=True))
     }
-    return KernelProfile(
+    kernel = KernelProfile(
         launch=draw(flat(Launch, index=index)),
         device=draw(flat(Device)),
         evidence=draw(st.sampled_from(list(Evidence))),
@@ -112,6 +114,7 @@ def kernels(draw: st.DrawFn, index: int, binaries: list[str]) -> KernelProfile:
         call_stack=tuple(draw(st.lists(flat(CallFrame), max_size=2))),
         problems=draw(PROBLEMS),
     )
+    return possible(kernel)  # other numbers are named and not used
 
 
 @st.composite
