@@ -186,6 +186,8 @@ def write_atomically(path: Path, data: bytes) -> None:
     try:
         if path.is_dir():
             raise IsADirectoryError(errno.EISDIR, "is a folder, name a file in it")
+        if not path.resolve().parent.is_dir():
+            raise FileNotFoundError(errno.ENOENT, "its folder does not exist; create it or write elsewhere")
         if path.exists() and not path.is_file():
             path.write_bytes(data)
         else:

@@ -107,9 +107,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     options.add_lines_from(parser)
     parser.add_argument("--color", choices=("auto", "always", "never"), default="auto", help="default: auto")
-    parser.add_argument(
-        "-o", "--output", metavar="FILE", type=Path, help="write to a file instead of standard output"
-    )
+    options.add_output(parser)
     parser.add_argument("--no-sources", action="store_true", help="leave source texts out of the HTML page")
     add_compile_options(parser)
     parser.add_argument(

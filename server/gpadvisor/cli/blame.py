@@ -39,9 +39,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "--top", metavar="N", type=options.natural, default=30, help="rows shown, 0 for all (default 30)"
     )
     parser.add_argument("--format", choices=("text", "json", "csv"), default="text", help="default: text")
-    parser.add_argument(
-        "-o", "--output", metavar="FILE", type=Path, help="write to a file instead of standard output"
-    )
+    options.add_output(parser)
     parser.set_defaults(run=run)
 
 

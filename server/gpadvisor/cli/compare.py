@@ -40,9 +40,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "--top", metavar="N", type=options.natural, default=15, help="lines shown, 0 for all (default 15)"
     )
     parser.add_argument("--format", choices=("text", "json"), default="text", help="default: text")
-    parser.add_argument(
-        "-o", "--output", metavar="FILE", type=Path, help="write to a file instead of standard output"
-    )
+    options.add_output(parser)
     parser.set_defaults(run=run)
 
 

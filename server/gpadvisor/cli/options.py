@@ -202,6 +202,13 @@ def use_color(choice: str) -> bool:
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
+def add_output(parser: argparse.ArgumentParser) -> None:
+    """Declare ``--output``."""
+    parser.add_argument(
+        "-o", "--output", metavar="FILE", type=Path, help="write to a file instead of standard output"
+    )
+
+
 def write_output(text: str, path: Path | None = None, *, paged: bool = True) -> None:
     """Print, on a terminal through a pager where it is long, or write a file as a whole or not at all."""
     if path is None and paged and page(text):

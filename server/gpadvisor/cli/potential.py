@@ -37,9 +37,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "floating-point or tensor class)",
     )
     parser.add_argument("--format", choices=("text", "json"), default="text", help="default: text")
-    parser.add_argument(
-        "-o", "--output", metavar="FILE", type=Path, help="write to a file instead of standard output"
-    )
+    options.add_output(parser)
     parser.set_defaults(run=run)
 
 

@@ -50,9 +50,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         default="text",
         help="svg holds one kernel, the longest of those wanted (default: text)",
     )
-    parser.add_argument(
-        "-o", "--output", metavar="FILE", type=Path, help="write to a file instead of standard output"
-    )
+    options.add_output(parser)
     parser.set_defaults(run=run)
 
 

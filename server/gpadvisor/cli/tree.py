@@ -57,9 +57,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         help="folded: for flame graphs, one line a stack (default: text)",
     )
     parser.add_argument("--color", choices=("auto", "always", "never"), default="auto", help="default: auto")
-    parser.add_argument(
-        "-o", "--output", metavar="FILE", type=Path, help="write to a file instead of standard output"
-    )
+    options.add_output(parser)
     parser.set_defaults(run=run)
 
 

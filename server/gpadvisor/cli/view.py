@@ -14,8 +14,9 @@ from gpadvisor.cli.messages import say
 from gpadvisor.files import write_atomically
 
 _DESCRIPTION = """\
-Write one HTML file with the kernels, the advice, the sources beside their machine code, the roofline and
-the potential, and open it. It needs no network and holds the sources: --no-sources leaves them out.
+Write one HTML file with the kernels, the advice, the sources beside their machine code, the roofline,
+the potential and the calling contexts, and open it. It needs no network and holds the sources:
+--no-sources leaves them out.
 
   gpadvisor view run.ncu-rep
   gpadvisor view run.ncu-rep --no-open -o run.html

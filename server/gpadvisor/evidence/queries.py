@@ -26,6 +26,11 @@ def by_stall(blame: Blame, classes: Collection[StallClass]) -> Mask:
     return chosen[blame.rows.reason] if len(chosen) else np.zeros(len(blame.rows), dtype=bool)
 
 
+def stalled(blame: Blame) -> Mask:
+    """Rows of warps that waited: neither issuing, nor ready while another one issued."""
+    return ~by_stall(blame, {StallClass.ISSUED, StallClass.NOT_SELECTED})
+
+
 def by_class(blame: Blame, classes: Collection[DependencyClass]) -> Mask:
     """Rows whose dependency is of one of the classes of Fig. 5."""
     chosen = np.array([known in classes for known in CLASSES], dtype=bool)

@@ -7,7 +7,8 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from gpadvisor.evidence.measured import Values, executed_threads, executed_warps, metric
+from gpadvisor.evidence.lanes import counted_threads
+from gpadvisor.evidence.measured import Values, executed_warps
 from gpadvisor.evidence.queries import kernel_functions
 from gpadvisor.model.instruction import (
     COMPUTING,
@@ -22,7 +23,6 @@ from gpadvisor.model.program import Function, Program
 
 _ADDRESS: Final = re.compile(r"\[([^\[\]]*)\]")
 _REGISTER: Final = re.compile(r"\bU?R\d+")
-_WORKING: Final = "thread_inst_executed_true"
 _WARP: Final = 32
 _FILES: Final = {RegisterFile.GPR: "R", RegisterFile.UNIFORM: "UR"}
 _MOST: Final = 256
@@ -76,10 +76,8 @@ def written_bytes(program: Program, kernel: str, profile: KernelProfile) -> Writ
 
 
 def _working(profile: KernelProfile, function: Function) -> Values | None:
-    """Threads that execute each instruction, where counted so without those a predicate switches off."""
-    found = metric(profile, _WORKING, function)
-    if found is None:
-        found = executed_threads(profile, function)
+    """Threads that execute each instruction; whole warps where nobody counted threads."""
+    found = counted_threads(profile, function)
     warps = executed_warps(profile, function)
     return _WARP * warps if found is None and warps is not None else found
 

@@ -67,7 +67,6 @@ from gpadvisor.evidence.loops import every_pass
 from gpadvisor.evidence.measured import executed_warps, metric
 from gpadvisor.evidence.queries import (
     by_place,
-    by_stall,
     causes,
     kernel_function,
     kernel_functions,
@@ -77,19 +76,18 @@ from gpadvisor.evidence.queries import (
     regions,
     samples,
     share,
+    stalled,
 )
 from gpadvisor.model.advice import Adjustment, Category, Match, MeasuredBound, Rejection, StaticSite
 from gpadvisor.model.ids import FunctionId
 from gpadvisor.model.instruction import OpcodeClass, register_name
 from gpadvisor.model.profile import KernelProfile
 from gpadvisor.model.program import Function
-from gpadvisor.model.stalls import StallClass
 
 _CODE: Final = "GPA110"
 _SECTORS: Final = "memory_l2_theoretical_sectors_global"
 _WORDS_PER_SECTOR: Final = 8
 _CYCLES: Final = ("lts__cycles_elapsed.max", "gpc__cycles_elapsed.max", "sm__cycles_elapsed.max")
-_NOT_WAITS: Final = frozenset({StallClass.ISSUED, StallClass.NOT_SELECTED})
 _ATOMIC: Final = frozenset({OpcodeClass.ATOMIC, OpcodeClass.REDUCTION})
 _COMPARED: Final = frozenset({"CAS", "CAST"})
 _FLOATS: Final = frozenset({"F16", "F32", "F64", "BF16", "F16x2"})
@@ -122,7 +120,7 @@ def _match(context: KernelContext) -> Match | Rejection:
     if not found:
         return Rejection(code=_CODE, reason="no atomic operation in the code")
     at = causes(blame)
-    rows = by_place(blame, at, [one.place for one in found]) & ~by_stall(blame, _NOT_WAITS)
+    rows = by_place(blame, at, [one.place for one in found]) & stalled(blame)
     part = share(blame, rows)
     if part < constants.NOTABLE:
         return Rejection(

@@ -58,23 +58,21 @@ from gpadvisor.evidence.lane_values import WARP
 from gpadvisor.evidence.measured import executed_warps
 from gpadvisor.evidence.queries import (
     by_place,
-    by_stall,
     causes,
     kernel_functions,
     line_text,
     percent,
     regions,
     share,
+    stalled,
 )
 from gpadvisor.model.advice import Adjustment, Category, Match, Rejection, Relief, StaticSite
 from gpadvisor.model.ids import FunctionId
 from gpadvisor.model.instruction import MemorySpace, Pipe
 from gpadvisor.model.profile import KernelProfile
 from gpadvisor.model.program import Function
-from gpadvisor.model.stalls import StallClass
 
 _CODE: Final = "GPA111"
-_NOT_WAITS: Final = frozenset({StallClass.ISSUED, StallClass.NOT_SELECTED})
 _CURE: Final = (
     "load these constants from global (const __restrict__) or shared memory, or let all threads of a warp "
     "read the same one"
@@ -118,7 +116,7 @@ def _match(context: KernelContext) -> Match | Rejection:
             return Rejection(code=_CODE, reason=f"without samples: the constant cache is at {busy:.0f} %")
     else:
         places = [one.place for one in found]
-        rows = by_place(blame, causes(blame), places) & ~by_stall(blame, _NOT_WAITS)
+        rows = by_place(blame, causes(blame), places) & stalled(blame)
         part = share(blame, rows)
         if part < constants.NOTABLE:
             return Rejection(code=_CODE, reason=f"waits for such loads have {percent(part)} of the samples")

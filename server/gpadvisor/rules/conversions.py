@@ -64,7 +64,6 @@ from gpadvisor.evidence.measured import Values
 from gpadvisor.evidence.queries import (
     Mask,
     by_place,
-    by_stall,
     causes,
     counted,
     kernel_functions,
@@ -72,16 +71,15 @@ from gpadvisor.evidence.queries import (
     percent,
     regions,
     share,
+    stalled,
 )
 from gpadvisor.model.advice import Adjustment, Category, Match, Rejection, StaticSite
 from gpadvisor.model.ids import FunctionId
 from gpadvisor.model.instruction import OpcodeClass, Pipe
 from gpadvisor.model.program import Function
-from gpadvisor.model.stalls import StallClass
 
 _CODE: Final = "GPA112"
 _XU: Final = PIPES[Pipe.XU]
-_NOT_WAITS: Final = frozenset({StallClass.ISSUED, StallClass.NOT_SELECTED})
 _FLOAT_BYTES: Final = 4
 _NAMED: Final = 3
 _FROM_BITS: Final = (
@@ -126,7 +124,7 @@ def _match(context: KernelContext) -> Match | Rejection:
     if issued > busy:
         return Rejection(code=_CODE, reason=f"the schedulers would issue in {issued:.0f} % of cycles")
     places = [(worst.function.id, index) for index in worst.indices]
-    rows = None if blame is None else by_place(blame, causes(blame), places) & ~by_stall(blame, _NOT_WAITS)
+    rows = None if blame is None else by_place(blame, causes(blame), places) & stalled(blame)
     if blame is not None and rows is not None and share(blame, rows) < constants.NOTABLE:
         part = percent(share(blame, rows))
         return Rejection(code=_CODE, reason=f"waits for conversions have {part} of the samples")

@@ -79,6 +79,7 @@ from gpadvisor.evidence.queries import (
     regions,
     samples,
     share,
+    stalled,
 )
 from gpadvisor.evidence.traffic import kernel_traffic
 from gpadvisor.model.advice import Adjustment, Category, Match, Rejection
@@ -92,7 +93,6 @@ _WIDEST_BYTES: Final = 16
 _HIDING_WARPS: Final = 4
 """Warps per scheduler of the whole grid below which the four cycles of an FMA are not covered any more."""
 _QUEUES: Final = frozenset({StallClass.MEMORY_THROTTLE, StallClass.SHARED_THROTTLE})
-_WAITS: Final = frozenset({StallClass.ISSUED, StallClass.NOT_SELECTED})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,7 +150,7 @@ def _rows(blame: Blame, found: ProductLoop) -> Mask:
     function = found.function.id
     loads = by_place(blame, at, [(function, index) for index in found.loads])
     inside = by_place(blame, at, [(function, index) for index in found.indices])
-    return (loads | (inside & by_stall(blame, _QUEUES))) & ~by_stall(blame, _WAITS)
+    return (loads | (inside & by_stall(blame, _QUEUES))) & stalled(blame)
 
 
 def _not_worth(

@@ -57,26 +57,24 @@ from gpadvisor.estimators.utilisation import MEMORY_RESOURCES, PIPES, measured_l
 from gpadvisor.evidence.double_excursions import mixes_precision
 from gpadvisor.evidence.queries import (
     by_instruction,
-    by_stall,
     causes,
     kernel_functions,
     line_text,
     percent,
     regions,
     share,
+    stalled,
 )
 from gpadvisor.machine.timing import timing_of
 from gpadvisor.model.advice import Category, Match, Rejection, StaticSite
 from gpadvisor.model.ids import FunctionId
 from gpadvisor.model.instruction import OpcodeClass, Pipe
-from gpadvisor.model.stalls import StallClass
 
 _CODE: Final = "GPA113"
 _FP64: Final = PIPES[Pipe.FP64]
 _SLOW: Final = 16
 """Times as slow as floats, from where double precision counts as slow; fast ones have a half or a quarter."""
 _NAMED: Final = 3
-_NOT_WAITS: Final = frozenset({StallClass.ISSUED, StallClass.NOT_SELECTED})
 
 
 def _match(context: KernelContext) -> Match | Rejection:
@@ -96,7 +94,7 @@ def _match(context: KernelContext) -> Match | Rejection:
         doubles = by_instruction(
             blame, context.program, causes(blame), lambda one: one.info.pipe is Pipe.FP64
         )
-        rows = doubles & ~by_stall(blame, _NOT_WAITS)
+        rows = doubles & stalled(blame)
         if share(blame, rows) < constants.NOTABLE:
             part = percent(share(blame, rows))
             return Rejection(code=_CODE, reason=f"waits for double precision have {part} of the samples")

@@ -73,13 +73,13 @@ from gpadvisor.evidence.queries import (
     by_class,
     by_instruction,
     by_place,
-    by_stall,
     causes,
     is_recursive,
     kernel_functions,
     percent,
     regions,
     samples,
+    stalled,
     static_match,
 )
 from gpadvisor.evidence.traffic import SECTORS_PER_LINE, kernel_traffic
@@ -88,7 +88,6 @@ from gpadvisor.model.blame import Blame, DependencyClass
 from gpadvisor.model.ids import FunctionId
 from gpadvisor.model.instruction import OpcodeClass
 from gpadvisor.model.program import Function, FunctionKind
-from gpadvisor.model.stalls import StallClass
 from gpadvisor.source.edits import SiteKind
 
 _CODE: Final = "GPA101"
@@ -97,7 +96,6 @@ _GLOBAL_SECTORS: Final = "memory_l2_theoretical_sectors_global"
 _REGISTER_STEP: Final = 8  # registers are given to a warp in units of 256, 8 for each thread
 _REGISTER_BYTES: Final = 4
 _WARP: Final = 32
-_NOT_STALLS: Final = frozenset({StallClass.ISSUED, StallClass.NOT_SELECTED})
 
 
 class _Kind(Enum):
@@ -274,7 +272,7 @@ def _local_rows(context: KernelContext, blame: Blame, kinds: _Places) -> Mask:
     own = by_place(blame, causes(blame), list(kinds))
     elsewhere = by_instruction(blame, context.program, causes(blame), is_local) & ~own
     local = by_class(blame, {DependencyClass.LOCAL_MEMORY}) & ~elsewhere
-    return local | (own & ~by_stall(blame, _NOT_STALLS))
+    return local | (own & stalled(blame))
 
 
 def _kinds(context: KernelContext) -> _Places:

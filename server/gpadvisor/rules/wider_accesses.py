@@ -70,7 +70,6 @@ from gpadvisor.evidence.measured import Values, executed_threads, executed_warps
 from gpadvisor.evidence.queries import (
     Mask,
     by_place,
-    by_stall,
     causes,
     counted,
     kernel_functions,
@@ -79,6 +78,7 @@ from gpadvisor.evidence.queries import (
     regions,
     samples,
     share,
+    stalled,
 )
 from gpadvisor.model.advice import Adjustment, Category, Match, Rejection
 from gpadvisor.model.blame import Blame
@@ -86,7 +86,6 @@ from gpadvisor.model.ids import FunctionId
 from gpadvisor.model.instruction import OpcodeClass, Pipe, Register
 from gpadvisor.model.profile import KernelProfile
 from gpadvisor.model.program import Function
-from gpadvisor.model.stalls import StallClass
 
 _CODE: Final = "GPA108"
 _SECTORS: Final = "memory_l2_theoretical_sectors_global"
@@ -94,7 +93,6 @@ _WAVEFRONTS: Final = "memory_l1_wavefronts_shared"
 _SECTOR_BYTES: Final = 32
 _BANK_ROW_BYTES: Final = 128
 _WARP: Final = 32
-_QUEUES: Final = frozenset({StallClass.MEMORY_THROTTLE, StallClass.SHARED_THROTTLE})
 _UNITS: Final = frozenset({L1, *L1_UNITS, ISSUE, PIPES[Pipe.ALU], PIPES[Pipe.FMA]})
 _ADDRESSES: Final = frozenset({OpcodeClass.INTEGER, OpcodeClass.INTEGER_MULTIPLY, OpcodeClass.MOVE})
 _Run = tuple[Function, Neighbours]
@@ -226,10 +224,7 @@ def _only_for(function: Function, removed: set[int]) -> set[int]:
 
 def _rows(blame: Blame, accesses: list[tuple[FunctionId, int]]) -> Mask:
     """Waits for the accesses and in the queue that they fill."""
-    at = by_place(blame, causes(blame), accesses)
-    return at & ~by_stall(blame, {StallClass.ISSUED, StallClass.NOT_SELECTED}) | (
-        at & by_stall(blame, _QUEUES)
-    )
+    return by_place(blame, causes(blame), accesses) & stalled(blame)
 
 
 def _words(runs: list[_Run], blame: Blame) -> tuple[str, str]:
