@@ -27,7 +27,7 @@ from tests.validation.captures import Measured, measured_speedups
 from tests.validation.finished import finished
 
 from gpadvisor import machine
-from gpadvisor.advice import advise_kernel
+from gpadvisor.advice import NO_THRESHOLDS, advise_kernel
 from gpadvisor.analyzer.occupancy import kernel_occupancy
 from gpadvisor.blamer import blame
 from gpadvisor.estimators.context import KernelContext
@@ -113,7 +113,7 @@ def advice_of(kernel: Kernel, arch: str, simulation: Simulation) -> KernelAdvice
         profile=profile,
         blame=blame(program, profile, table),
     )
-    return advise_kernel(context, OPTIMIZERS, top=None, show_all=True)
+    return advise_kernel(context, OPTIMIZERS, top=None, limits=NO_THRESHOLDS)
 
 
 def pair_of(name: str, arch: str, setting: Setting, seeds: int = SEEDS) -> Pair:

@@ -24,7 +24,7 @@ from typing import Final
 from tests.kernels import ROOT
 from tests.validation.table3_rows import ROWS, Row
 
-from gpadvisor.advice.kernel import MIN_SPEEDUP
+from gpadvisor.advice import MIN_SPEEDUP
 from gpadvisor.cli import options
 from gpadvisor.errors import GpadvisorError
 from gpadvisor.model.advice import Category, KernelAdvice

@@ -14,15 +14,17 @@ from gpadvisor.advice.launches import (
     time_shares,
 )
 from gpadvisor.advice.same_work import faster_words
-from gpadvisor.advice.shown import MIN_IMPORTANCE, MIN_SAMPLES, MIN_SPEEDUP
+from gpadvisor.advice.shown import MIN_IMPORTANCE, MIN_SAMPLES, MIN_SPEEDUP, NO_THRESHOLDS, Thresholds
 from gpadvisor.advice.suppressed import without_suppressed
 
 __all__ = [
     "MIN_IMPORTANCE",
     "MIN_SAMPLES",
     "MIN_SPEEDUP",
+    "NO_THRESHOLDS",
     "ChosenLaunch",
     "Evaluated",
+    "Thresholds",
     "advise",
     "advise_kernel",
     "chosen_launches",

@@ -40,6 +40,7 @@ class Thresholds:
     speedup: float = MIN_SPEEDUP  # expected
 
 
+DEFAULT_THRESHOLDS: Final = Thresholds()
 NO_THRESHOLDS: Final = Thresholds(importance=0.0, samples=0, speedup=0.0)
 
 

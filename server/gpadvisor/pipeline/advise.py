@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import Final
 
 from gpadvisor.advice import (
+    NO_THRESHOLDS,
     Evaluated,
+    Thresholds,
     advise,
     advise_kernel,
     evaluate,
@@ -223,10 +225,10 @@ def _advise(kernel: AnalysedKernel, evaluated: Evaluated, request: Request) -> K
     advice = advise_kernel(
         kernel.context,
         OPTIMIZERS,
-        min_importance=settings.min_importance,
-        min_speedup=settings.min_speedup,
+        limits=NO_THRESHOLDS
+        if request.show_all
+        else Thresholds(importance=settings.min_importance, speedup=settings.min_speedup),
         top=None if request.show_all else settings.top,
-        show_all=request.show_all,
         demangled=kernel.demangled,
         time_share=None if chosen is None else chosen.time_share,
         merged_launches=1 if chosen is None else chosen.merged_launches,

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests import hand_made as made
 
-from gpadvisor.advice import advise_kernel
+from gpadvisor.advice import NO_THRESHOLDS, advise_kernel
 from gpadvisor.estimators.context import KernelContext
 from gpadvisor.model.blame import NO_INDEX, DependencyClass, Role
 from gpadvisor.model.profile import MetricValue
@@ -72,7 +72,7 @@ def test_the_order_of_optimizers_makes_no_difference(context: KernelContext, ord
 @settings(max_examples=25)
 @given(contexts())
 def test_no_sample_is_lost_and_ranges_are_in_order(context: KernelContext) -> None:
-    found = advise_kernel(context, OPTIMIZERS, show_all=True, time_share=0.5)
+    found = advise_kernel(context, OPTIMIZERS, limits=NO_THRESHOLDS, time_share=0.5)
     total = found.samples
     assert context.blame is not None
     assert total.total == context.blame.total_samples == sum(row.samples for row in found.stalls)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from gpadvisor import machine
-from gpadvisor.advice import advise_kernel, chosen_launches
+from gpadvisor.advice import NO_THRESHOLDS, advise_kernel, chosen_launches
 from gpadvisor.analyzer import build_program
 from gpadvisor.analyzer.occupancy import kernel_occupancy
 from gpadvisor.blamer import blame
@@ -41,7 +41,7 @@ def advised(program: Program, profile: KernelProfile, model: MachineModel) -> Ke
         profile=profile,
         blame=blame(program, profile, model),
     )
-    return advise_kernel(context, OPTIMIZERS, show_all=True)
+    return advise_kernel(context, OPTIMIZERS, limits=NO_THRESHOLDS)
 
 
 @pytest.mark.parametrize("path", REPORTS, ids=lambda path: path.stem)

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 from tests import hand_made as made
 
-from gpadvisor.advice import advise, advise_kernel, without_suppressed
+from gpadvisor.advice import NO_THRESHOLDS, Thresholds, advise, advise_kernel, without_suppressed
 from gpadvisor.estimators import latency_hiding, stall_elimination
 from gpadvisor.estimators.context import KernelContext, Optimizer
 from gpadvisor.estimators.parallel import parallel
@@ -118,11 +118,11 @@ def test_small_ones_are_hidden_and_counted_unless_asked_for() -> None:
     found = advice(*small, optimizer("GPA106", match(0)))
     assert [one.code for one in found.suggestions] == ["GPA106"]
     assert found.hidden == 2
-    everything = advice(*small, optimizer("GPA106", match(0)), show_all=True)
+    everything = advice(*small, optimizer("GPA106", match(0)), limits=NO_THRESHOLDS)
     assert len(everything.suggestions) == 3
     assert everything.hidden == 0
-    assert [one.code for one in advice(*small, min_speedup=1.0).suggestions] == ["GPA102"]
-    assert len(advice(*small, optimizer("GPA106", match(0)), show_all=True, top=1).suggestions) == 1
+    assert [one.code for one in advice(*small, limits=Thresholds(speedup=1.0)).suggestions] == ["GPA102"]
+    assert len(advice(*small, optimizer("GPA106", match(0)), limits=NO_THRESHOLDS, top=1).suggestions) == 1
 
 
 def nothing() -> Adjustment:
@@ -152,7 +152,7 @@ def test_what_promises_little_is_not_shown_unless_asked_for(gain: float, shown: 
     promise = Estimate(low=1.0, expected=gain, high=1.1, paper=None, equation="", reason="")
     one = optimizer("GPA106", match(0), estimate=lambda *_: promise)
     assert len(advice(one).suggestions) == shown
-    assert len(advice(one, show_all=True).suggestions) == 1
+    assert len(advice(one, limits=NO_THRESHOLDS).suggestions) == 1
 
 
 @pytest.mark.parametrize(("low", "gain", "shown"), [(0.97, 1.06, 0), (1.0, 1.06, 1), (0.97, 1.2, 1)])
@@ -169,8 +169,8 @@ def test_a_launch_that_gains_little_or_nothing_is_not_shown_unless_asked_for(
     )  # fmt: skip
     one = optimizer("GPA301", match(parallel=target), Category.PARALLEL, lambda *_: promise)
     assert len(advice(one).suggestions) == shown
-    assert len(advice(one, min_speedup=1.01).suggestions) == 1
-    assert len(advice(one, show_all=True).suggestions) == 1
+    assert len(advice(one, limits=Thresholds(speedup=1.01)).suggestions) == 1
+    assert len(advice(one, limits=NO_THRESHOLDS).suggestions) == 1
 
 
 @pytest.mark.parametrize(
@@ -186,7 +186,7 @@ def test_a_kernel_as_short_as_a_launch_is_promised_what_is_sure(
     context = made.context(thousand(), measured=replace(measured, launch=launch))
     one = optimizer("GPA106", match(0), estimate=lambda *_: promise)
     assert len(advise_kernel(context, [one]).suggestions) == shown
-    assert len(advise_kernel(context, [one], show_all=True).suggestions) == 1
+    assert len(advise_kernel(context, [one], limits=NO_THRESHOLDS).suggestions) == 1
 
 
 @pytest.mark.parametrize(("busy", "left", "shown"), [(89.0, 1.0, 0), (89.0, 0.6, 1), (70.0, 1.0, 1)])
@@ -209,7 +209,7 @@ def test_loads_that_a_tile_replaces_are_not_to_be_widened_first(tiled: float, sh
         replace(optimizer("GPA108", match(0), estimate=promising(1.4)), replaced_by="GPA107"),
     ]
     assert [one.code for one in advice(*asked).suggestions] == shown
-    assert len(advice(*asked, show_all=True).suggestions) == 2
+    assert len(advice(*asked, limits=NO_THRESHOLDS).suggestions) == 2
 
 
 def test_without_samples_one_change_is_told_once_too() -> None:
@@ -222,7 +222,7 @@ def test_without_samples_one_change_is_told_once_too() -> None:
     found = advise_kernel(context, asked)
     assert [one.code for one in found.suggestions] == ["GPA113"]
     assert found.hidden == 1
-    assert len(advise_kernel(context, asked, show_all=True).suggestions) == 2
+    assert len(advise_kernel(context, asked, limits=NO_THRESHOLDS).suggestions) == 2
 
 
 def test_what_limits_next_is_the_unit_that_the_cure_leaves_busiest() -> None:
@@ -376,7 +376,9 @@ def test_the_verdict_names_the_full_unit_and_that_nothing_helps() -> None:
     rejected = Rejection(code="GPA106", reason="nothing to coalesce")
     context = made.context(thousand(), measured=full)
     found = advise_kernel(
-        context, [optimizer("GPA106", rejected), optimizer("GPA201", match(0))], min_speedup=1.05
+        context,
+        [optimizer("GPA106", rejected), optimizer("GPA201", match(0))],
+        limits=Thresholds(speedup=1.05),
     )
     assert found.suggestions == ()
     assert found.verdict == (

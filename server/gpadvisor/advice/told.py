@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which of the findings about a kernel are told, where, and in which order (GPA section III)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpadvisor.advice.amdahl import program_estimate
+from gpadvisor.advice.evaluate import EstimatedMatch, Evaluated
+from gpadvisor.advice.hotspots import hotspots, static_hotspots
+from gpadvisor.advice.scopes import executed_by_place
+from gpadvisor.advice.shown import NO_THRESHOLDS, Standing, Thresholds, as_told, standing
+from gpadvisor.advice.verdict import unit_words
+from gpadvisor.estimators import constants
+from gpadvisor.estimators.caps import busiest_after
+from gpadvisor.estimators.context import KernelContext
+from gpadvisor.estimators.matched import matched_rows
+from gpadvisor.estimators.utilisation import active_loads
+from gpadvisor.evidence.queries import function_scope, kernel_scope
+from gpadvisor.model.advice import Rejection, Scope, Suggestion
+from gpadvisor.model.profile import Evidence
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """What is told of a kernel, best first, and what is only counted."""
+
+    suggestions: tuple[Suggestion, ...]
+    notes: tuple[Suggestion, ...]
+    shown: tuple[EstimatedMatch, ...]  # what the suggestions are made of, before the best are taken
+    hidden: tuple[EstimatedMatch, ...]
+    rejected: tuple[Rejection, ...]
+
+    @property
+    def kept(self) -> list[EstimatedMatch]:
+        """The findings behind the suggestions."""
+        codes = {one.code for one in self.suggestions}
+        return [one for one in self.shown if one.code in codes]
+
+
+def choose(
+    context: KernelContext,
+    evaluated: Evaluated,
+    limits: Thresholds,
+    *,
+    time_share: float | None = None,
+    top: int | None = None,
+) -> Told:
+    """Sort what was found into suggestions, notes and what is hidden.
+
+    Args:
+        context: the kernel that was asked about.
+        evaluated: what its optimizers answered.
+        limits: below them a finding is hidden; without any, nothing gives way to another finding either.
+        time_share: the kernel's, of all kernel time in the report.
+        top: keep this many suggestions; None for all.
+    """
+    findings, rejected = evaluated
+    if limits != NO_THRESHOLDS:
+        findings, rejected = _one_block_size(findings, rejected)
+    piles: dict[Standing, list[EstimatedMatch]] = {kind: [] for kind in Standing}
+    for one in findings:
+        piles[standing(context, one, limits)].append(as_told(context, one))
+    for one in () if limits == NO_THRESHOLDS else _replaced(context, piles[Standing.SUGGESTION]):
+        piles[Standing.SUGGESTION].remove(one)
+        piles[Standing.HIDDEN].append(one)
+    executed = executed_by_place(context.program, context.profile) if context.blame is None else {}
+    suggestions, notes = (
+        tuple(sorted((_suggestion(context, one, time_share, executed) for one in piles[kind]), key=_rank))
+        for kind in (Standing.SUGGESTION, Standing.NOTE)
+    )
+    return Told(
+        suggestions=suggestions[:top],
+        notes=notes,
+        shown=tuple(piles[Standing.SUGGESTION]),
+        hidden=tuple(piles[Standing.HIDDEN]),
+        rejected=tuple(rejected),
+    )
+
+
+def _one_block_size(findings: Sequence[EstimatedMatch], rejected: Sequence[Rejection]) -> Evaluated:
+    """Of several block sizes that are proposed the one that gives most: a launch has one.
+
+    More blocks of the same size stay beside another size: that is the smaller edit.
+    """
+    sizes = [
+        one
+        for one in findings
+        if one.match.parallel is not None and one.match.parallel.threads_new != one.match.parallel.threads_now
+    ]
+    best = max(
+        sizes, key=lambda one: (one.estimate.expected if one.estimate else 0.0, one.code), default=None
+    )
+    if best is None or len(sizes) == 1:
+        return tuple(findings), tuple(rejected)
+    others = [one for one in sizes if one is not best]
+    reason = f"{best.optimizer.name} ({best.code}) proposes another block size, which gives more"
+    more = (Rejection(code=one.code, reason=reason) for one in others)
+    return (
+        tuple(one for one in findings if one not in others),
+        tuple(sorted((*rejected, *more), key=lambda one: one.code)),
+    )
+
+
+def _replaced(context: KernelContext, shown: Sequence[EstimatedMatch]) -> list[EstimatedMatch]:
+    """Findings most of whose samples another one takes with the accesses themselves, and with more gain."""
+    blame, found = context.blame, []
+    for one in shown:
+        other = next((by for by in shown if by.code == one.optimizer.replaced_by), None)
+        if other is not None and one.estimate is None and other.estimate is None:
+            found.append(one)  # by the code alone: the change that makes the other needless
+        if blame is None or other is None or one.estimate is None or other.estimate is None:
+            continue
+        common = np.intersect1d(matched_rows(one.match), matched_rows(other.match))
+        taken = 2 * int(blame.rows.samples[common].sum()) >= one.matched_samples
+        if taken and other.estimate.expected >= one.estimate.expected:
+            found.append(one)
+    return found
+
+
+def _rank(suggestion: Suggestion) -> tuple[bool, float, float, str]:
+    """Estimated ones by what they are expected to give, then those without an estimate."""
+    estimate = suggestion.speedup
+    return (
+        estimate is None,
+        0.0 if estimate is None else -estimate.expected,
+        -suggestion.importance,
+        suggestion.code,
+    )
+
+
+def _suggestion(
+    context: KernelContext,
+    finding: EstimatedMatch,
+    time_share: float | None,
+    executed: Mapping[tuple[int, int], int],
+) -> Suggestion:
+    optimizer, match, blame = finding.optimizer, finding.match, context.blame
+    total = 0 if blame is None else blame.total_samples
+    spots = (
+        static_hotspots(context, match, executed)
+        if blame is None
+        else hotspots(context, match, optimizer.category)
+    )
+    return Suggestion(
+        code=optimizer.code,
+        slug=optimizer.slug,
+        name=optimizer.name,
+        title=match.title,
+        category=optimizer.category,
+        evidence=_evidence(context, finding),
+        importance=finding.matched_samples / total if total else 0.0,
+        matched_samples=finding.matched_samples,
+        matched_latency=finding.matched_latency,
+        speedup=finding.estimate,
+        program_speedup=program_estimate(finding.estimate, time_share),
+        scope=_scope(context, finding),
+        advice=_sentence(match.advice),
+        hotspots=spots,
+        next_limit=_next_limit(context, finding),
+        cure=_sentence(match.cure),
+    )
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:].rstrip('.')}." if text else ""
+
+
+def _evidence(context: KernelContext, finding: EstimatedMatch) -> Evidence:
+    """Counters of units say nothing of a place in the machine code: it is shown by the code alone."""
+    counted = context.evidence is Evidence.COUNTED
+    weighed = finding.estimate is not None or (
+        context.profile is not None and context.profile.counts is not None
+    )
+    return Evidence.STATIC if counted and not weighed else context.evidence
+
+
+def _next_limit(context: KernelContext, finding: EstimatedMatch) -> str:
+    """The unit that gets busy as the kernel gets faster; empty where none does."""
+    estimate = finding.estimate
+    after = busiest_after(active_loads(context), finding.match.relieves, best=False)
+    if estimate is None or after is None or 100 * after.load * estimate.expected < constants.BUSY_PERCENT:
+        return ""
+    return unit_words(after.unit)
+
+
+def _scope(context: KernelContext, finding: EstimatedMatch) -> Scope:
+    """The region with the most matched samples, else the function of the first place, else the kernel."""
+    match, blame = finding.match, context.blame
+    if match.regions and blame is not None:
+        samples = blame.rows.samples
+        return max(match.regions, key=lambda region: int(samples[region.rows].sum())).scope
+    functions = {site.function for site in match.static_sites}
+    if len(functions) == 1:
+        return function_scope(context.program, context.program.functions[functions.pop()])
+    return kernel_scope(context.program, context.kernel)
