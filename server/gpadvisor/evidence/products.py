@@ -14,14 +14,14 @@ import numpy as np
 
 from gpadvisor.evidence.access_shapes import Lie, access_shape
 from gpadvisor.evidence.accesses import is_global, is_shared
-from gpadvisor.evidence.addresses import neighbours, step_of_pass
+from gpadvisor.evidence.addresses import Neighbours, neighbours, step_of_pass
 from gpadvisor.evidence.loops import loop_facts
-from gpadvisor.evidence.measured import executed_warps, metric
+from gpadvisor.evidence.measured import executed_threads, executed_warps, metric
 from gpadvisor.evidence.queries import kernel_functions
 from gpadvisor.evidence.traffic import kernel_traffic
 from gpadvisor.model.instruction import Instruction, OpcodeClass, register_name
 from gpadvisor.model.machine import CodeForm
-from gpadvisor.model.profile import KernelProfile, Launch
+from gpadvisor.model.profile import KernelProfile
 from gpadvisor.model.program import Function, Program
 
 WARP: Final = 32
@@ -51,6 +51,7 @@ _PASSING_ALONE: Final = frozenset({"IADD3", "LOP3", "SHF", "SGXT"})
 """They pass on one register with constants: a field of it, or what a zero point leaves."""
 _UNPACKING: Final = frozenset({"PRMT", "SGXT"})
 _REGISTER: Final = re.compile(r"\bR(\d+)\b")
+_SECTORS: Final = "memory_l2_theoretical_sectors_global"
 _HIT_RATE: Final = "l1tex__t_sector_hit_rate.pct"
 
 
@@ -65,19 +66,26 @@ class ProductLoop:
     function: Function
     indices: tuple[int, ...]  # all instructions
     products: tuple[int, ...]  # the multiplications with a loaded factor
-    loads: tuple[int, ...]  # what brings their factors
+    loads: tuple[int, ...]  # what brings their factors, but for constants
     factor_bytes: int
     loaded_bytes: int  # by the loads, for each thread
     sums: (
         int | None
     )  # of one copy, that products of two loaded factors are added to; None if not all are such
     copies: int = 1
+    constants: tuple[int, ...] = ()  # loads of factors from constant memory, by addresses in registers
     windows: bool = False  # whether neighbouring threads' windows of what they load overlap, as in a filter
+    uniform: tuple[int, ...] = ()  # constants that are the same for all threads of a warp
 
     @property
     def keeps_in_registers(self) -> bool:
-        """Whether the next step is more results of a thread: from a tile that is there, or of one window."""
-        return self.from_shared or self.windows
+        """Whether the next step is more results of a thread, as a tile is there or brings nothing sooner."""
+        return self.from_shared or self.windows or self.shares_constants
+
+    @property
+    def shares_constants(self) -> bool:
+        """Whether most products have a constant that all threads of a warp load, for that product alone."""
+        return 2 * self._values(self.uniform) > len(self.products)
 
     @property
     def integer(self) -> bool:
@@ -92,12 +100,18 @@ class ProductLoop:
     @property
     def values_per_product(self) -> float:
         """Factors loaded for each multiplication: 2 where nothing is kept, 2 / r for a tile of r by r."""
-        return self.loaded_bytes / self.factor_bytes / len(self.products)
+        loaded = self.loaded_bytes / self.factor_bytes + self._values(self.constants)
+        return loaded / len(self.products)
 
     @property
     def values_per_load(self) -> float:
         """Factors that one load instruction brings."""
         return self.loaded_bytes / self.factor_bytes / len(self.loads)
+
+    def _values(self, loads: Sequence[int]) -> float:
+        """The factors that some loads bring; one narrower than a register is one."""
+        widths = (self.function.instructions[index].width_bytes or 4 for index in loads)
+        return sum(max(1.0, width / self.factor_bytes) for width in widths)
 
     @property
     def tile(self) -> tuple[int, int] | None:
@@ -159,6 +173,7 @@ def _together(copies: Sequence[ProductLoop]) -> ProductLoop:
         indices=tuple(index for one in copies for index in one.indices),
         products=tuple(index for one in copies for index in one.products),
         loads=tuple(index for one in copies for index in one.loads),
+        constants=tuple(index for one in copies for index in one.constants),
         loaded_bytes=sum(one.loaded_bytes for one in copies),
         copies=len(copies),
     )
@@ -188,12 +203,17 @@ def _product_loop(function: Function, indices: tuple[int, ...], *, rounds: int =
                 writer[register] = index
     if not products or 2 * len(products) < multiplications:
         return None
-    loads = tuple(sorted(frozenset().union(*products.values())))
+    brought = sorted(frozenset().union(*products.values()))
+    constants = tuple(index for index in brought if _is_constant(function.instructions[index]))
+    loads = tuple(index for index in brought if index not in constants)
+    if not loads:
+        return None
     return ProductLoop(
         function=function,
         indices=indices,
         products=tuple(products),
         loads=loads,
+        constants=constants,
         factor_bytes=_factor_bytes(function, products, loads, sources),
         sums=_sums(function, indices, products) if paired else None,
         loaded_bytes=sum(function.instructions[index].width_bytes or 4 for index in loads),
@@ -243,15 +263,16 @@ def _sums(function: Function, indices: tuple[int, ...], products: Collection[int
 def _loads(
     function: Function, operands: list[str], writer: dict[int, int], sources: dict[int, frozenset[int]]
 ) -> frozenset[int]:
-    """The loads from shared or device memory that the registers of some operands come from."""
+    """The loads from shared, device or constant memory that the registers of some operands come from."""
     found: set[int] = set()
     for number in (int(name) for operand in operands for name in _REGISTER.findall(operand)):
         at = writer.get(number)
         if at is None:
             continue
         instruction = function.instructions[at]
-        if instruction.info.opclass is OpcodeClass.LOAD and (
-            is_shared(instruction) or is_global(instruction)
+        if _is_constant(instruction) or (
+            instruction.info.opclass is OpcodeClass.LOAD
+            and (is_shared(instruction) or is_global(instruction))
         ):
             found.add(at)
         else:
@@ -259,22 +280,53 @@ def _loads(
     return frozenset(found)
 
 
-def with_windows(found: ProductLoop, form: CodeForm, launch: Launch) -> ProductLoop:
-    """The loop with whether a thread loads next what its neighbour loads now, as a filter or stencil does.
+def _is_constant(instruction: Instruction) -> bool:
+    """Whether an instruction loads from constant memory by an address that is computed."""
+    return instruction.opcode == "LDC" and bool(instruction.uses)
 
-    A tile in shared memory then brings no more than L1 has already; registers do.
+
+def with_sharing(found: ProductLoop, form: CodeForm, profile: KernelProfile) -> ProductLoop:
+    """The loop with what neighbouring threads share of what they load from device and constant memory.
+
+    Of windows, which a filter or stencil moves by what a neighbour is ahead, and of constants that are the
+    same for a warp, a tile in shared memory brings no more than L1 has already; registers do.
     """
-    function = found.function
+    function, launch = found.function, profile.launch
+    uniform = tuple(
+        index
+        for index in found.constants
+        for shape in (access_shape(function, index, form, launch),)
+        if shape.lie is Lie.SAME and shape.run == WARP
+    )
     beside = {index: run for run in neighbours(function) for index in run.indices}
-    for index in found.loads:
-        if is_shared(function.instructions[index]):
-            continue
-        shape = access_shape(function, index, form, launch)
+    shapes = {
+        index: access_shape(function, index, form, launch)
+        for index in found.loads
+        if not is_shared(function.instructions[index])
+    }
+    known = [(index, shape) for index, shape in shapes.items() if shape.lie is Lie.NEIGHBOURS]
+    for index, shape in known:
         run = beside.get(index)
         moves = run.width_bytes if run is not None else abs(step_of_pass(function, index) or 0)
-        if shape.lie is Lie.NEIGHBOURS and moves == shape.distance:
-            return replace(found, windows=True)
-    return found
+        if moves == shape.distance:
+            return replace(found, windows=True, uniform=uniform)
+    unknown = [index for index, shape in shapes.items() if shape.lie in {Lie.UNKNOWN, Lie.ROWS}]
+    overlap = [index for index in unknown if _overlaps(function, profile, index, beside.get(index))]
+    return replace(found, windows=not known and 2 * len(overlap) > len(unknown), uniform=uniform)
+
+
+def _overlaps(function: Function, profile: KernelProfile, index: int, run: Neighbours | None) -> bool:
+    """Whether a load takes fewer sectors than it would if the runs of a warp's threads lay side by side.
+
+    Where threads were not counted, half of a warp's.
+    """
+    executed, counted = executed_warps(profile, function), executed_threads(profile, function)
+    sectors = metric(profile, _SECTORS, function)
+    if run is None or executed is None or sectors is None:
+        return False
+    threads = WARP / 2 * executed[index] if counted is None else counted[index]
+    apart = min(len(run.indices) * run.width_bytes, _SECTOR_BYTES)
+    return bool(sectors[index] * _SECTOR_BYTES < threads * apart)
 
 
 def times_loaded(program: Program, profile: KernelProfile, found: ProductLoop) -> float | None:
@@ -302,7 +354,7 @@ def times_loaded(program: Program, profile: KernelProfile, found: ProductLoop) -
     read = _bytes(found.function, executed, found.loads)
     hits = profile.metric(_HIT_RATE)
     traffic = kernel_traffic(program, kernel, profile)
-    sectors = metric(profile, "memory_l2_theoretical_sectors_global", found.function)
+    sectors = metric(profile, _SECTORS, found.function)
     if hits is None or traffic is None or sectors is None:
         return None
     missed = float(sectors[list(found.loads)].sum()) * _SECTOR_BYTES * (1 - hits / 100)

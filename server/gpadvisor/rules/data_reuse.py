@@ -7,7 +7,9 @@ Loops of multiply-adds that load nearly as many values as they multiply, where e
 threads, and the load/store unit or L1 is what limits the kernel. Two steps of one ladder: operands that come
 straight from global memory although neighbouring threads load the same ones, and operands that come from
 shared memory although each thread computes too few results to use them twice. Loops may be unrolled, in part
-or completely, and the values floating-point numbers or integers, those of bytes included.
+or completely, and the values floating-point numbers or integers, those of bytes included. A constant that
+each product loads (`LDC`), and that is the same for all threads of a warp by its address, is such a value
+without any count, and the pipe that loads it one of those units.
 
 ## Why warps stall
 
@@ -18,8 +20,9 @@ arithmetic runs at a tenth of its rate.
 ## What to try
 
 - From global memory: a tile of each operand in shared memory, filled once by the block.
-- From shared memory, and in filters and stencils, where a thread loads next what its neighbour loads now and
-  L1 serves as a tile would: several results per thread, 2 x 2, then 4 x 4, then 8 x 8. What a
+- From shared memory, and in filters and stencils, where a thread loads next what its neighbour loads now (by
+  the addresses, or as a warp takes fewer sectors than its threads' runs side by side) and L1 serves as a tile
+  would, or where threads share a constant: several results per thread, 2 x 2, then 4 x 4, then 8 x 8. What a
   thread has in registers is then used by a whole row or column of its results; loads for each multiply-add
   halve with each step.
 - Multiply bytes four at a time (`__dp4a`).
@@ -53,8 +56,6 @@ The paper's value, Eq. 2 with the stalls due to these loads, stands beside it.
 
 from __future__ import annotations
 
-from collections import Counter
-from dataclasses import dataclass
 from math import ceil, sqrt
 from typing import Final
 
@@ -63,12 +64,11 @@ import numpy as np
 from gpadvisor.estimators import constants
 from gpadvisor.estimators.caps import busiest_after
 from gpadvisor.estimators.context import KernelContext, Optimizer
-from gpadvisor.estimators.relieved import L1_UNITS, LSU_PIPE, as_reliefs, relieved_bound
+from gpadvisor.estimators.relieved import as_reliefs, relieved_bound
+from gpadvisor.estimators.reuse import WIDEST_BYTES, ReuseStep, larger, left_after, steps, tile_edge, units_of
 from gpadvisor.estimators.stall_elimination import stall_elimination
-from gpadvisor.estimators.utilisation import DRAM, ISSUE, L1, L1_REQUESTS, L1_TO_L2, L2, PIPES, measured_loads
-from gpadvisor.evidence.loops import loop_facts
-from gpadvisor.evidence.measured import Values, executed_warps, metric
-from gpadvisor.evidence.products import WARP, ProductLoop, product_loops, times_loaded, with_windows
+from gpadvisor.estimators.utilisation import measured_loads
+from gpadvisor.evidence.products import WARP, ProductLoop, product_loops, times_loaded, with_sharing
 from gpadvisor.evidence.queries import (
     Mask,
     by_place,
@@ -84,32 +84,13 @@ from gpadvisor.evidence.queries import (
 from gpadvisor.evidence.traffic import kernel_traffic
 from gpadvisor.model.advice import Adjustment, Category, Match, Rejection
 from gpadvisor.model.blame import Blame
-from gpadvisor.model.instruction import Pipe
 from gpadvisor.model.profile import KernelProfile
 from gpadvisor.model.stalls import StallClass
 
 _CODE: Final = "GPA107"
-_WIDEST_BYTES: Final = 16
 _HIDING_WARPS: Final = 4
 """Warps per scheduler of the whole grid below which the four cycles of an FMA are not covered any more."""
 _QUEUES: Final = frozenset({StallClass.MEMORY_THROTTLE, StallClass.SHARED_THROTTLE})
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Step:
-    """What one step leaves of a loop's loads: the instructions, and the bytes that they move."""
-
-    requests: float
-    bytes_moved: float
-    overhead: float  # of the loop's other instructions
-
-    def between(self, other: _Step) -> _Step:
-        """The geometric mean of two outcomes."""
-        return _Step(
-            requests=sqrt(self.requests * other.requests),
-            bytes_moved=sqrt(self.bytes_moved * other.bytes_moved),
-            overhead=sqrt(self.overhead * other.overhead),
-        )
 
 
 def _match(context: KernelContext) -> Match | Rejection:
@@ -124,13 +105,13 @@ def _match(context: KernelContext) -> Match | Rejection:
     )
     if found is None:
         return Rejection(code=_CODE, reason="no loop multiplies values that it loads")
-    found = with_windows(found, context.program.form, profile.launch)
+    found = with_sharing(found, context.program.form, profile)
     why = _not_worth(context, blame, profile, found)
     if why is not None:
         return Rejection(code=_CODE, reason=why)
-    least, most = _steps(found, profile)
+    least, most = steps(found, profile)
     middle = least.between(most)
-    left = [_left(context, profile, found, step) for step in (least, middle, most)]
+    left = [left_after(context, profile, found, step) for step in (least, middle, most)]
     rows = _rows(blame, found)
     bound = relieved_bound(measured_loads(context), left[0], left[1], left[2], _what(middle))
     return Match(
@@ -148,7 +129,7 @@ def _rows(blame: Blame, found: ProductLoop) -> Mask:
     """Waits for the loads of a loop, and of any of its instructions for their turn in the loads' queue."""
     at = causes(blame)
     function = found.function.id
-    loads = by_place(blame, at, [(function, index) for index in found.loads])
+    loads = by_place(blame, at, [(function, index) for index in (*found.loads, *found.constants)])
     inside = by_place(blame, at, [(function, index) for index in found.indices])
     return (loads | (inside & by_stall(blame, _QUEUES))) & stalled(blame)
 
@@ -167,12 +148,12 @@ def _not_worth(
             "takes as many registers as there are"
         )
     times = times_loaded(context.program, profile, found)
-    if times is None:
+    if times is None and not found.shares_constants:
         return f"nothing counted how often the loop {where} loads the same values"
-    if times < constants.SHARED_OPERANDS:
+    if times is not None and times < constants.SHARED_OPERANDS and not found.shares_constants:
         return f"the loop {where} loads each value {times:.1f} times: there is nothing to keep"
     full = busiest_after(measured_loads(context), ())
-    if full is not None and full.unit.name not in (L1, *L1_UNITS, L1_TO_L2, L2):
+    if full is not None and full.unit.name not in units_of(found):
         unit = full.unit
         return f"{unit.name} is the busiest unit, at {unit.percent:.0f} %: fewer loads do not help it"
     if full is not None and full.unit.percent < constants.BUSY_PERCENT:
@@ -193,114 +174,6 @@ def _not_worth(
     return None
 
 
-def _steps(found: ProductLoop, profile: KernelProfile) -> tuple[_Step, _Step]:
-    """The least and the most that one step takes off.
-
-    From shared memory: a tile doubled in one direction loads 3/4 of the values, in both half of them, by
-    loads that are up to as much wider. From global memory: a tile in shared memory is filled by a load and a
-    store for each of its edge's steps, and what follows itself in it comes with 16 bytes at a time, for one
-    operand or for both; its addresses are constants.
-    """
-    if found.keeps_in_registers:
-        wider = 1.0 if found.windows else _WIDEST_BYTES / (found.values_per_load * found.factor_bytes)
-        one, both = _kept(found)
-        return (
-            _Step(requests=one / min(constants.WIDER_ONE, max(1.0, wider)), bytes_moved=one, overhead=one),
-            _Step(
-                requests=both / min(constants.WIDER_BOTH, max(1.0, wider)),
-                bytes_moved=both,
-                overhead=both,
-            ),
-        )
-    edge = _tile_edge(profile)
-    width = _WIDEST_BYTES / found.factor_bytes
-    one, both = (1 + 1 / width) / 2 + 2 / edge, 1 / width + 2 / edge
-    return (
-        _Step(requests=min(1.0, one), bytes_moved=min(1.0, one), overhead=2 / edge),
-        _Step(requests=sqrt(one * both), bytes_moved=sqrt(one * both), overhead=1 / edge),
-    )
-
-
-def _larger(tile: tuple[int, int]) -> tuple[int, int]:
-    """Four times the results, as square as doubling makes them."""
-    less, more = tile
-    for _ in range(2):
-        less, more = sorted((2 * less, more))
-    return less, more
-
-
-def _kept(found: ProductLoop) -> tuple[float, float]:
-    """The share of the values still loaded with the shorter edge of the tile doubled, and with both."""
-    if found.tile is None:
-        return constants.ONE_SIDE, constants.BOTH_SIDES
-    now, then, values = found.tile, _larger(found.tile), found.values_per_product
-    return (
-        (1 / (2 * now[0]) + 1 / now[1]) / values,
-        (1 / then[0] + 1 / then[1]) / values,
-    )
-
-
-def _tile_edge(profile: KernelProfile) -> int:
-    """The edge of a square tile with an element for each thread of the block."""
-    return max(4, int(sqrt(profile.launch.threads_per_block)))
-
-
-def _left(
-    context: KernelContext, profile: KernelProfile, found: ProductLoop, step: _Step
-) -> dict[str, float]:
-    """What a step leaves of each unit's load; what does not come from the loop stays."""
-    inside = _share_of_accesses(context, profile, found)
-    needed = 1.0 if found.keeps_in_registers else _needed(context, profile, found)
-    left = dict.fromkeys(L1_UNITS, 1 - inside * (1 - step.bytes_moved * needed))
-    left[L1_REQUESTS] = left[LSU_PIPE] = 1 - inside * (1 - step.requests)
-    if found.from_shared:  # the block's tile grows with its threads' tiles
-        left[L1_TO_L2] = left[L2] = left[DRAM] = 1 - inside * (1 - step.bytes_moved)
-    executed = executed_warps(profile, found.function)
-    return left if executed is None else left | _arithmetic(found, executed, step)
-
-
-def _needed(context: KernelContext, profile: KernelProfile, found: ProductLoop) -> float:
-    """The share of a loop's sectors that it needs: rows in shared memory do not begin between two of them."""
-    traffic = kernel_traffic(context.program, context.kernel, profile)
-    sectors = metric(profile, "memory_l2_theoretical_sectors_global", found.function)
-    if traffic is None or sectors is None:
-        return 1.0
-    asked = float(sectors[list(found.loads)].sum())
-    wasted = sum(traffic.scattered.get((found.function.id, index), 0.0) for index in found.loads)
-    return 1 - wasted / asked if asked else 1.0
-
-
-def _share_of_accesses(context: KernelContext, profile: KernelProfile, found: ProductLoop) -> float:
-    """Of all accesses through the load/store unit, those of a loop, its copies and loops around it."""
-    fills = set(found.indices)
-    if found.copies > 1:
-        fills.update(range(min(fills), max(fills)))
-    for outermost in found.function.enclosing_loops(found.indices[0])[-1:]:
-        fills.update(loop_facts(found.function, outermost).indices)
-    inside = every = 0.0
-    for function in context.program.functions:
-        executed = executed_warps(profile, function)
-        for index, instruction in enumerate(function.instructions):
-            if executed is not None and instruction.info.pipe is Pipe.LSU:
-                every += float(executed[index])
-                inside += float(executed[index]) if function is found.function and index in fills else 0.0
-    return inside / every if every else 1.0
-
-
-def _arithmetic(found: ProductLoop, executed: Values, step: _Step) -> dict[str, float]:
-    """Issue slots and integer work that go with the loads: the loop's own, against all of the function."""
-    every, gone = Counter[str](), Counter[str]()
-    loads, stay = set(found.loads), set(found.products)
-    inside = set(found.indices)
-    for index, instruction in enumerate(found.function.instructions):
-        for unit in {ISSUE, PIPES.get(instruction.info.pipe, ISSUE)} - {LSU_PIPE}:
-            every[unit] += executed[index]
-            if index in inside and index not in stay:
-                share_left = step.requests if index in loads else step.overhead
-                gone[unit] += executed[index] * (1 - share_left)
-    return {unit: 1 - gone[unit] / total for unit, total in every.items() if total}
-
-
 def _warps_per_scheduler(context: KernelContext, profile: KernelProfile) -> float | None:
     """Of the whole grid, over all schedulers of the GPU."""
     sms = profile.device.sms
@@ -317,20 +190,23 @@ def _where(found: ProductLoop) -> str:
 def _title(found: ProductLoop) -> str:
     if found.from_shared:
         return "each value from shared memory is used by too few results of a thread"
+    if found.shares_constants:
+        return "each product loads a constant of its own, the same for all threads of a warp"
     return "threads load the same values from global memory again and again"
 
 
-def _what(step: _Step) -> str:
+def _what(step: ReuseStep) -> str:
+    of_constants = f", those of constants to {percent(step.constants)}" if step.constants < 1 else ""
     return (
         f"loads fall to {percent(step.requests)} of what they are, the bytes they move to "
-        f"{percent(step.bytes_moved)}"
+        f"{percent(step.bytes_moved)}{of_constants}"
     )
 
 
 def _advice(context: KernelContext, profile: KernelProfile, found: ProductLoop) -> str:
     times = times_loaded(context.program, profile, found)
-    counted = ""
-    if times is not None:
+    counted = ", one of them a constant that all threads of a warp share" if found.shares_constants else ""
+    if times is not None and not found.shares_constants:
         counted = (
             f", and the block loads each value of its tile {times:.0f} times"
             if found.from_shared
@@ -348,23 +224,29 @@ def _cure(profile: KernelProfile, found: ProductLoop) -> str:
 
 def _kept_values(profile: KernelProfile, found: ProductLoop) -> str:
     if found.from_shared:
-        wide = " by loads of 16 bytes" if found.values_per_load * found.factor_bytes < _WIDEST_BYTES else ""
+        wide = " by loads of 16 bytes" if found.values_per_load * found.factor_bytes < WIDEST_BYTES else ""
         if found.tile is None:
             return (
                 "let each thread compute two to four times as many neighbouring results, so that what it has "
                 f"loaded into registers{wide} is used as often"
             )
-        then = _larger(found.tile)
+        then = larger(found.tile)
         return (
             f"let each thread compute {then[0]} x {then[1]} results ({found.tile[0]} x {found.tile[1]} now), "
             f"so that what it has loaded into registers{wide} is used {_times(then)} times"
         )
     if found.windows:
+        constant = ", constants too," if found.shares_constants else ""
         return (
-            "let each thread compute 2 x 2 neighbouring results, so that what it has loaded into registers "
-            "is used for all of them: their windows overlap"
+            "let each thread compute 2 x 2 neighbouring results, so that what it has loaded into registers"
+            f"{constant} is used for all of them: their windows overlap"
         )
-    edge = int(_tile_edge(profile) * sqrt(found.sums or 1))
+    if found.shares_constants:
+        return (
+            "let each thread compute two to four results, so that a constant, which all threads share, is "
+            "loaded once for them"
+        )
+    edge = int(tile_edge(profile) * sqrt(found.sums or 1))
     tiles = (
         f"fill tiles of about {edge} x {edge} in shared memory once per block and read the operands "
         "from there"
@@ -378,7 +260,7 @@ def _times(tile: tuple[int, int]) -> str:
     return " or ".join(dict.fromkeys(map(str, tile)))
 
 
-def _adjustment(least: _Step, middle: _Step, most: _Step) -> Adjustment:
+def _adjustment(least: ReuseStep, middle: ReuseStep, most: ReuseStep) -> Adjustment:
     return Adjustment(
         low=1 - max(least.requests, least.bytes_moved),
         expected=1 - max(middle.requests, middle.bytes_moved),

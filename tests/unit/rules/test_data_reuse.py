@@ -9,7 +9,7 @@ import pytest
 from tests.optimizer_values import Row, context_of, listing
 
 from gpadvisor.estimators.context import KernelContext
-from gpadvisor.evidence.products import product_loops, times_loaded, with_windows
+from gpadvisor.evidence.products import product_loops, times_loaded, with_sharing
 from gpadvisor.model.advice import Match, Rejection
 from gpadvisor.model.blame import DependencyClass
 from gpadvisor.rules.data_reuse import OPTIMIZER
@@ -394,7 +394,7 @@ def test_what_a_neighbour_has_now_and_the_thread_wants_next_is_no_matter_of_a_ti
     (found,) = product_loops(context.program, context.kernel)
     # THEN that is seen by the addresses
     assert context.profile is not None
-    assert with_windows(found, context.program.form, context.profile.launch).windows is windows
+    assert with_sharing(found, context.program.form, context.profile).windows is windows
 
 
 def test_a_filter_is_told_to_keep_more_in_registers() -> None:
@@ -416,3 +416,81 @@ def test_a_filter_is_told_to_keep_more_in_registers() -> None:
     assert "fill tiles" in _found(product).cure
     left = {one.resource: one.remaining for one in _found(context).relieves}
     assert left["L1 requests"] == pytest.approx((0.75 * 0.5) ** 0.5, rel=0.01)
+
+
+_OF_CONSTANTS = """
+    S2R R0, SR_TID.X // 7
+    IMAD.WIDE R4, R0, 0x40, c[0x0][0x160] // 7
+    again:
+    load0| LDG.E R20, [R4.64] // 9
+    mask| LDC R24, c[0x3][{address}] // 9
+    use0| FFMA R100, R20, R24, R100 // 9
+    IADD3 R4, P1, R4, 0x1000, RZ // 8
+    IADD3 R6, R6, 0x4, RZ // 8
+    @P0 BRA again // 8
+    EXIT
+"""
+_ADU = "sm__inst_executed_pipe_adu.avg.pct_of_peak_sustained_elapsed"
+
+
+def _constants(address: str) -> KernelContext:
+    """Products of which each loads a value and a constant."""
+    return context_of(
+        listing(_OF_CONSTANTS.format(address=address)),
+        [Row("short_scoreboard", "mask", 600, 500), Row("selected", "use0", 400)],
+        counts=dict.fromkeys(("load0", "mask", "use0"), (1_000_000, 32_000_000)),
+        metrics={_ADU: 85.0, ISSUE: 40.0},
+        grid=4096,
+    )
+
+
+def test_a_constant_that_all_threads_share_is_loaded_once_for_several_results() -> None:
+    # GIVEN a filter whose mask is in constant memory, where nothing counted how often a value is loaded
+    found = _found(_constants("R6"))
+    # THEN what is shared is proven by the address alone, and the unit that feeds the constants is relieved
+    assert "two to four results, so that a constant, which all threads share, is loaded once" in found.cure
+    assert "2 values for each multiply-add, one of them a constant" in found.advice
+    left = {one.resource: one.remaining for one in found.relieves}
+    assert left["ADU pipe"] == pytest.approx(0.5)
+    assert found.measured_bound is not None
+    assert 1.3 < found.measured_bound.expected < 2.0
+
+
+def test_constants_that_differ_between_threads_are_another_matter() -> None:
+    assert "nothing counted" in _reason(_constants("R0"))
+
+
+_RUNS = """
+    S2R R0, SR_TID.X // 7
+    IMAD R4, R0, c[0x0][0x190], RZ // 7
+    again:
+    load0| LDG.E R20, [R4.64] // 9
+    load1| LDG.E R21, [R4.64+0x4] // 9
+    load2| LDG.E R22, [R4.64+0x8] // 9
+    load3| LDG.E R23, [R4.64+0xc] // 9
+    use0| FFMA R100, R20, c[0x3][0x0], R100 // 9
+    use1| FFMA R100, R21, c[0x3][0x4], R100 // 9
+    use2| FFMA R100, R22, c[0x3][0x8], R100 // 9
+    use3| FFMA R100, R23, c[0x3][0xc], R100 // 9
+    IADD3 R4, R4, R9, RZ // 8
+    @P0 BRA again // 8
+    EXIT
+"""
+
+
+@pytest.mark.parametrize(("sectors", "windows"), [(5e6, True), (16e6, False)])
+def test_threads_whose_runs_take_few_sectors_have_overlapping_windows(
+    sectors: float, *, windows: bool
+) -> None:
+    # GIVEN four values in a row for each thread, an argument apart: side by side they would take 16 sectors
+    loads = [f"load{at}" for at in range(4)]
+    uses = [f"use{at}" for at in range(4)]
+    context = context_of(
+        listing(_RUNS),
+        [Row("lg_throttle", "load0", 600, 500)],
+        counts=dict.fromkeys((*loads, *uses), (1_000_000, 32_000_000)),
+        pc_metrics={"memory_l2_theoretical_sectors_global": dict.fromkeys(loads, sectors)},
+    )
+    (found,) = product_loops(context.program, context.kernel)
+    assert context.profile is not None
+    assert with_sharing(found, context.program.form, context.profile).windows is windows
