@@ -87,8 +87,10 @@ def command_line_flags(words: Sequence[str]) -> tuple[str, ...]:
     Raises:
         UsageError: one that may run code; it would be left out.
     """
-    from gpadvisor.toolchain.compile_options import reduce_command  # noqa: PLC0415 a profile is read without it
-    from gpadvisor.toolchain.stand_ins import PATH_OPTIONS  # noqa: PLC0415 a profile is read without it
+    from gpadvisor.toolchain.compile_options import (  # noqa: PLC0415 a profile is read without it
+        PATH_OPTIONS,
+        reduce_command,
+    )
 
     here = Path.cwd()
     command = reduce_command(words, here)

@@ -11,18 +11,19 @@ from pathlib import Path
 from typing import Final
 
 from gpadvisor.errors import SourceError, ToolFailedError, ToolNotFoundError, ToolTimeoutError
-from gpadvisor.files import read_file, scratch_folder
+from gpadvisor.files import scratch_folder
 from gpadvisor.model.compiler_message import CompilerMessage
 from gpadvisor.model.problem import Problem, ProblemCode
 from gpadvisor.sandbox.tools import run_tool
-from gpadvisor.toolchain.compile_job import SOURCE_BYTES_MAX, Compiled, CompileSettings, Job
-from gpadvisor.toolchain.compile_options import TAKEN_ONCE, CompileCommand, is_shell_safe, reduce_command
+from gpadvisor.toolchain.compile_job import Compiled, CompileSettings, Job
+from gpadvisor.toolchain.compile_options import TAKEN_ONCE, CompileCommand, reduce_command
 from gpadvisor.toolchain.compiler_messages import CompileError, read_messages
 from gpadvisor.toolchain.databases.database import find_command
 from gpadvisor.toolchain.device_only import compile_reduced
 from gpadvisor.toolchain.discovery import Tool, find_tools, machine_arch
+from gpadvisor.toolchain.nvcc_input import with_original_unit, without_own_source, write_input
 from gpadvisor.toolchain.nvrtc import Nvrtc, NvrtcResult, compile_by_nvrtc, find_nvrtc
-from gpadvisor.toolchain.stand_ins import PATH_OPTIONS, Overlay, write_stand_in
+from gpadvisor.toolchain.stand_ins import Overlay, write_stand_in
 
 DEFAULT_ARCH: Final = "sm_80"
 _ARCH: Final = re.compile(r"sm_\d{2,3}[af]?")
@@ -65,7 +66,7 @@ def compile_source(
     command, extra, problems = _command(path, settings)
     target = _target(arch or settings.arch, command, problems)
     with scratch_folder() as folder:
-        options = _once((*command.options, *extra.options, *_own_options(settings)))
+        options = _once((*command.options, *extra.options))
         directory = command.directory if command.directory.is_dir() else source.parent
         if overlay is not None:
             source, directory = overlay.seen(source), overlay.seen(directory)
@@ -107,26 +108,18 @@ def _command(path: Path, settings: CompileSettings) -> tuple[CompileCommand, Com
     if command is None:
         command = reduce_command(settings.flags, source.parent, trusted=settings.trusted)
     problems += [_assumption(f"{path.name}: {note}") for note in command.notes]
-    if command.refused:
-        left_out = ", ".join(command.refused)
+    extra = reduce_command(settings.extra_flags, source.parent, trusted=settings.trusted)
+    if refused := dict.fromkeys((*command.refused, *extra.refused)):
+        left_out = ", ".join(refused)
         problems.append(
             _assumption(f"left out {left_out} of the command: such options may run code of the project")
         )
-    extra = reduce_command(settings.extra_flags, source.parent, trusted=settings.trusted)
     command = replace(command, architectures=extra.architectures or command.architectures)
     return command, extra, problems
 
 
 def _assumption(message: str) -> Problem:
     return Problem(ProblemCode.COMPILE_ASSUMPTION, message)
-
-
-def _own_options(settings: CompileSettings) -> tuple[str, ...]:
-    """Options that the settings add to every command."""
-    return (
-        *(f"--include-path={place}" for place in settings.include_directories),
-        *(f"--define-macro={define}" for define in settings.defines),
-    )
 
 
 def _once(options: Iterable[str]) -> tuple[str, ...]:
@@ -172,14 +165,14 @@ def _generation(arch: str) -> tuple[int, str]:
 def _compile(job: Job, problems: list[Problem]) -> Compiled:
     """By the first compiler that can."""
     lacks: str | None = None
-    safe = _without_shell(job)
-    if safe is None:
-        lacks = "nvcc would hand part of an option or of a folder's name to a shell"
+    words = write_input(job)
+    if words is None:
+        lacks = f"nvcc would hand part of the name of {job.folder} to a shell"
         return _by_any_nvrtc(job, problems, lacks)
     for tool in find_tools("nvcc", explicit=job.settings.nvcc):
         if not tool.knows(job.arch):
             continue
-        compiled, lacks = _by_nvcc(tool, safe, problems)
+        compiled, lacks = _by_nvcc(tool, job, words, problems)
         if compiled is not None:
             return compiled
         # Without a host compiler no other nvcc does better.
@@ -187,61 +180,22 @@ def _compile(job: Job, problems: list[Problem]) -> Compiled:
     return _by_any_nvrtc(job, problems, lacks)
 
 
-def _without_shell(job: Job) -> Job | None:
-    """The job in words that no shell takes for anything else; None where there are none for it.
-
-    A source with another name is compiled as a copy, folders get links, and definitions go into a header.
-    Copies are the exception, as the names of kernels in anonymous namespaces hold a hash of the path.
-    """
-    if not is_shell_safe(str(job.folder)):
-        return None
-    text, options, definitions = job.text, list(job.options), []
-    if not is_shell_safe(str(text)):
-        try:
-            body = read_file(text, max_bytes=SOURCE_BYTES_MAX)
-        except OSError as error:
-            raise SourceError(f"{job.source} cannot be read: {error.strerror}") from error
-        text = write_stand_in(job.source, body, job.folder)
-        options.insert(0, f"--include-path={job.source.parent}")
-    words: list[str] = []
-    for option in options:
-        name, _, value = option.partition("=")
-        if is_shell_safe(option):
-            words.append(option)
-        elif name == "--define-macro":
-            macro, equals, meaning = value.partition("=")
-            definitions.append(f"#define {macro} {meaning if equals else 1}\n")
-        elif name in PATH_OPTIONS:
-            link = job.folder / f"link-{len(words)}"
-            link.symlink_to(job.directory / value)
-            words.append(f"{name}={link}")
-        else:
-            return None
-    if definitions:
-        header = job.folder / "definitions.h"
-        header.write_text("".join(definitions), encoding="utf-8", errors="surrogateescape")
-        words.insert(0, f"--pre-include={header}")
-    return replace(job, text=text, options=tuple(words))
-
-
-def _by_nvcc(tool: Tool, job: Job, problems: list[Problem]) -> tuple[Compiled | None, str | None]:
+def _by_nvcc(
+    tool: Tool, job: Job, words: tuple[str, ...], problems: list[Problem]
+) -> tuple[Compiled | None, str | None]:
     """The cubin, or what nvcc lacks to make one."""
     output = job.folder / "nvcc.cubin"
-    language = () if job.source.suffix == ".cu" else ("-x", "cu")
     lines = () if "--device-debug" in job.options else ("-lineinfo",)
     # Of what it prints the beginning is kept: warnings must not push the errors out.
     quiet = () if "--disable-warnings" in job.options else ("--disable-warnings",)
-    command = (
-        *(str(tool.path), "-cubin", *lines, *quiet, f"-arch={job.arch}", *job.options, *language),
-        *("-o", str(output), str(job.text)),
-    )
+    begin = (str(tool.path), "-cubin", *lines, *quiet, f"-arch={job.arch}", "-o", output.name)
     result = run_tool(
-        command,
+        (*begin, *words),
         timeout_seconds=job.remaining,
         memory_bytes=job.settings.memory_bytes,
         cancelled=job.cancelled,
-        directory=job.directory,
-        environment={"TMPDIR": str(job.folder)},  # what it leaves there when it is stopped goes, too
+        directory=job.folder,
+        environment={"TMPDIR": "."},  # what it leaves there when it is stopped goes, too
         check=False,
     )
     log = f"{result.stderr}\n{result.stdout[: 1 << 16].decode('utf-8', 'replace')}"
@@ -255,11 +209,11 @@ def _by_nvcc(tool: Tool, job: Job, problems: list[Problem]) -> tuple[Compiled | 
                 f"{tool} needs more memory for {job.source.name} than the {limit} that a compiler gets here; "
                 "compile less of it at a time"
             )
-        raise _does_not_compile(job, str(tool), log)
+        raise _does_not_compile(job, str(tool), without_own_source(log))
     return Compiled(
-        cubin=output.read_bytes(),
+        cubin=with_original_unit(output.read_bytes(), job.original),
         arch=job.arch,
-        command=command,
+        command=(*begin, *job.options, str(job.source)),
         compiler=str(tool),
         problems=tuple(problems),
     ), None

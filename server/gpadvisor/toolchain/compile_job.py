@@ -27,8 +27,6 @@ class CompileSettings:
     build: Path | None = None  # the folder whose compile database is asked, instead of the nearest
     flags: tuple[str, ...] = ()  # for sources that no compile database names
     extra_flags: tuple[str, ...] = ()  # in addition to every command's
-    include_directories: tuple[Path, ...] = ()  # in addition to the command's
-    defines: tuple[str, ...] = ()  # "NAME" or "NAME=VALUE", in addition to the command's
     timeout_seconds: float = 120.0
     memory_bytes: int = DEFAULT_MEMORY_BYTES
     trusted: bool = False  # pass on options that name a host compiler or options for one
@@ -40,7 +38,7 @@ class Compiled:
 
     cubin: bytes
     arch: str
-    command: tuple[str, ...]  # as it was run, or NVRTC's options
+    command: tuple[str, ...]  # as a person would give it, or NVRTC's options
     compiler: str  # "nvcc 13.5.37", "NVRTC 13.5"
     problems: tuple[Problem, ...]
 
@@ -65,8 +63,6 @@ class Job:
     def named(self, file: str) -> str:
         """The file of this machine that a compiler means."""
         place = self.directory / file
-        if place.is_relative_to(self.folder):  # seen through a link of ours
-            place = place.resolve()
         return os.path.normpath(place) if self.overlay is None else self.overlay.named(str(place))
 
     def line_of(self, file: str, line: int) -> str | None:

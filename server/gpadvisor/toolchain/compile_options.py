@@ -2,8 +2,7 @@
 """A compile command reduced to the options that shape device code and cannot run foreign code.
 
 Commands come with projects that may be hostile, so options are kept by a list of known ones: what names
-another compiler, a plugin, an output or a file to write is left out. nvcc hands names and values to a shell,
-so it gets words of inert characters only; what a shell would expand even inside quotes is left out at once.
+another compiler, a plugin, an output or a file to write is left out.
 """
 
 from __future__ import annotations
@@ -19,7 +18,8 @@ from gpadvisor.files import read_file
 
 _RESPONSE_BYTES_MAX: Final = 1 << 20
 _RESPONSE_FILES_MAX: Final = 64
-_EXPANDED: Final = re.compile(r"[$`\\\n\r\0]")
+_MACRO: Final = re.compile(r"[^\W\d]\w*(?:\([\w\s,.]*\))?(?:=.*)?", re.DOTALL)
+"""Anything else in place of a name is an option, or a file of options, to the compiler of the host."""
 # Inert between quotes of either kind; and between none, but for the blank.
 _INERT: Final = re.compile(r"[\w .,:/@%+=-]*")
 
@@ -61,6 +61,8 @@ _VALUE_OPTIONS: Final = {
     "-ftemplate-depth": "--ftemplate-depth",
     "--ftemplate-depth": "--ftemplate-depth",
 }
+_MACROS: Final = ("--define-macro", "--undefine-macro")
+PATH_OPTIONS: Final = ("--include-path", "--system-include", "--pre-include")
 _SWITCHES: Final = {
     "-use_fast_math": "--use_fast_math",
     "--use_fast_math": "--use_fast_math",
@@ -194,7 +196,10 @@ class CompileCommand:
 
 
 def is_shell_safe(text: str) -> bool:
-    """Whether nvcc can be given a word without its shell running part of it, however it quotes the word."""
+    """Whether nvcc can be given a word without its shell running part of it, however it quotes the word.
+
+    Names of a project and its definitions are not given to it at all (``nvcc_input.write_input``).
+    """
     return _INERT.fullmatch(text) is not None
 
 
@@ -215,7 +220,7 @@ def reduce_command(
         elif name in _SWITCHES:
             options.append(_SWITCHES[name])
         elif name in _TRUSTED_OPTIONS:
-            if trusted:
+            if trusted and is_shell_safe(value):
                 options.append(f"{_TRUSTED_OPTIONS[name]}={value}")
             else:
                 refused.append(name)
@@ -225,7 +230,7 @@ def reduce_command(
                 value = _standard(value)  # noqa: PLW2901  # in nvcc's spelling
             if canonical == "--ptxas-options":
                 value = ",".join(part for part in value.split(",") if _PTXAS.fullmatch(part))  # noqa: PLW2901  # reduced
-            if value and _EXPANDED.search(value):
+            if not _may_be(canonical, value):
                 refused.append(f"{name} {value!r}")
             elif value:
                 options.append(f"{canonical}={value}")
@@ -237,6 +242,13 @@ def reduce_command(
         refused=tuple(dict.fromkeys(refused)),
         database=database,
     )
+
+
+def _may_be(name: str, value: str) -> bool:
+    """Whether a value can be that of an option, and nothing else."""
+    if name in _MACROS:
+        return _MACRO.fullmatch(value) is not None
+    return name in PATH_OPTIONS or is_shell_safe(value)
 
 
 def _standard(value: str) -> str:

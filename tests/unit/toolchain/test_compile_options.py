@@ -78,10 +78,11 @@ def test_what_is_of_the_host_or_writes_files_is_dropped() -> None:
         "-Xcompiler -fplugin=/tmp/evil.so",
         "-Xcompiler=-B/tmp/evil",
         "--compiler-options -wrapper,/tmp/evil",
-        "'-DX=$(touch /tmp/evil)'",
-        "'-I`touch /tmp/evil`'",
-        "-isystem 'a\\b'",
-        "'-DX=1\ntouch evil'",
+        "-D@options",
+        "-D -fplugin=/tmp/evil.so",
+        "-U@options",
+        "'-std=$(touch /tmp/evil)'",
+        "'-maxrregcount=1;touch evil'",
     ],
 )
 def test_what_may_run_foreign_code_is_refused_and_named(text: str) -> None:
@@ -90,8 +91,19 @@ def test_what_may_run_foreign_code_is_refused_and_named(text: str) -> None:
     assert len(command.refused) == 1
 
 
+def test_folders_and_definitions_may_have_any_name() -> None:
+    """No shell gets them."""
+    text = "'-DX=$(touch /tmp/evil)' '-DF(a, ...)=a\\b' '-I`touch /tmp/evil`' -isystem@options"
+    assert reduce_command(shlex.split(text), HERE).options == (
+        "--define-macro=X=$(touch /tmp/evil)",
+        "--define-macro=F(a, ...)=a\\b",
+        "--include-path=`touch /tmp/evil`",
+        "--system-include=@options",
+    )
+
+
 def test_a_host_compiler_may_be_named_with_trust_and_what_a_shell_expands_never() -> None:
-    words = ["-ccbin", "/opt/g++", "-Xcompiler=-B/opt", "-DX=$(touch /tmp/evil)", "-DY=1\ntouch evil"]
+    words = ["-ccbin", "/opt/g++", "-Xcompiler=-B/opt", "-std=$(touch /tmp/evil)", "-ccbin=`touch evil`"]
     command = reduce_command(words, HERE, trusted=True)
     assert command.options == ("--compiler-bindir=/opt/g++", "--compiler-options=-B/opt")
     assert len(command.refused) == 2

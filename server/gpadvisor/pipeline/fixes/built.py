@@ -3,12 +3,10 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 
 from gpadvisor.analyzer.occupancy import kernel_occupancy
 from gpadvisor.cubin import demangle
@@ -24,9 +22,6 @@ from gpadvisor.pipeline.request import Progress, Request
 from gpadvisor.rules import OPTIMIZERS
 from gpadvisor.toolchain import Compiled
 from gpadvisor.toolchain.stand_ins import Overlay
-
-_UNIT_HASH: Final = re.compile(r"_GLOBAL__N__[0-9a-f]{8}")
-"""Names of an unnamed namespace carry a hash of the file that is compiled, and a copy has another one."""
 
 Place = tuple[str, int]
 """File and line."""
@@ -79,7 +74,7 @@ class Built:
 
     arch: str
     compiler: str
-    kernels: Mapping[str, BuiltKernel]  # by mangled name without what differs from copy to copy
+    kernels: Mapping[str, BuiltKernel]  # by mangled name
 
 
 def paired(before: Built, after: Built) -> list[tuple[BuiltKernel, BuiltKernel]]:
@@ -137,7 +132,7 @@ def read_build(
     for name, section in kernel_sections(source.cubin).items():
         program = kernel_program(source, {section})
         used = {function.section for function in program.functions}
-        kernels[_UNIT_HASH.sub("_GLOBAL__N_", name)] = BuiltKernel(
+        kernels[name] = BuiltKernel(
             name=name,
             demangled=demangle(name),
             program=program,

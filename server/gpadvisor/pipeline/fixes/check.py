@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Final
 
+from gpadvisor.cubin import demangle
 from gpadvisor.model.fix import Change, Fix, KernelChange, PatternState, TextEdit, moved_line
 from gpadvisor.model.instruction import OpcodeClass
 from gpadvisor.pipeline.fixes.built import Built, BuiltKernel, Place, paired, places
@@ -64,7 +65,10 @@ def kernel_changes(fix: Fix, before: Side, after: Side, kernel: str | None) -> t
     """What changed in each kernel, the finding's own and then the most changed first."""
     pairs = sorted(paired(before.built, after.built), key=lambda pair: pair[0].name)
     found = [_change(fix, before, after, old, new) for old, new in pairs[:_MAX_KERNELS]]
-    found.sort(key=lambda one: (one.unchanged, one.kernel != kernel, -_size(one), one.kernel))
+    asked = (
+        None if kernel is None else demangle(kernel)
+    )  # of a profile, perhaps, whose build had another path
+    found.sort(key=lambda one: (one.unchanged, demangle(one.kernel) != asked, -_size(one), one.kernel))
     return tuple(found)
 
 

@@ -8,7 +8,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
-_PATH_OPTIONS: Final = ("--include-path", "--system-include", "--pre-include")
+from gpadvisor.toolchain.compile_options import PATH_OPTIONS
+
 _OF_THE_EXECUTION_ROOT: Final = ("external", "bazel-out")
 _LINKS_MAX: Final = 100
 
@@ -26,7 +27,7 @@ def in_execution_root(options: Sequence[str], directory: Path) -> tuple[tuple[st
     for option in options:
         name, _, value = option.partition("=")
         top = value.partition("/")[0]
-        if name not in _PATH_OPTIONS or top not in _OF_THE_EXECUTION_ROOT or (directory / value).exists():
+        if name not in PATH_OPTIONS or top not in _OF_THE_EXECUTION_ROOT or (directory / value).exists():
             found.append(option)
             continue
         roots = list(_roots(directory)) if roots is None else roots
