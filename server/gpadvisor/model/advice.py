@@ -133,6 +133,7 @@ class Match:
     actionable: bool = True  # False where no change of the source would bring it about: then it is a note
     cure: str = ""
     """The whole change with what must be seen to, a verb first, without what was counted; it is never cut."""
+    alone: bool = False  # it comes before anything else is worth a look, whatever it gains
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
