@@ -58,16 +58,15 @@ def test_only_the_sandbox_starts_processes() -> None:
 
 
 LARGER_FILES: dict[str, int] = {
-    "rules/code_reordering.py": 410,
+    "rules/block_increase.py": 439,
     "rules/fast_math.py": 535,
     "rules/loop_unrolling.py": 621,
-    "rules/memory_transaction_reduction.py": 673,
     "rules/register_reuse.py": 557,
     "rules/strength_reduction.py": 621,
     "rules/thread_increase.py": 588,
-    "rules/warp_balance.py": 511,
 }
 LARGER_FUNCTIONS: dict[str, int] = {
+    "rules/block_increase.py:_fullest_sm": 66,
     "rules/strength_reduction.py:_match": 68,
 }
 MORE_PARAMETERS: dict[str, int] = {}

@@ -14,8 +14,10 @@ from gpadvisor.estimators.context import KernelContext
 from gpadvisor.estimators.latency_hiding import hiding_equation
 from gpadvisor.estimators.matched import matched_rows
 from gpadvisor.estimators.stall_elimination import elimination_equation
+from gpadvisor.evidence.queries import Mask, Rows, causes
 from gpadvisor.model.advice import Category, Hotspot, Match, StaticSite
 from gpadvisor.model.blame import CLASSES, NO_INDEX, Blame, DependencyClass
+from gpadvisor.model.ids import FunctionId
 
 SHOWN: Final = 5
 """As many as the original lists for one suggestion."""
@@ -33,16 +35,37 @@ def hotspots(
     by_latency = category is Category.LATENCY_HIDING
     weight = blame.rows.latency[rows] if by_latency else blame.rows.samples[rows]
     kept = rows[weight > 0]
-    ranked = kept[np.lexsort((kept, -weight[weight > 0]))]
+    spoken_of = _at_place(context, blame, match, kept)
+    ranked = kept[np.lexsort((kept, -weight[weight > 0], ~spoken_of))]
     top = list(ranked[:shown])
     if top and not any(_has_line(context, blame, row) for row in top):
         # Samples may gather in a routine of the compiler's: a reader wants the line that calls it.
         top[-1:] = [next((row for row in ranked[shown:] if _has_line(context, blame, row)), top[-1])]
     active = _active_by_row(match) if by_latency else {}
-    found = (_hotspot(context, blame, int(row), active.get(int(row))) for row in top)
+    found = [_hotspot(context, blame, int(row), active.get(int(row))) for row in top]
+    if match.place is not None and not spoken_of.any():
+        found.insert(0, _static_hotspot(context, *match.place, _PLACE))
     if category is Category.NOTE:  # without an optimizer there is nothing that these stalls would go by
         return tuple(replace(hotspot, speedup=None) for hotspot in found)
     return tuple(found)
+
+
+def _at_place(context: KernelContext, blame: Blame, match: Match, rows: Rows) -> Mask:
+    """Rows whose cause the words speak of; those of its line where it has no sample itself."""
+    if match.place is None:
+        return np.zeros(len(rows), dtype=bool)
+    wanted, index = match.place
+    function = context.program.functions[wanted]
+    here = blame.rows.function[rows] == wanted
+    at = causes(blame)[rows]
+    exact: Mask = here & (at == index)
+    line = own_line(function, index)
+    if line is None or exact.any():
+        return exact
+    lines = (own_line(function, int(one)) for one in at)
+    same = [one is not None and one.location == line.location for one in lines]
+    inside: Mask = here & np.array(same, dtype=np.bool_)
+    return inside
 
 
 def _has_line(context: KernelContext, blame: Blame, row: int) -> bool:
@@ -87,18 +110,25 @@ def static_hotspots(
         return -counts.get((site.function, site.index), 0), site.function, site.index
 
     return tuple(
-        Hotspot(
-            reason=_site_reason(site, counts),
-            dependency_class=DependencyClass.SELF,
-            samples=0,
-            latency=0,
-            importance=0.0,
-            speedup=None,
-            distance_instructions=None,
-            definition=None,
-            use=code_ref(context.program.functions[site.function], site.index),
-        )
+        _static_hotspot(context, site.function, site.index, _site_reason(site, counts))
         for site in sorted(match.static_sites, key=key)[:SHOWN_STATIC]
+    )
+
+
+_PLACE: Final = "what the change is about"
+
+
+def _static_hotspot(context: KernelContext, function: FunctionId, index: int, reason: str) -> Hotspot:
+    return Hotspot(
+        reason=reason,
+        dependency_class=DependencyClass.SELF,
+        samples=0,
+        latency=0,
+        importance=0.0,
+        speedup=None,
+        distance_instructions=None,
+        definition=None,
+        use=code_ref(context.program.functions[function], index),
     )
 
 

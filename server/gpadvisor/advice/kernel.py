@@ -11,6 +11,7 @@ import numpy as np
 
 from gpadvisor.advice.evaluate import EstimatedMatch, Evaluated, evaluate
 from gpadvisor.advice.groups import groups
+from gpadvisor.advice.library_calls import library_call
 from gpadvisor.advice.nvidia_rules import OurSide, compare_rules, twins
 from gpadvisor.advice.quality import evidence_reason, problems
 from gpadvisor.advice.samples import sample_summary, stall_summaries
@@ -115,7 +116,7 @@ def advise_kernel(
 
 def _seen(context: KernelContext) -> _Seen:
     profile = context.profile
-    stalls = stall_summaries(context.program, profile, context.blame)
+    stalls = stall_summaries(profile, context.blame)
     return _Seen(
         stalls,
         sample_summary(profile, context.blame, stalls),
@@ -206,7 +207,8 @@ def _limited_by(context: KernelContext, seen: _Seen, shown: Sequence[EstimatedMa
         and is_as_short_as_a_launch(profile)
     ):
         return f"its launch: {(profile.launch.duration_ns or 0.0) / 1000:.1f} us are about what one takes"
-    return beside_the_launch(words, context.evidence, profile, full=full)
+    words, call = beside_the_launch(words, context.evidence, profile, full=full), library_call(context)
+    return f"{words}; {call}" if words and call else words
 
 
 def _hidden_text(context: KernelContext, finding: EstimatedMatch) -> str:

@@ -69,7 +69,7 @@ def choose(
         piles[Standing.HIDDEN].append(one)
     executed = executed_by_place(context.program, context.profile) if context.blame is None else {}
     suggestions, notes = (
-        tuple(sorted((_suggestion(context, one, time_share, executed) for one in piles[kind]), key=_rank))
+        tuple(_suggestion(context, one, time_share, executed) for one in sorted(piles[kind], key=_rank))
         for kind in (Standing.SUGGESTION, Standing.NOTE)
     )
     return Told(
@@ -107,11 +107,10 @@ def _one_block_size(findings: Sequence[EstimatedMatch], rejected: Sequence[Rejec
 
 def _replaced(context: KernelContext, shown: Sequence[EstimatedMatch]) -> list[EstimatedMatch]:
     """Findings most of whose samples another one takes with the accesses themselves, and with more gain."""
-    if any(one.match.alone for one in shown):
-        return [one for one in shown if not one.match.alone]
     blame, found = context.blame, []
     for one in shown:
-        other = next((by for by in shown if by.code == one.optimizer.replaced_by), None)
+        wanted = one.match.replaced_by or one.optimizer.replaced_by
+        other = next((by for by in shown if by.code == wanted), None)
         if other is not None and one.estimate is None and other.estimate is None:
             found.append(one)  # by the code alone: the change that makes the other needless
         if blame is None or other is None or one.estimate is None or other.estimate is None:
@@ -123,14 +122,15 @@ def _replaced(context: KernelContext, shown: Sequence[EstimatedMatch]) -> list[E
     return found
 
 
-def _rank(suggestion: Suggestion) -> tuple[bool, float, float, str]:
-    """Estimated ones by what they are expected to give, then those without an estimate."""
-    estimate = suggestion.speedup
+def _rank(finding: EstimatedMatch) -> tuple[bool, float, bool, int, str]:
+    """Estimated ones by what they are expected to give, then what was counted, then what the code shows."""
+    estimate = finding.estimate
     return (
         estimate is None,
         0.0 if estimate is None else -estimate.expected,
-        -suggestion.importance,
-        suggestion.code,
+        not finding.match.counted,
+        -finding.matched_samples,
+        finding.code,
     )
 
 
@@ -174,8 +174,10 @@ def _sentence(text: str) -> str:
 def _evidence(context: KernelContext, finding: EstimatedMatch) -> Evidence:
     """Counters of units say nothing of a place in the machine code: it is shown by the code alone."""
     counted = context.evidence is Evidence.COUNTED
-    weighed = finding.estimate is not None or (
-        context.profile is not None and context.profile.counts is not None
+    weighed = (
+        finding.match.counted
+        or finding.estimate is not None
+        or (context.profile is not None and context.profile.counts is not None)
     )
     return Evidence.STATIC if counted and not weighed else context.evidence
 

@@ -54,6 +54,11 @@ def is_shared(instruction: Instruction) -> bool:
     return is_memory(instruction) and instruction.info.space is MemorySpace.SHARED
 
 
+def is_atomic(instruction: Instruction) -> bool:
+    """Whether an instruction changes memory in one piece, with a result or without."""
+    return instruction.info.opclass in {OpcodeClass.ATOMIC, OpcodeClass.REDUCTION}
+
+
 def is_ordered(instruction: Instruction) -> bool:
     """Whether a memory access is volatile or atomic by its scope, so that the compiler keeps its place."""
     return any(modifier in _SCOPED for modifier in instruction.modifiers)

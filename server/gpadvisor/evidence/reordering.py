@@ -4,10 +4,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum
 from typing import Final
 
 from gpadvisor.evidence.accesses import DEVICE_SPACES, is_ordered
-from gpadvisor.evidence.accumulators import is_recurrence
+from gpadvisor.evidence.accumulators import is_recurrence, kept_in_memory
+from gpadvisor.evidence.arrays import same_array
+from gpadvisor.evidence.library_code import in_library_loop
 from gpadvisor.evidence.loops import loop_facts
 from gpadvisor.model.instruction import Instruction, OpcodeClass, Register
 from gpadvisor.model.program import Function
@@ -127,3 +130,49 @@ def _after(function: Function, definition: int, use: int, wanted: int) -> int:
         elif instruction.info.opclass not in _WRITES:
             slots += 1
     return slots
+
+
+class Cure(Enum):
+    """What a programmer can do where the compiler may not; all else it has scheduled as it is able to."""
+
+    NO_ALIAS = "no alias"  # say that a store does not write what is loaded
+    BEFORE_BARRIER = "before the barrier"
+    ONE_AHEAD = "a pass ahead"  # load one pass of the loop ahead
+    ATOMIC = "atomic"
+    IN_REGISTER = "in a register"  # what each pass writes to one place
+
+
+def cure_of(function: Function, definition: int, room: Room, wanted: int) -> Cure | None:
+    """What can be done about one pair, or None where it is the compiler's affair."""
+    instruction = function.instructions[definition]
+    if in_library_loop(function, definition):
+        return None
+    if instruction.info.opclass is OpcodeClass.ATOMIC:
+        return Cure.ATOMIC
+    kept = kept_in_memory(function)
+    if definition in kept or (room.may_alias and room.obstacle_index in kept):
+        return Cure.IN_REGISTER
+    if instruction.info.opclass is not OpcodeClass.LOAD or instruction.info.space not in DEVICE_SPACES:
+        return None
+    if room.obstacle is None:  # it could start a pass ahead
+        return Cure.ONE_AHEAD if room.slots >= wanted and _begins_pass(function, definition) else None
+    if room.obstacle_index is None:
+        return None
+    if room.may_alias:
+        same = same_array(function, definition, room.obstacle_index)
+        return Cure.NO_ALIAS if not same and not _has_cache_hint(instruction) else None
+    held = function.instructions[room.obstacle_index].info.opclass
+    return Cure.BEFORE_BARRIER if held is OpcodeClass.BARRIER else None
+
+
+def _begins_pass(function: Function, definition: int) -> bool:
+    """Whether a load stands in the block that each pass of its loop begins with, and nobody unrolled that."""
+    loop = function.innermost_loop(definition)
+    if loop is None or function.loops[loop].header != int(function.block_of[definition]):
+        return False
+    return loop_facts(function, loop).copies == 1
+
+
+def _has_cache_hint(load: Instruction) -> bool:
+    """Whether a load is an intrinsic's such as ``__ldcs``, in assembler, which no keyword moves."""
+    return not {"EF", "EL", "EU", "LU", "NA"}.isdisjoint(load.modifiers)

@@ -10,7 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from gpadvisor.model.estimate import Estimate, Evidence
+from gpadvisor.model.advice import Estimate
+from gpadvisor.model.profile import Evidence
 
 
 class BaselineKind(Enum):

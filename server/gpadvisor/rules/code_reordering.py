@@ -54,7 +54,6 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from enum import Enum
 from typing import Final
 
 import numpy as np
@@ -64,9 +63,7 @@ from gpadvisor.estimators.context import KernelContext, Optimizer
 from gpadvisor.estimators.latency_hiding import latency_hiding
 from gpadvisor.evidence.accesses import DEVICE_SPACES
 from gpadvisor.evidence.accumulators import kept_in_memory
-from gpadvisor.evidence.arrays import same_array
 from gpadvisor.evidence.launches import runs_once
-from gpadvisor.evidence.loops import loop_facts
 from gpadvisor.evidence.queries import (
     Rows,
     kernel_functions,
@@ -77,10 +74,10 @@ from gpadvisor.evidence.queries import (
     static_match,
     waits_to_hide,
 )
-from gpadvisor.evidence.reordering import Room, room_to_move
+from gpadvisor.evidence.reordering import Cure, Room, cure_of, room_to_move
 from gpadvisor.model.advice import Adjustment, Category, Match, Rejection, StaticSite
 from gpadvisor.model.blame import CLASSES, NO_INDEX, Blame, DependencyClass
-from gpadvisor.model.instruction import Instruction, OpcodeClass
+from gpadvisor.model.instruction import OpcodeClass
 from gpadvisor.model.program import Function
 from gpadvisor.model.stalls import StallClass
 from gpadvisor.source.edits import SiteKind
@@ -99,68 +96,26 @@ _WARP: Final = 32
 _AT_ONCE: Final = 3  # a load used within so many instructions is used immediately
 
 
-class _Cure(Enum):
-    """What a programmer can do where the compiler may not; all else it has scheduled as it is able to."""
-
-    NO_ALIAS = "no alias"  # say that a store does not write what is loaded
-    BEFORE_BARRIER = "before the barrier"
-    ONE_AHEAD = "a pass ahead"  # load one pass of the loop ahead
-    ATOMIC = "atomic"
-    IN_REGISTER = "in a register"  # what each pass writes to one place
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Pair:
     row: int
     weight: int
     room: Room
     wanted: int
-    cure: _Cure | None
+    cure: Cure | None
 
 
-def _heaviest_cure(pairs: list[_Pair]) -> _Cure | None:
-    weights: Counter[_Cure] = Counter()
+def _heaviest_cure(pairs: list[_Pair]) -> Cure | None:
+    weights: Counter[Cure] = Counter()
     for pair in pairs:
         if pair.cure is not None and pair.weight:
             weights[pair.cure] += pair.weight
     return weights.most_common(1)[0][0] if weights else None
 
 
-def _cure_of(function: Function, definition: int, room: Room, wanted: int) -> _Cure | None:
-    """What can be done about one pair, or None where it is the compiler's affair."""
-    instruction = function.instructions[definition]
-    if instruction.info.opclass is OpcodeClass.ATOMIC:
-        return _Cure.ATOMIC
-    kept = kept_in_memory(function)
-    if definition in kept or (room.may_alias and room.obstacle_index in kept):
-        return _Cure.IN_REGISTER
-    if instruction.info.opclass is not OpcodeClass.LOAD or instruction.info.space not in DEVICE_SPACES:
-        return None
-    if room.obstacle is None:  # it could start a pass ahead
-        return _Cure.ONE_AHEAD if room.slots >= wanted and _begins_pass(function, definition) else None
-    if room.obstacle_index is None:
-        return None
-    if room.may_alias:
-        same = same_array(function, definition, room.obstacle_index)
-        return _Cure.NO_ALIAS if not same and not _has_cache_hint(instruction) else None
-    held = function.instructions[room.obstacle_index].info.opclass
-    return _Cure.BEFORE_BARRIER if held is OpcodeClass.BARRIER else None
-
-
-def _begins_pass(function: Function, definition: int) -> bool:
-    """Whether a load stands in the block that each pass of its loop begins with, and nobody unrolled that."""
-    loop = function.innermost_loop(definition)
-    if loop is None or function.loops[loop].header != int(function.block_of[definition]):
-        return False
-    return loop_facts(function, loop).copies == 1
-
-
-def _has_cache_hint(load: Instruction) -> bool:
-    """Whether a load is an intrinsic's such as ``__ldcs``, in assembler, which no keyword moves."""
-    return not {"EF", "EL", "EU", "LU", "NA"}.isdisjoint(load.modifiers)
-
-
 def _match(context: KernelContext) -> Match | Rejection:
+    if _threads(context) == 1:
+        return Rejection(code=_CODE, reason="one thread does all of it: others would hide its latency")
     if context.blame is None:
         return static_match(
             _CODE,
@@ -222,10 +177,10 @@ def _pairs(context: KernelContext, blame: Blame, rows: Rows) -> list[_Pair]:
         definition, use = int(blame.rows.def_index[row]), int(blame.rows.use_index[row])
         wanted = _wanted(blame, row)
         room = room_to_move(function, definition, use, wanted)
-        cure = _cure_of(function, definition, room, wanted)
-        if cure is _Cure.ONE_AHEAD and runs_once(context.program, (function.id, definition), context.profile):
+        cure = cure_of(function, definition, room, wanted)
+        if cure is Cure.ONE_AHEAD and runs_once(context.program, (function.id, definition), context.profile):
             cure = None  # there is no next pass to load for
-        if cure is _Cure.ONE_AHEAD and _is_short(context):
+        if cure is Cure.ONE_AHEAD and _is_short(context):
             cure = None  # full warps hide it, and come first
         found.append(
             _Pair(
@@ -237,6 +192,12 @@ def _pairs(context: KernelContext, blame: Blame, rows: Rows) -> list[_Pair]:
             )
         )
     return found
+
+
+def _threads(context: KernelContext) -> int:
+    """Threads of the launch; 0 where it is not known."""
+    launch = None if context.profile is None else context.profile.launch
+    return 0 if launch is None else launch.blocks * launch.threads_per_block
 
 
 def _is_short(context: KernelContext) -> bool:
@@ -293,12 +254,12 @@ def _words(context: KernelContext, blame: Blame, pairs: list[_Pair]) -> tuple[st
         f"{_relation(blame, top)} {function.instructions[use].opcode} at {line_text(function, use)}{apart}:"
     )
     room_index = top.room.obstacle_index
-    if top.cure is _Cure.ONE_AHEAD:
+    if top.cure is Cure.ONE_AHEAD:
         return text, "load for the next pass of the loop before the work of this one."
-    if top.cure is _Cure.IN_REGISTER:
+    if top.cure is Cure.IN_REGISTER:
         store = definition if room_index is None or definition in kept_in_memory(function) else room_index
         return text, _in_register(line_text(function, store))
-    if top.cure is _Cure.BEFORE_BARRIER and top.room.obstacle_index is not None:
+    if top.cure is Cure.BEFORE_BARRIER and top.room.obstacle_index is not None:
         place = line_text(function, top.room.obstacle_index)
         return text, f"load the value before the barrier at {place}, which the compiler may not do."
     if top.cure is None:
@@ -348,7 +309,7 @@ def _held_loads(context: KernelContext) -> tuple[StaticSite, ...]:
                 if distance is None:
                     continue
                 room = room_to_move(function, index, index + distance, _COVERING[StallClass.MEMORY])
-                if _cure_of(function, index, room, _COVERING[StallClass.MEMORY]) is _Cure.NO_ALIAS:
+                if cure_of(function, index, room, _COVERING[StallClass.MEMORY]) is Cure.NO_ALIAS:
                     apart = f"{distance} instruction{'s' if distance > 1 else ''}"
                     store = line_text(function, room.obstacle_index or 0)
                     detail = f"{instruction.opcode} used {apart} later, behind the store of {store}"

@@ -43,7 +43,8 @@ If all warps wait alike for a load just before the barrier, the stall is that la
 nothing: such samples are left out. Where the loads differ from warp to warp, look at Code Reordering and
 Loop Unrolling as well. Never remove a barrier that separates a write of
 shared memory from a read by another warp. A tree whose threads take part by a remainder keeps every warp at
-work in every level; until neighbours take part, Thread Divergence has the change to make.
+work in every level; until neighbours take part, Thread Divergence has the change to make. So it has where the
+few warps that work are those whose other threads are idle: that is told once.
 
 ## How the gain is estimated
 
@@ -55,21 +56,28 @@ all; at the high end shuffles replace all of it, and the expected value lies bet
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from math import ceil, log2, sqrt
 from typing import Final
 
 import numpy as np
 
 from gpadvisor.estimators import constants
+from gpadvisor.estimators.barrier_words import (
+    SHOWN,
+    needless_sites,
+    redundant_advice,
+    site_text,
+    tree_advice,
+)
 from gpadvisor.estimators.context import KernelContext, Optimizer, WhatIf
 from gpadvisor.estimators.reliefs import freed
 from gpadvisor.estimators.stall_elimination import stall_elimination
-from gpadvisor.evidence.accesses import is_global, is_memory, is_ordered
-from gpadvisor.evidence.barriers import Needless, blocks_between, is_barrier, needless_barriers
+from gpadvisor.estimators.uneven_work import uneven_work
+from gpadvisor.evidence.accesses import is_memory, is_ordered
+from gpadvisor.evidence.barriers import is_barrier
 from gpadvisor.evidence.common_loads import common_loads, last_barrier
 from gpadvisor.evidence.lanes import active_share
-from gpadvisor.evidence.measured import executed_warps
 from gpadvisor.evidence.queries import (
     Mask,
     Rows,
@@ -87,22 +95,16 @@ from gpadvisor.evidence.queries import (
     share,
     static_match,
 )
-from gpadvisor.evidence.trees import in_level_loop, leaves_by_remainder, tree_barriers
+from gpadvisor.evidence.trees import leaves_by_remainder, tree_barriers
 from gpadvisor.model.advice import Adjustment, Category, Match, Rejection, StaticSite
 from gpadvisor.model.blame import NO_INDEX, Blame, Role
 from gpadvisor.model.ids import FunctionId
-from gpadvisor.model.instruction import OpcodeClass
 from gpadvisor.model.program import Function
 from gpadvisor.model.stalls import StallClass
 
 _CODE: Final = "GPA105"
 
 
-_NEEDLESS: Final = {
-    Needless.OWN: "barrier behind which each thread reads what it wrote itself",
-    Needless.NOTHING_SHARED: "barrier that orders no access of one thread before one of another",
-    Needless.ONLY_STORES: "barrier between stores to shared memory, which nobody reads in between",
-}
 _TREE: Final = "a barrier of the whole block at a level of a tree"
 _TREE_TITLE: Final = "tree reduction or scan with a barrier of the block at every level"
 _WARP_LEVELS: Final = 5  # of a tree, log2 of the threads of a warp
@@ -111,7 +113,7 @@ _SINGLE: Final = "barrier of a block that is a single warp by its launch bounds"
 
 def _match(context: KernelContext) -> Match | Rejection:
     functions = kernel_functions(context.program, context.kernel)
-    redundant = _surest(_needless(context, functions))
+    redundant = needless_sites(context, functions)
     trees = _sites(functions, tree_barriers, _TREE)
     if context.blame is None:
         single = _single_warp(context, functions)
@@ -134,7 +136,7 @@ def _match(context: KernelContext) -> Match | Rejection:
     held = () if redundant else _held(context, blame, rows, trees)
     scattered = next((site for site in held if _is_scattered(context, site)), None)
     if scattered is not None:
-        where = _place(context, scattered)
+        where = site_text(context, scattered)
         return Rejection(code=_CODE, reason=f"threads leave the tree at {where} by a remainder, {_FIRST}")
     tree = _tree_match(context, blame, held)
     if tree is not None:
@@ -143,9 +145,11 @@ def _match(context: KernelContext) -> Match | Rejection:
     slow = _slow_instruction(context, blame, rows)
     if slow is not None and is_ordered(slow[0].instructions[slow[1]]):
         waited = set()  # for other blocks: no division of work shortens that
-    uneven, shared = _uneven(context, functions, waited)
+    uneven, shared, place = uneven_work(context, functions, waited)
     cure = _barrier_advice(context, blame, rows, redundant, trees) or shared
-    uneven = "" if shared and cure == shared else uneven  # which is in it
+    of_work = bool(shared) and cure == shared
+    uneven = "" if of_work else uneven  # which is in it
+    named = next(iter(redundant or held), None)
     return Match(
         title="warps wait for slower ones at a barrier",
         cure=cure,
@@ -153,6 +157,8 @@ def _match(context: KernelContext) -> Match | Rejection:
             part for part in (_slow_side(context, blame, rows), uneven, cure or _NO_CURE) if part
         ),
         actionable=bool(cure),  # that warps wait is no fault that the code shows
+        place=(named.function, named.index) if named else place if of_work else None,
+        replaced_by="GPA109" if of_work else "",  # which gives the idle threads of that work something to do
         regions=regions(blame, context.program, context.kernel, rows),
         adjustments=_adjustments(context, blame, rows, redundant=bool(redundant)),
         static_sites=redundant,
@@ -182,22 +188,6 @@ def _sites(
     )
 
 
-def _needless(context: KernelContext, functions: tuple[Function, ...]) -> tuple[StaticSite, ...]:
-    """Barriers that can go, those without a condition first."""
-    ids = {function.id for function in functions}
-    found = sorted(
-        (
-            ([*_NEEDLESS].index(kind), place, kind)
-            for place, kind in needless_barriers(context.program, context.others).items()
-        ),
-    )
-    return tuple(
-        StaticSite(function=function, index=index, detail=_NEEDLESS[kind])
-        for _, (function, index), kind in found
-        if function in ids
-    )
-
-
 def _single_warp(context: KernelContext, functions: tuple[Function, ...]) -> tuple[StaticSite, ...]:
     """Every barrier, where no block has more than one warp."""
     facts = context.program.facts.get(context.kernel)
@@ -224,13 +214,13 @@ def _static_advice(
 ) -> str:
     parts = []
     if redundant:
-        parts.append(_redundant_advice(context, redundant))
+        parts.append(redundant_advice(context, redundant))
     if trees:
-        parts.append(_tree_advice(context, trees))
+        parts.append(tree_advice(context, trees))
     if single and not parts:
-        places = list(dict.fromkeys(_place(context, site) for site in single))
+        places = list(dict.fromkeys(site_text(context, site) for site in single))
         parts.append(
-            f"{_ONE_WARP[:-1]} ({', '.join(places[:_SHOWN])}{' ...' if len(places) > _SHOWN else ''})."
+            f"{_ONE_WARP[:-1]} ({', '.join(places[:SHOWN])}{' ...' if len(places) > SHOWN else ''})."
         )
     return " ".join(parts)
 
@@ -238,60 +228,6 @@ def _static_advice(
 _NO_CURE: Final = "No uneven work is counted before it, and the code shows no barrier too many."
 _ONE_WARP: Final = "Replace __syncthreads() by __syncwarp(): a block is one warp here."
 _WARP: Final = 32
-
-
-def _surest(redundant: tuple[StaticSite, ...]) -> tuple[StaticSite, ...]:
-    """Those of one kind, of which the words speak: own values, nothing shared, or others."""
-    for kind in (Needless.OWN, Needless.NOTHING_SHARED):
-        if found := tuple(one for one in redundant if one.detail == _NEEDLESS[kind]):
-            return found
-    return redundant
-
-
-def _redundant_advice(context: KernelContext, redundant: tuple[StaticSite, ...]) -> str:
-    """What can be removed, and what to see to before: the code shows one build of the source."""
-    kind = redundant[0].detail
-    places = list(dict.fromkeys(_place(context, one) for one in redundant))
-    several = len(places) > 1
-    where = f"barrier{'s' if several else ''} at {', '.join(places[:_SHOWN])}"
-    cure = f"Remove the {where}{_in_all_uses(context, redundant[0])}"
-    them = "them" if several else "it"
-    if kind == _NEEDLESS[Needless.OWN]:
-        return (
-            f"{cure}, unless two arrays of the kernel overlap: behind {them} each thread reads from shared "
-            "memory only what it wrote itself. Keep that in registers, without the array."
-        )
-    if kind == _NEEDLESS[Needless.NOTHING_SHARED]:
-        return f"{cure}: no access of one thread needs {them} before one of another."
-    return (
-        f"{cure}, unless two threads write the same element: on both sides threads only write shared memory, "
-        "and nobody reads it until the next barrier."
-    )
-
-
-_SHOWN: Final = 4
-
-
-def _in_all_uses(context: KernelContext, site: StaticSite) -> str:
-    """Of a template, other instantiations may be in other files, as other callers of an inlined function."""
-    function = context.program.functions[site.function]
-    entry = function.lines[site.index]
-    if entry is not None and entry.inline:
-        name = (entry.inline[0].function or "that function").partition("(")[0]
-        return f", if this holds for all callers of {name}"
-    return ", if this holds for every instantiation" if "<" in function.demangled else ""
-
-
-def _tree_advice(context: KernelContext, trees: tuple[StaticSite, ...]) -> str:
-    return (
-        "Let each warp combine its 32 values by shuffles (__shfl_down_sync(), in a scan __shfl_up_sync()), "
-        "so that only one value of each warp goes through shared memory: the barrier at "
-        f"{_place(context, trees[0])} holds the whole block at every level of a tree."
-    )
-
-
-def _place(context: KernelContext, site: StaticSite) -> str:
-    return line_text(context.program.functions[site.function], site.index)
 
 
 def _nothing(functions: tuple[Function, ...]) -> str:
@@ -335,60 +271,6 @@ def _slow_side(context: KernelContext, blame: Blame, rows: Rows) -> str:
     )
 
 
-def _uneven(
-    context: KernelContext, functions: tuple[Function, ...], barriers: set[tuple[FunctionId, int]]
-) -> tuple[str, str]:
-    """The largest piece of work in front of some barriers that few of the warps do, and its cure.
-
-    The levels of a tree are no work to divide, whether the tree was recognised or not.
-    """
-    best: tuple[float, str, str] | None = None
-    for function in functions:
-        executed = executed_warps(context.profile, function)
-        if executed is None:
-            continue
-        for index in _indices(function):
-            if (function.id, index) not in barriers or executed[index] <= 0 or in_level_loop(function, index):
-                continue
-            block = int(function.block_of[index])
-            before = function.idom[block]
-            between = [] if before is None else blocks_between(function, before, block)
-            for other in between:
-                start, end = function.blocks[other].start, function.blocks[other].end
-                part = float(executed[start] / executed[index])
-                work = float(executed[start:end].sum())
-                if constants.SMALL < part < constants.MAJORITY and (best is None or work > best[0]):
-                    where = line_text(function, start)
-                    text = f"Only {percent(part)} of the warps at the barrier run {where}."
-                    few = [
-                        one
-                        for one in between
-                        if executed[function.blocks[one].start] < constants.MAJORITY * executed[index]
-                    ]
-                    best = (work, text, _shared_out(function, few, where, part))
-    return ("", "") if best is None else best[1:]
-
-
-def _shared_out(function: Function, blocks: Sequence[int], where: str, part: float) -> str:
-    """How the work of a part of the warps becomes that of more; empty where it waits for other blocks.
-
-    What writes or adds to memory must not be done once for each warp.
-    """
-    code = [
-        function.instructions[index]
-        for block in blocks
-        for index in range(function.blocks[block].start, function.blocks[block].end)
-    ]
-    if any(is_ordered(one) for one in code if is_global(one)):
-        return ""
-    writes = any(is_global(one) and one.info.opclass is not OpcodeClass.LOAD for one in code)
-    itself = "" if writes else ", or every warp do it for itself"
-    return (
-        f"Let more warps share the work of {where}{itself}: only {percent(part)} of those at the barrier run "
-        "it, and the others wait."
-    )
-
-
 def _barrier_advice(
     context: KernelContext,
     blame: Blame,
@@ -397,12 +279,12 @@ def _barrier_advice(
     trees: tuple[StaticSite, ...],
 ) -> str:
     if redundant:
-        return _redundant_advice(context, redundant)
+        return redundant_advice(context, redundant)
     if context.profile is not None and context.profile.launch.threads_per_block <= _WARP:
         return _ONE_WARP
     held = _held(context, blame, rows, trees)
     if held:
-        return _tree_advice(context, held)
+        return tree_advice(context, held)
     return ""
 
 
@@ -456,8 +338,9 @@ def _tree_match(context: KernelContext, blame: Blame, held: tuple[StaticSite, ..
     inside = by_place(blame, causes(blame), places) | by_place(blame, blame.rows.use_index, places)
     return Match(
         title=_TREE_TITLE,
-        advice=_tree_advice(context, held),
-        cure=_tree_advice(context, held),
+        advice=tree_advice(context, held),
+        cure=tree_advice(context, held),
+        place=(held[0].function, held[0].index),
         regions=regions(blame, context.program, context.kernel, np.flatnonzero(inside)),
         adjustments=(
             Adjustment(

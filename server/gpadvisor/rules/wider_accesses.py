@@ -36,7 +36,8 @@ for (int k = 0; k < n; k += 4) {
 
 Neighbouring threads that access neighbouring words, one each, are as good as they can be: `float4` gains
 little there, and loses where it costs parallelism. Addresses that are not known to be aligned cannot be
-widened without a change of the layout.
+widened without a change of the layout. What a library's own loop accesses is its own affair: no caller can
+change it.
 
 ## How the gain is estimated
 
@@ -66,6 +67,7 @@ from gpadvisor.estimators.utilisation import ISSUE, L1, PIPES, measured_loads
 from gpadvisor.evidence.access_shapes import access_shape, widest_aligned
 from gpadvisor.evidence.accesses import is_shared
 from gpadvisor.evidence.addresses import Neighbours, neighbours, step_of_pass
+from gpadvisor.evidence.library_code import in_library_loop
 from gpadvisor.evidence.measured import Values, executed_threads, executed_warps, metric
 from gpadvisor.evidence.queries import (
     Mask,
@@ -157,7 +159,7 @@ def _runs(context: KernelContext, profile: KernelProfile) -> Iterable[_Run]:
             run = _aligned(context, profile, function, narrow)
             shared = is_shared(function.instructions[run.indices[0]])
             per_warp = _per_warp(run, executed, passes if shared else sectors)
-            if per_warp is None or run.per_access == 1:
+            if per_warp is None or run.per_access == 1 or in_library_loop(function, run.indices[0]):
                 continue
             if shared:
                 # Threads with a run of their own each conflict as often as their runs span rows of banks.

@@ -250,6 +250,8 @@ def test_a_wait_without_uneven_work_is_a_note() -> None:
     )
     assert found.cure.startswith(said)  # the fact that decides is on the screen
     assert "Only 25.0 %" not in found.advice
+    assert found.place == (0, 1)  # the work, not what the slow side happens to wait for
+    assert found.replaced_by == "GPA109"  # whose idle threads may be those of that work
     # Nobody waits at that barrier, and at the other one all warps have the same to do.
     elsewhere = uneven.replace(
         "after| LDS", "LDS R6, [R7] // 5\nSTS [R9], R6 // 5\nBAR.SYNC 0x0 // 6\nafter| LDS"

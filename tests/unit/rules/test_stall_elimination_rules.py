@@ -10,13 +10,16 @@ import pytest
 from tests.optimizer_values import Row, context_of, listing
 
 from gpadvisor import machine
+from gpadvisor.advice import NO_THRESHOLDS
 from gpadvisor.advice.evaluate import evaluate
+from gpadvisor.advice.kernel import advise_kernel
 from gpadvisor.estimators.constants import RUN_TO_RUN
 from gpadvisor.estimators.context import KernelContext
 from gpadvisor.model.advice import Match, Rejection, ScopeKind
 from gpadvisor.model.blame import DependencyClass
 from gpadvisor.model.ids import SourceLocation
 from gpadvisor.model.program import InlineFrame, KernelFacts, LineEntry
+from gpadvisor.report.entries import primary
 from gpadvisor.rules import (
     fast_math,
     function_split,
@@ -498,11 +501,12 @@ def _scattered(
     load: str = "LDG.E R4, [R2.64]",
     block: int = 256,
     full: dict[str, float] | None = None,
+    needed: int = 4,
 ) -> KernelContext:
     """A load of which each of 1000 warps asks for so many sectors, where four would do."""
     text = f"S2R R0, SR_TID.X\n{address}\nload| {load} // 9\nuse| FADD R8, R4, R9 // 9\nend| EXIT"
     rows = [Row("lg_throttle", "load", 300, 250), Row("selected", "use", 100)]
-    metrics = {SECTORS: {"load": 1000 * sectors}, f"{SECTORS}_ideal": {"load": 4000.0}}
+    metrics = {SECTORS: {"load": 1000 * sectors}, f"{SECTORS}_ideal": {"load": 1000.0 * needed}}
     counts = {"load": (1000, 32000)}
     return context_of(listing(text), rows, counts=counts, pc_metrics=metrics, block=block, metrics=full)
 
@@ -566,7 +570,85 @@ def test_stores_one_by_one_beside_wide_loads_become_wide() -> None:
     stores = "\n".join(f"STG.E [R2.64+{4 * i:#x}], R{4 + i}" for i in (1, 2, 3))
     text = f"LDG.E.128 R4, [R10.64]\nSHF.L.U32 R2, R0, 0x4, RZ\n{stores}"
     found = _match(memory_transaction_reduction, _scattered(text, 16, load="STG.E [R2.64], R4"))
-    assert "use accesses of 16 bytes, as elsewhere in the kernel: each thread accesses 4 values" in found.cure
+    assert "use accesses of 16 bytes: each thread accesses 4 values" in found.cure
+    same = f"IMAD.WIDE R2, R0, 0x10, c[0x0][0x160]\nLDG.E.128 R4, [R2.64]\n{stores}"
+    found = _match(memory_transaction_reduction, _scattered(same, 16, load="STG.E [R2.64], R4"))
+    assert "use accesses of 16 bytes, as elsewhere in the kernel" in found.cure  # of the same array
+
+
+@pytest.mark.parametrize(
+    ("values", "width", "sectors", "words"),
+    [
+        (3, 1, 4, "or pad the elements of 3 bytes to 4"),  # pixels side by side, as the sectors say
+        (7, 2, 5, ""),  # windows of neighbours overlap, as in a convolution: nothing to pad
+        (2, 4, 32, ""),  # rows of no known length, in which 8 bytes may not be aligned
+    ],
+)
+def test_runs_whose_distance_nobody_knows_are_as_far_apart_as_their_sectors_say(
+    values: int, width: int, sectors: float, words: str
+) -> None:
+    kind = {1: "LDG.E.U8", 2: "LDG.E.U16", 4: "LDG.E"}[width]
+    more = "\n".join(f"{kind} R{4 + i}, [R2.64+{width * i:#x}]" for i in range(1, values))
+    text = f"LDG.E.128 R20, [R30.64]\nF2I R2, R0\n{more}"
+    found = _match(
+        memory_transaction_reduction, _scattered(text, sectors, load=f"{kind} R4, [R2.64]", needed=1)
+    )
+    assert "accesses of" not in found.cure
+    assert words in found.cure
+    assert found.actionable is (bool(words) or sectors == 32)
+
+
+def test_threads_that_an_argument_keeps_apart_are_in_rows_only_if_the_sectors_say_so() -> None:
+    """A stride that is an argument, as of a convolution: by the code alone it may be a row's length."""
+    address = "IMAD R2, R0, c[0x0][0x170], RZ\nLEA R2, R2, R6, 0x2"
+    cure = _match(memory_transaction_reduction, _scattered(address, 8)).cure
+    assert "how far apart they are, an argument decides" in cure
+    found = _match(
+        memory_transaction_reduction, _scattered(address, 5)
+    )  # it is 1: rows begin between sectors
+    assert not found.actionable
+    assert not found.cure
+
+
+@pytest.mark.parametrize(
+    ("address", "words"),
+    [
+        ("IMAD.WIDE R4, R0, 0xc, R6", "they are 12 bytes apart"),
+        ("IMAD.WIDE R4, R0, 0x4, R6", ""),
+        ("F2I R4, R0", ""),
+    ],
+)
+def test_without_counters_a_full_queue_has_a_cure_only_if_the_addresses_show_one(
+    address: str, words: str
+) -> None:
+    """No list of what else might be tried: registers, shared memory, vector loads, constant memory."""
+    text = f"S2R R0, SR_TID.X\n{address}\n{LOAD}"
+    rows = [Row("lg_throttle", "load", 300, 250), Row("selected", "use", 100)]
+    found = _match(memory_transaction_reduction, context_of(listing(text), rows))
+    assert found.actionable is bool(words)
+    assert words in found.cure
+    assert bool(found.cure) is bool(words)
+
+
+def test_the_place_of_scattered_accesses_is_the_one_that_the_words_name() -> None:
+    """As of a filter whose store waits in the queue that its loads fill."""
+    text = (
+        "S2R R0, SR_TID.X\nIMAD.WIDE R2, R0, 0xc, R6\nload| LDG.E R4, [R2.64] // 30\n"
+        "use| FADD R8, R4, R9 // 31\nput| STG.E [R10.64], R8 // 42\nend| EXIT"
+    )
+    rows = [
+        Row("lg_throttle", "put", 300, 250, "put", DependencyClass.QUEUE),
+        Row("lg_throttle", "use", 100, 90, "load", DependencyClass.QUEUE),
+        Row("selected", "use", 100),
+    ]
+    metrics = {SECTORS: {"load": 12000.0, "put": 4000.0}, f"{SECTORS}_ideal": {"load": 4000.0, "put": 4000.0}}
+    context = context_of(listing(text), rows, counts={"load": (1000, 32000)}, pc_metrics=metrics)
+    advice = advise_kernel(context, [memory_transaction_reduction.OPTIMIZER], limits=NO_THRESHOLDS)
+    (told,) = advice.suggestions
+    assert "LDG kernel.cu:30" in told.advice
+    place = primary(told)
+    assert place is not None
+    assert place.line == 30
 
 
 @pytest.mark.parametrize(

@@ -3,11 +3,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from tests.optimizer_values import Row, context_of, listing
 
+from gpadvisor.advice.library_calls import library_call
 from gpadvisor.estimators.context import KernelContext
 from gpadvisor.model.advice import Match, Rejection
+from gpadvisor.model.ids import SourceLocation
 from gpadvisor.rules import memory_transaction_reduction
 from gpadvisor.rules.wider_accesses import OPTIMIZER
 
@@ -112,6 +116,35 @@ def test_scattered_runs_get_their_words_where_they_are_counted(sectors: int, sid
     assert isinstance(found, Match)
     assert ("each thread accesses 4 values that follow each other" in found.advice) is side_by_side
     assert ("accesses of 16 bytes" in found.advice) is side_by_side
+
+
+def _inlined(context: KernelContext) -> KernelContext:
+    """The same as a loop of a library that line 9 calls."""
+    header = SourceLocation("/usr/local/cuda/include/curand_kernel.h", 319)
+    (function,) = context.program.functions
+    lines = tuple(None if one is None else replace(one, library=(header,)) for one in function.lines)
+    inside = replace(context.program, functions=(replace(function, lines=lines),))
+    return replace(context, program=inside)
+
+
+def test_what_a_librarys_own_loop_accesses_is_not_the_callers_to_widen() -> None:
+    """As the matrices that curand_init skips ahead by."""
+    loads = "\n".join(f"{tag}| LDG.E R{8 + i}, [R4.64+{4 * i:#x}] // 9" for i, tag in enumerate(TAGS))
+    text = f"again:\n{loads}\nuse| FADD R2, R8, R2 // 9\n@P0 BRA again // 9\nEXIT // 9"
+    context = context_of(
+        listing(text),
+        [Row("lg_throttle", "b", 600, 500), Row("selected", "use", 400)],
+        counts=dict.fromkeys((*TAGS, "use"), (1000, 32000)),
+        pc_metrics={SECTORS: dict.fromkeys(TAGS, 1000)},
+    )
+    assert _match(context)
+    called = _inlined(context)
+    assert "no accesses of a thread follow each other" in _reason(called)
+    assert library_call(context) == ""
+    assert library_call(called) == "100 % of the samples are in curand_kernel.h, which kernel.cu:9 calls"
+    straight = "\n".join(line for line in text.splitlines() if "again" not in line)
+    once = context_of(listing(straight), [Row("selected", "use", 400)])
+    assert library_call(_inlined(once)) == ""  # an intrinsic, a load of one element
 
 
 def _of(code: str, threads: int = 32, sectors: float = 1) -> KernelContext:

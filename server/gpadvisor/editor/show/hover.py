@@ -26,7 +26,6 @@ from gpadvisor.editor.show.words import (
     reason_words,
     shorten,
 )
-from gpadvisor.model.estimate import Evidence
 from gpadvisor.model.figures import gain, won
 from gpadvisor.model.finding import (
     BaselineKind,
@@ -38,6 +37,7 @@ from gpadvisor.model.finding import (
     Place,
     StallShare,
 )
+from gpadvisor.model.profile import Evidence
 
 MAX_LINES: Final = 25
 _FINDINGS: Final = 3

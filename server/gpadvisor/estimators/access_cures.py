@@ -1,0 +1,292 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What would bring a warp's accesses to memory together, by the places that they go to."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from itertools import islice
+from math import ceil
+from typing import Final
+
+import numpy as np
+
+from gpadvisor.analyzer.occupancy import kernel_occupancy
+from gpadvisor.estimators import constants
+from gpadvisor.estimators.context import KernelContext
+from gpadvisor.evidence.access_shapes import (
+    AccessShape,
+    Lie,
+    access_shape,
+    conflict,
+    distance_of_runs,
+    feeds_tensor_cores,
+    scattered_by_swap,
+    widest_aligned,
+    widest_shared,
+)
+from gpadvisor.evidence.accesses import is_atomic, is_global, is_shared
+from gpadvisor.evidence.addresses import WIDEST_BYTES, Neighbours, neighbours
+from gpadvisor.evidence.arrays import same_array
+from gpadvisor.evidence.library_code import in_library_loop
+from gpadvisor.evidence.measured import Values, executed_warps, shared_bytes
+from gpadvisor.evidence.queries import by_instruction, by_stall, causes, counted, line_text, percent
+from gpadvisor.evidence.traffic import Place, Traffic
+from gpadvisor.model.blame import Blame
+from gpadvisor.model.ids import FunctionId
+from gpadvisor.model.instruction import OpcodeClass
+from gpadvisor.model.profile import KernelProfile
+from gpadvisor.model.program import Function
+from gpadvisor.model.stalls import StallClass
+
+THROTTLE: Final = frozenset({StallClass.MEMORY_THROTTLE, StallClass.TEXTURE_THROTTLE})
+"""Waits for the queue of the load/store unit."""
+_SECTOR_BYTES: Final = 32
+_WORD_BYTES: Final = 4
+_BANK_ROW_BYTES: Final = 128
+_WARP: Final = 32
+LOOKED: Final = 24
+"""Places that waste most whose addresses are followed."""
+_SPREAD: Final = _WARP / 2
+"""Sectors of a warp's access from which its threads have nearly one each, whatever their addresses are."""
+
+Cures = Mapping[Place, str]
+"""What to change by instruction; empty where nothing in the source would bring its threads together."""
+
+
+def cures_of(context: KernelContext, profile: KernelProfile, blame: Blame, traffic: Traffic | None) -> Cures:
+    """By place; where nobody counted each access, of those that fill the queue, by their addresses alone."""
+    if traffic is not None:
+        return _cures_by_counts(context, profile, traffic)
+    filled: Counter[Place] = Counter()
+    accesses = by_instruction(blame, context.program, causes(blame), is_global)
+    rows = np.flatnonzero(by_stall(blame, THROTTLE) & accesses)
+    for row, index in zip(rows.tolist(), causes(blame)[rows].tolist(), strict=True):
+        filled[FunctionId(int(blame.rows.function[row])), index] += int(blame.rows.samples[row])
+    return {
+        (function, index): cure_of_shape(context, profile, context.program.functions[function], index)
+        for (function, index), _ in filled.most_common(LOOKED)
+    }
+
+
+def places_without_cure(traffic: Traffic, cures: Cures) -> set[Place]:
+    """Places of which nothing is known that would help; where none of a kind has a cure, all of that kind."""
+    found = {place for place in cures if not cures[place]}
+    for kind in (traffic.scattered, traffic.conflicting):
+        if not any(cures.get(place) for place in kind):
+            found.update(kind)
+    return found
+
+
+def _cures_by_counts(context: KernelContext, profile: KernelProfile, traffic: Traffic) -> Cures:
+    """Look at the places that waste most; what a library's own loop accesses is not to be changed."""
+    found = {}
+    for place in islice(traffic.scattered, LOOKED):
+        found[place] = _cure_of_scattered(context, profile, traffic, place)
+    for place in islice(traffic.conflicting, LOOKED):
+        found[place] = cure_of_conflict(context, profile, place)
+    return found
+
+
+BY_ROWS: Final = (
+    "let threadIdx.x run along a row (swap the indices), or go through shared memory: neighbouring threads "
+    "access different rows"
+)
+BY_TILES: Final = (
+    "fill tiles in shared memory with whole rows, or let each thread load 16 bytes of its row at a time: "
+    "neighbouring threads access different rows"
+)
+_BY_TILE_READ: Final = (
+    "read the tile in shared memory the other way around, so that threadIdx.x runs along the row that is "
+    "stored: neighbouring threads store to different rows"
+)
+_BY_ARGUMENT: Final = (
+    "let neighbouring threads access neighbouring addresses: how far apart they are, an argument decides"
+)
+GENERAL: Final = "let neighbouring threads access neighbouring addresses, or go through shared memory"
+
+
+def _cure_of_scattered(context: KernelContext, profile: KernelProfile, traffic: Traffic, place: Place) -> str:
+    function, index = context.program.functions[place[0]], place[1]
+    if in_library_loop(function, index):
+        return ""
+    executed = executed_warps(profile, function)
+    each = None if executed is None or not executed[index] else traffic.scattered[place] / executed[index]
+    shape = access_shape(function, index, context.program.form, profile.launch)
+    if feeds_tensor_cores(function, index):
+        return _cure_of_fragments(profile)
+    if each is not None and each <= constants.ABOUT * _WARP / shape.run and shape.lie is not Lie.APART:
+        return ""  # one sector more: a row seldom begins on one
+    spread = executed is None or traffic.requested[place] > _SPREAD * executed[index]
+    if shape.lie is Lie.ROWS:
+        return _cure_of_rows(context, profile, function, index) if spread else _BY_ARGUMENT
+    run = next((one for one in neighbours(function) if index in one.indices), None)
+    if run is not None:
+        found = _cure_of_run(function, index, run, shape, traffic.requested[place], executed)
+        if found:
+            return found
+    if shape.lie is Lie.BY_DATA:
+        return ""
+    if shape.lie is Lie.SAME and shape.run < _WARP:
+        return ""  # rows of a block read one value each
+    return _cure_of_distance(shape) or (GENERAL if spread else "")
+
+
+def _cure_of_fragments(profile: KernelProfile) -> str:
+    alone = (
+        " for several warps of a block (it has one now)" if profile.launch.threads_per_block <= _WARP else ""
+    )
+    return (
+        f"fill tiles in shared memory with whole rows{alone}, and load the fragments from there: "
+        "fragments of a matrix come straight from device memory"
+    )
+
+
+def _cure_of_rows(context: KernelContext, profile: KernelProfile, function: Function, index: int) -> str:
+    """What to do where a warp's threads are in different rows."""
+    if any(is_shared(function.instructions[at]) for at in _stored(function, index)):
+        return _BY_TILE_READ
+    other = scattered_by_swap(function, index, context.program.form, profile.launch)
+    if other is None:
+        return BY_ROWS
+    return (
+        "fill tiles in shared memory with whole rows, or let each thread load 16 bytes of its row at a "
+        "time: neighbouring threads access different rows of one operand, and with the indices swapped "
+        f"of another ({line_text(function, other)})"
+    )
+
+
+def _stored(function: Function, index: int) -> frozenset[int]:
+    """What may have written the value that a store stores; nothing of other accesses."""
+    if function.instructions[index].info.opclass is not OpcodeClass.STORE:
+        return frozenset()
+    value = function.instructions[index].operands.rpartition(",")[2]
+    wanted = [one for one in function.instructions[index].uses if f"R{int(one)}" == value.strip()]
+    return frozenset().union(*(function.reaching.definitions(index, one) for one in wanted))
+
+
+def _cure_of_distance(shape: AccessShape) -> str:
+    """What to do where a constant distance, or a narrow block, keeps threads apart; empty where none does."""
+    if shape.lie is Lie.NEIGHBOURS and shape.run * shape.distance < _SECTOR_BYTES:
+        return (
+            f"make the block wider in x: a row of it is {counted(shape.run, 'thread')} wide, which access "
+            f"{shape.run * shape.distance} bytes side by side"
+        )
+    if shape.lie is Lie.APART:
+        return (
+            "let what neighbouring threads access follow each other (a structure of arrays, or each thread "
+            f"every n-th element), or go through shared memory: they are {shape.distance} bytes apart"
+        )
+    return ""
+
+
+def cure_of_shape(context: KernelContext, profile: KernelProfile, function: Function, index: int) -> str:
+    """What to do by the addresses alone, where nobody counted an access."""
+    if in_library_loop(function, index):
+        return ""
+    if feeds_tensor_cores(function, index):
+        return _cure_of_fragments(profile)
+    shape = access_shape(function, index, context.program.form, profile.launch)
+    if shape.lie is Lie.ROWS:
+        return _cure_of_rows(context, profile, function, index)
+    return _cure_of_distance(shape)
+
+
+def _cure_of_run(
+    function: Function,
+    index: int,
+    run: Neighbours,
+    shape: AccessShape,
+    sectors: float,
+    executed: Values | None,
+) -> str:
+    """What to do where each thread accesses several values that follow each other; empty for nothing."""
+    if executed is None or shape.lie is Lie.NEIGHBOURS:
+        return ""  # a run of neighbouring threads overlaps the next one's: rows begin between sectors
+    # As many sectors as runs side by side take; where there are fewer, runs overlap; from a whole sector on,
+    # all distances look alike.
+    span, warps = len(run.indices) * run.width_bytes, float(executed[index])
+    fewest = _WARP * min(1.0, span / _SECTOR_BYTES) * warps
+    overlapping = constants.TWICE * sectors < fewest
+    if shape.lie is not Lie.APART and (
+        overlapping or sectors > fewest + constants.ABOUT * warps or span >= _SECTOR_BYTES
+    ):
+        return ""  # nobody knows how far apart the runs are, nor whether a wider access is aligned
+    several = f"each thread accesses {len(run.indices)} values that follow each other there"
+    wide = widest_aligned(run, shape)
+    if wide == run.width_bytes:
+        distance = distance_of_runs(run, shape)
+        padded = 1 << (distance - 1).bit_length()
+        if padded > WIDEST_BYTES:
+            return ""
+        return (
+            f"move whole rows through shared memory by {WIDEST_BYTES} bytes a thread, or pad the elements of "
+            f"{distance} bytes to {padded}, which moves {percent(padded / distance - 1)} more, "
+            f"and access each at once: {several}, one by one"
+        )
+    others = [
+        at
+        for at, one in enumerate(function.instructions)
+        if is_global(one)
+        and (one.width_bytes or 0) >= wide
+        and one.info.opclass in {OpcodeClass.LOAD, OpcodeClass.STORE}
+    ]
+    if others:
+        same = any(same_array(function, index, at) for at in others)
+        elsewhere = ", as elsewhere in the kernel" if same else ""
+        return f"use accesses of {wide} bytes{elsewhere}: {several}, one by one"
+    looped = span >= _SECTOR_BYTES and function.innermost_loop(index) is not None
+    if sectors > constants.ABOUT * fewest or overlapping or looped:
+        return ""
+    return (
+        "give each thread one value, or every n-th with n the number of threads, so that neighbouring "
+        f"threads access neighbouring values, or use accesses of {wide} bytes: {several}"
+    )
+
+
+def cure_of_conflict(context: KernelContext, profile: KernelProfile, place: Place) -> str:
+    """What to do where threads of a warp share banks of shared memory; empty where the data decide."""
+    function, index = context.program.functions[place[0]], place[1]
+    if is_atomic(function.instructions[index]):
+        return ""  # the data decide
+    found = conflict(function, index, context.program.form, profile.launch)
+    if found is Lie.BY_DATA:
+        return ""
+    where = line_text(function, index)
+    widest = widest_shared(function)
+    if found is None or isinstance(found, Lie):
+        lost = _lost_blocks(context, profile, widest / _BANK_ROW_BYTES)
+        return f"pad the rows of the array at {where} by {widest} bytes or swizzle the index{lost}"
+    if found.pad is not None and found.row is None:
+        return (
+            f"pad the rows of the array at {where} by {found.pad} bytes or swizzle the index: neighbouring "
+            "threads are in different rows"
+        )
+    if found.pad is not None:
+        lost = _lost_blocks(context, profile, found.pad / (found.row or _BANK_ROW_BYTES))
+        return (
+            f"pad each row of {found.row} bytes of the array at {where} by {found.pad} bytes or swizzle the "
+            f"index, so that {found.turns} turns of a warp become {found.after}{lost}"
+        )
+    width = function.instructions[index].width_bytes or _WORD_BYTES
+    if found.distance is None:
+        return f"swizzle the index at {where}: padding its rows does not part the banks"
+    return (
+        f"let neighbouring threads take neighbouring elements of {width} bytes at {where}: they are "
+        f"{found.distance} bytes apart within a row, where padding does not help"
+    )
+
+
+def _lost_blocks(context: KernelContext, profile: KernelProfile, share: float) -> str:
+    """What padding all of shared memory by a share would cost; empty where as many blocks fit on an SM."""
+    now = shared_bytes(context.program, context.kernel, profile)
+    facts = context.program.facts.get(context.kernel)
+    if not now:
+        return ""
+    before, after = (
+        kernel_occupancy(context.machine, facts, profile, more_shared_bytes=more).blocks_per_sm or 0
+        for more in (0, ceil(now * share))
+    )
+    if after >= before:
+        return ""
+    return f"; with all of shared memory padded, {after} of {counted(before, 'block')} still fit on an SM"

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What to say of barriers that need not be, or need not hold the whole block."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from gpadvisor.estimators.context import KernelContext
+from gpadvisor.evidence.barriers import Needless, needless_barriers
+from gpadvisor.evidence.queries import line_text
+from gpadvisor.model.advice import StaticSite
+from gpadvisor.model.program import Function
+
+SHOWN: Final = 4
+"""Barriers that a sentence names."""
+_NEEDLESS: Final = {
+    Needless.OWN: "barrier behind which each thread reads what it wrote itself",
+    Needless.NOTHING_SHARED: "barrier that orders no access of one thread before one of another",
+    Needless.ONLY_STORES: "barrier between stores to shared memory, which nobody reads in between",
+}
+
+
+def needless_sites(context: KernelContext, functions: tuple[Function, ...]) -> tuple[StaticSite, ...]:
+    """Barriers that can go, of the surest kind: own values, nothing shared, or those with a condition."""
+    ids = {function.id for function in functions}
+    found = sorted(
+        (
+            ([*_NEEDLESS].index(kind), place, kind)
+            for place, kind in needless_barriers(context.program, context.others).items()
+        ),
+    )
+    sites = tuple(
+        StaticSite(function=function, index=index, detail=_NEEDLESS[kind])
+        for _, (function, index), kind in found
+        if function in ids
+    )
+    return _surest(sites)
+
+
+def _surest(redundant: tuple[StaticSite, ...]) -> tuple[StaticSite, ...]:
+    """Those of one kind, of which the words speak."""
+    for kind in (Needless.OWN, Needless.NOTHING_SHARED):
+        if found := tuple(one for one in redundant if one.detail == _NEEDLESS[kind]):
+            return found
+    return redundant
+
+
+def redundant_advice(context: KernelContext, redundant: tuple[StaticSite, ...]) -> str:
+    """What can be removed, and what to see to before: the code shows one build of the source."""
+    kind = redundant[0].detail
+    places = list(dict.fromkeys(site_text(context, one) for one in redundant))
+    several = len(places) > 1
+    where = f"barrier{'s' if several else ''} at {', '.join(places[:SHOWN])}"
+    cure = f"Remove the {where}{_in_all_uses(context, redundant[0])}"
+    them = "them" if several else "it"
+    if kind == _NEEDLESS[Needless.OWN]:
+        return (
+            f"{cure}, unless two arrays of the kernel overlap: behind {them} each thread reads from shared "
+            "memory only what it wrote itself. Keep that in registers, without the array."
+        )
+    if kind == _NEEDLESS[Needless.NOTHING_SHARED]:
+        return f"{cure}: no access of one thread needs {them} before one of another."
+    return (
+        f"{cure}, unless two threads write the same element: on both sides threads only write shared memory, "
+        "and nobody reads it until the next barrier."
+    )
+
+
+def _in_all_uses(context: KernelContext, site: StaticSite) -> str:
+    """Of a template, other instantiations may be in other files, as other callers of an inlined function."""
+    function = context.program.functions[site.function]
+    entry = function.lines[site.index]
+    if entry is not None and entry.inline:
+        name = (entry.inline[0].function or "that function").partition("(")[0]
+        return f", if this holds for all callers of {name}"
+    return ", if this holds for every instantiation" if "<" in function.demangled else ""
+
+
+def tree_advice(context: KernelContext, trees: tuple[StaticSite, ...]) -> str:
+    """How a tree gets along without holding the block at every level."""
+    return (
+        "Let each warp combine its 32 values by shuffles (__shfl_down_sync(), in a scan __shfl_up_sync()), "
+        "so that only one value of each warp goes through shared memory: the barrier at "
+        f"{site_text(context, trees[0])} holds the whole block at every level of a tree."
+    )
+
+
+def site_text(context: KernelContext, site: StaticSite) -> str:
+    """Where a place in the code comes from."""
+    return line_text(context.program.functions[site.function], site.index)

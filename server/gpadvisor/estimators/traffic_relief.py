@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which unit of memory is full, and what is left of its load when accesses take their fewest transactions."""
+
+from __future__ import annotations
+
+from gpadvisor.estimators import constants
+from gpadvisor.estimators.utilisation import (
+    DRAM,
+    L1,
+    L1_DATA,
+    L1_REQUESTS,
+    L1_TO_L2,
+    L2,
+    MEMORY_RESOURCES,
+    utilisations,
+)
+from gpadvisor.evidence.traffic import Traffic
+from gpadvisor.model.advice import Relief, Utilisation
+from gpadvisor.model.profile import Evidence, KernelProfile
+
+
+def full_unit(profile: KernelProfile) -> Utilisation | None:
+    """The busiest memory unit, if it is at its limit."""
+    found = [entry for entry in utilisations(profile) if entry.name in MEMORY_RESOURCES]
+    if any(entry.name in {L1_DATA, L1_REQUESTS, L1_TO_L2} for entry in found):
+        found = [entry for entry in found if entry.name != L1]  # its parts say more
+    busiest = max(found, key=lambda entry: entry.percent, default=None)
+    return busiest if busiest is not None and busiest.percent >= constants.HIGH_PERCENT else None
+
+
+def limit_words(unit: Utilisation) -> str:
+    """A full unit with the counter that says so."""
+    name = "L1 throughput" if unit.name.startswith("L1") else f"{unit.name} throughput"
+    return f"{name}, at {unit.percent:.0f} % of its peak ({unit.metric})"
+
+
+def load_words(unit: Utilisation) -> str:
+    """What there must be fewer of for a full unit."""
+    return (
+        "and wider requests"
+        if unit.name == L1_REQUESTS
+        else "bytes"
+        if unit.name in {L2, DRAM}
+        else "accesses"
+    )
+
+
+def reliefs(profile: KernelProfile, traffic: Traffic) -> tuple[Relief, ...]:
+    """How much of each unit's load is left when every access takes its fewest transactions.
+
+    Behind L1, at worst each sector that is still asked for gets through to it; at best caches keep the share
+    that they hold back today, but what moved no more than the fewest sectors has no waste in it. A modelled
+    profile says that caches do: its hit rates are told, not found.
+    """
+    found = []
+    now, after = traffic.l1_wavefronts, traffic.ideal_l1_wavefronts
+    if now > after * constants.ABOUT and after > 0:
+        found.append(Relief(resource=L1_DATA, remaining=after / now, remaining_best=after / now))
+    kept = traffic.ideal_sectors / traffic.sectors if traffic.sectors else 1.0
+    behind_l1, dram = traffic.l2_sectors(profile), traffic.dram_sectors(profile)
+    for resource, moved in ((L1_TO_L2, behind_l1), (L2, behind_l1), (DRAM, dram)):
+        if moved and 0 < kept < 1 / constants.ABOUT:
+            modelled = profile.evidence is Evidence.MODELLED
+            left = kept if modelled else min(1.0, traffic.ideal_sectors / moved)
+            best = left if moved <= constants.ABOUT * traffic.ideal_sectors else min(left, kept)
+            found.append(Relief(resource=resource, remaining=left, remaining_best=best))
+    return tuple(found)
+
+
+def fewest_words(counted: Traffic | None) -> str:
+    """How near the counted sectors are to what the bytes need."""
+    if counted is not None and counted.sectors > constants.ABOUT * counted.ideal_sectors:
+        return "as few as the places of the data allow"
+    return "the fewest for the bytes accessed"
+
+
+def nothing_words(traffic: Traffic | None) -> str:
+    """Why there is nothing to reduce."""
+    if traffic is None:
+        return "no sample waits for the load/store queue (lg_throttle) or for stores at exit (drain)"
+    return (
+        f"no sample waits for the load/store queue (lg_throttle); {millions(traffic.sectors)} sectors "
+        "against "
+        f"an ideal of {millions(traffic.ideal_sectors)}"
+    )
+
+
+def millions(count: float) -> str:
+    """A count as a reader takes it in."""
+    return f"{count / 1e6:,.1f} M" if count >= 1e5 else f"{count:,.0f}"

@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Loops that are a library's as a whole, inlined into the kernel: callers cannot change what they access.
+
+They can where the library does something to one element, as an intrinsic or a block load: they say to which.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from gpadvisor.evidence.queries import loop_indices
+from gpadvisor.model.ids import LoopId
+from gpadvisor.model.program import Function
+
+
+def in_library_loop(function: Function, index: int) -> bool:
+    """Whether an instruction is in a loop of which every line is a library's."""
+    return not library_loops(function).isdisjoint(function.enclosing_loops(index))
+
+
+@lru_cache(maxsize=64)
+def library_loops(function: Function) -> frozenset[LoopId]:
+    """The loops of which every line is a library's."""
+    return frozenset(
+        loop.id
+        for loop in function.loops
+        if all(
+            line is not None and line.library
+            for line in (function.lines[index] for index in loop_indices(function, loop.id))
+        )
+    )
