@@ -22,6 +22,7 @@ from tests.ncu_writer import write_report
 from tests.sampled import sampled_launch
 
 from bench.inputs import FOLDER, make_input
+from bench.measure import Command, run
 from bench.sources import Size, cuda_source
 from gpadvisor.sandbox.processes import descendants
 
@@ -136,21 +137,26 @@ async def memory(folder: Path, count: int = 10) -> tuple[float, float, float]:
     return before, after, workers
 
 
-async def first_lens(folder: Path, rounds: int) -> tuple[float, float]:
-    """Medians of processor seconds, and of seconds, from the server's start to the lens of a known report."""
+async def first_lens(folder: Path, rounds: int) -> tuple[float, float, float]:
+    """Processor seconds to the lens of a known report, of importing the protocol's types, and their ratio.
+
+    Medians; from the start of the server, its children included, in turn with a Python that only imports.
+    """
     place = make_project(folder / "lens", "thermal_stencil", report=report_of("thermal_stencil"), name=NAME)
-    cpu, wall = [], []
+    cpu, bare = [], []
+    types = Command(name="types", arguments=(sys.executable, "-c", "import lsprotocol.types"))
     for round_ in range(rounds + 1):
-        begun = time.perf_counter()
         async with editor(place) as one:
             one.open(NAME)
             await one.shown(NAME, lambda found: any("measured" in each.message for each in found))
             assert any(_is_gain(lens.command) for lens in await one.lenses(NAME))
             server = one.client._server.pid
             if round_:  # the first one analyses it
-                wall.append(time.perf_counter() - begun)
                 cpu.append(sum(map(_processor_seconds, (server, *descendants(server)))))
-    return statistics.median(cpu), statistics.median(wall)
+        if round_:
+            bare.append(run(types).cpu_seconds)
+    ratios = [whole / part for whole, part in zip(cpu, bare, strict=True)]
+    return statistics.median(cpu), statistics.median(bare), statistics.median(ratios)
 
 
 def _is_gain(command: lsp.Command | None) -> bool:
@@ -192,8 +198,8 @@ def main(rounds: int) -> None:
     for what, values in times.items():
         high = statistics.quantiles(values, n=100)[98]
         print(f"| {what} | {len(values)} | {1e3 * statistics.median(values):.1f} ms | {1e3 * high:.1f} ms |")
-    cpu, wall = asyncio.run(first_lens(folder, rounds))
-    print(f"\nfirst lens of a known report: {cpu:.2f} s of processor time, {wall:.2f} s")
+    cpu, bare, ratio = asyncio.run(first_lens(folder, rounds))
+    print(f"\nlens of a known report: {cpu:.2f} s of processor time, {ratio:.2f}x of the types' {bare:.2f} s")
     before, after, workers = asyncio.run(memory(folder))
     print(
         f"\nserver: {before:.0f} MiB without a profile, {after:.0f} MiB with ten; workers: {workers:.0f} MiB"
@@ -201,4 +207,4 @@ def main(rounds: int) -> None:
 
 
 if __name__ == "__main__":
-    main(5)
+    main(7)

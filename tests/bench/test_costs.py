@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from bench.editor import first_lens
 from bench.measure import Command, interleaved, median_ratio
 from bench.sources import Size, cuda_source
 from tests.kernels import compile_text, nvdisasm_path
@@ -92,3 +93,14 @@ def test_the_structure_step_stays_near_nvdisasm(tmp_path: Path) -> None:
     ]
     runs = interleaved(commands, 3)
     assert median_ratio(runs["structure"], runs["nvdisasm"]) < 10
+
+
+@pytest.mark.toolkit
+@pytest.mark.nvdisasm
+@pytest.mark.asyncio
+async def test_the_lens_of_a_known_report_costs_little_more_than_the_types_of_the_protocol(
+    tmp_path: Path,
+) -> None:
+    """With every import of the server and what a worker has begun by then."""
+    _, _, ratio = await first_lens(tmp_path, 5)
+    assert ratio < 2.1

@@ -11,7 +11,10 @@ import pytest
 
 HEAVY = ("numpy", "networkx", "duckdb", "elftools", "tree_sitter", "zstandard", "cuda", "ncu_report")
 """Packages that only an analysis needs; each costs tens of milliseconds."""
-ANALYSIS = tuple(f"gpadvisor.{name}" for name in ("analyzer", "blamer", "estimators", "rules", "report"))
+ANALYSIS = tuple(
+    f"gpadvisor.{name}"
+    for name in ("analyzer", "blamer", "estimators", "rules", "report", "model.advice", "model.profile")
+)
 """What the language server leaves to its workers, and shows without when it is kept."""
 
 _PROBE = """

@@ -63,10 +63,10 @@ async function listening(origin, server) {
   throw new Error("code-server did not start");
 }
 
-/** Types into the list that is opening; once the entry with a text is the one that is chosen, takes it. */
+/** Puts words into the list that is opening, at once, as a list of themes puts on each that is first; once the entry with a text is the one that is chosen, takes it. */
 export async function pickFirst(page, words, text, before = () => undefined) {
   await page.locator(".quick-input-widget input:focus").waitFor(WAIT);
-  await page.keyboard.type(words);
+  await page.keyboard.insertText(words);
   await page.locator(".quick-input-list .monaco-list-row.focused", { hasText: text }).first().waitFor(WAIT);
   await before();
   await page.keyboard.press("Enter");

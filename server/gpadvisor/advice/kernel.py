@@ -116,7 +116,7 @@ def advise_kernel(
 
 def _seen(context: KernelContext) -> _Seen:
     profile = context.profile
-    stalls = stall_summaries(profile, context.blame)
+    stalls = stall_summaries(context.program, profile, context.blame)
     return _Seen(
         stalls,
         sample_summary(profile, context.blame, stalls),

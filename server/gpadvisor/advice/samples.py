@@ -7,16 +7,20 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from gpadvisor.advice.waits import named_wait
 from gpadvisor.model.advice import SampleSummary, StallSummary
 from gpadvisor.model.blame import Blame, CodeArea, Role
 from gpadvisor.model.profile import EXTERNAL, KernelProfile
+from gpadvisor.model.program import Program
 from gpadvisor.model.stalls import StallReason
 
 
-def stall_summaries(profile: KernelProfile | None, blame: Blame | None) -> tuple[StallSummary, ...]:
+def stall_summaries(
+    program: Program, profile: KernelProfile | None, blame: Blame | None
+) -> tuple[StallSummary, ...]:
     """One row per reason that has samples, heaviest first; the three roles add up to the samples."""
     if blame is not None:
-        rows = [_blamed_row(blame, index, reason) for index, reason in enumerate(blame.reasons)]
+        rows = [_blamed_row(program, blame, index) for index in range(len(blame.reasons))]
     elif profile is not None:
         rows = [_unblamed_row(profile, index, reason) for index, reason in enumerate(profile.reasons)]
     else:
@@ -49,14 +53,14 @@ def sample_summary(
     )
 
 
-def _blamed_row(blame: Blame, index: int, reason: StallReason) -> StallSummary:
-    rows = blame.rows
+def _blamed_row(program: Program, blame: Blame, index: int) -> StallSummary:
+    rows, reason = blame.rows, blame.reasons[index]
     here = rows.reason == index
     samples = {role: int(rows.samples[here & (rows.role == role.value)].sum()) for role in Role}
     latency = {role: int(rows.latency[here & (rows.role == role.value)].sum()) for role in Role}
     return StallSummary(
         reason=reason.name,
-        plain=reason.plain,
+        plain=named_wait(program, blame, index) or reason.plain,
         samples=sum(samples.values()),
         latency=sum(latency.values()),
         blamed=samples[Role.BLAMED],

@@ -107,6 +107,8 @@ def _one_block_size(findings: Sequence[EstimatedMatch], rejected: Sequence[Rejec
 
 def _replaced(context: KernelContext, shown: Sequence[EstimatedMatch]) -> list[EstimatedMatch]:
     """Findings most of whose samples another one takes with the accesses themselves, and with more gain."""
+    if any(one.match.alone for one in shown):
+        return [one for one in shown if not one.match.alone]
     blame, found = context.blame, []
     for one in shown:
         wanted = one.match.replaced_by or one.optimizer.replaced_by

@@ -27,8 +27,6 @@ LIMIT_PERCENT: Final = 80.0
 _ISSUE_BOUND: Final = 0.6
 _WARP: Final = 32
 _LANES: Final = "smsp__thread_inst_executed_per_inst_executed.ratio"
-_FEW_WARPS: Final = 1 / 3
-"""Of an SM's warps: with fewer resident, what they wait for is little told without that."""
 _ENOUGH: Final = 100
 """From fewer samples the share of a stall is known to no better than a tenth of all."""
 _WORKING: Final = frozenset({"selected", "not_selected"})
@@ -109,7 +107,7 @@ def limiting_words(
     busiest = max(utilisations, key=lambda entry: entry.percent, default=None)
     busy = busiest is not None and busiest.percent >= constants.BUSY_PERCENT
     if latency and not busy:
-        behind = behind or _few_warps(occupancy, _FEW_WARPS)
+        behind = behind or _few_warps(occupancy, constants.FEW_WARPS)
     first = f"{behind}; {first}" if behind else first
     if busiest is not None and busy:
         unit_at = f"{unit_words(busiest)} at {busiest.percent:.0f} % of its peak"

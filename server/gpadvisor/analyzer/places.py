@@ -39,9 +39,18 @@ _PREBUILT: Final = re.compile(
 """How kernels of cuBLAS, cuDNN, NCCL and PyTorch are called in reports."""
 
 
+_RUNTIME: Final = re.compile(r"^(?:void )?(?:__pgi_|__nvomp_|__nv_(?!static_|hdl_))")
+"""How a compiler calls its own kernels; ``__nv_static_`` begins those of a source that others do not see."""
+
+
 def is_prebuilt(kernel: str) -> bool:
-    """Whether a demangled name is that of a kernel which comes compiled with a library."""
-    return _PREBUILT.match(kernel) is not None
+    """Whether a demangled name is that of a kernel which comes compiled with a library or a compiler."""
+    return _PREBUILT.match(kernel) is not None or is_runtime(kernel)
+
+
+def is_runtime(kernel: str) -> bool:
+    """Whether a demangled name is of the compiler's runtime, such as a kernel that fills memory."""
+    return _RUNTIME.match(kernel) is not None
 
 
 def user_lines(lines: Sequence[LineEntry | None]) -> tuple[LineEntry | None, ...]:

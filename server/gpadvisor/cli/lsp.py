@@ -35,9 +35,8 @@ def run(arguments: argparse.Namespace) -> int:
     leave_workspace()
     from gpadvisor.lsp.server import log_to_stderr, serve_port, serve_streams
 
-    gc.set_threshold(
-        50_000, 10, 10
-    )  # it lives long, unlike other commands, so that garbage in cycles adds up
+    gc.freeze()  # what was imported stays
+    gc.set_threshold(50_000, 10, 10)  # unlike other commands it lives long: garbage in cycles adds up
     log_to_stderr()
     if arguments.tcp is not None:
         serve_port(arguments.tcp)

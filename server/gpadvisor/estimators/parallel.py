@@ -142,8 +142,16 @@ def _spread(context: KernelContext, target: ParallelTarget, value: float) -> Ran
 
 
 def _fills(target: ParallelTarget) -> bool:
-    """Whether the target holds more warps at once, or has more lanes of them work."""
-    return target.lanes > 1 or target.warps_new > (target.held_now or target.warps_now)
+    """Whether the target holds more warps at once, has more lanes of them work, or as many on more SMs.
+
+    Blocks that are split put fewer warps on each SM; a kernel's own work, divided, leaves as many there.
+    """
+    divided = _spreads(target) and target.blocks_new == target.blocks_now
+    return (
+        target.lanes > 1
+        or target.warps_new > (target.held_now or target.warps_now)
+        or (divided and target.warps_new >= target.warps_now)
+    )
 
 
 def _filled(context: KernelContext, match: Match, target: ParallelTarget) -> Range:

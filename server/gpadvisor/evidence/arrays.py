@@ -34,7 +34,7 @@ def has_parameters(function: Function, *accesses: int) -> bool:
 @lru_cache(maxsize=512)
 def _parameters(function: Function, access: int) -> frozenset[str]:
     """The parameters that an access's address depends on; empty where it also depends on data in memory."""
-    makers = [function.instructions[index] for index in _makers(function, access)]
+    makers = [function.instructions[index] for index in address_makers(function, access)]
     if any(is_memory(one) and one.info.space is not MemorySpace.CONSTANT for one in makers):
         return frozenset()
     return frozenset(name for one in makers for name in _PARAMETER.findall(one.operands))
@@ -42,7 +42,7 @@ def _parameters(function: Function, access: int) -> frozenset[str]:
 
 def is_indexed_by_data(function: Function, access: int) -> bool:
     """Whether an access's address depends on what was loaded from memory that is not the thread's own."""
-    makers = (function.instructions[index] for index in _makers(function, access))
+    makers = (function.instructions[index] for index in address_makers(function, access))
     return any(is_memory(one) and one.info.space not in _OWN for one in makers)
 
 
@@ -50,7 +50,7 @@ _OWN: Final = frozenset({MemorySpace.CONSTANT, MemorySpace.LOCAL})
 
 
 @lru_cache(maxsize=512)
-def _makers(function: Function, access: int) -> frozenset[int]:
+def address_makers(function: Function, access: int) -> frozenset[int]:
     """The instructions that an access's address is made by, back to what was loaded."""
     operands = function.instructions[access].operands
     brackets = _ADDRESS.findall(operands)

@@ -37,21 +37,34 @@ class Inputs:
         self._state, self._client, self._publisher = state, client, publisher
         self._workers, self._background = workers, background
         self._tasks: dict[str, asyncio.Task[None]] = {}  # by key of the input
+        self._newer: dict[asyncio.Task[None], asyncio.Task[None]] = {}  # by what gave way to it
         self._remembered: OrderedDict[str, Result] = OrderedDict()
         self._looking = 0  # how many look for what is known of profiles
         self._all_looked = asyncio.Event()
 
     def start(self, key: str, path: str, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """Look at an input; an older wish for the same is given up."""
+        """Look at an input; an older wish for the same is given up: who has it gets what this one does."""
+        task = asyncio.ensure_future(self._guarded(path, work))
+        answer = asyncio.ensure_future(self._answer(task))
+        answer.add_done_callback(_heard)
         known = self._tasks.get(key)
         if known is not None:
+            self._newer[known] = answer
             known.cancel()
-        task = asyncio.ensure_future(self._guarded(path, work))
         task.add_done_callback(lambda _: work.close())  # where the task was cancelled before it began
         self._tasks[key] = task
         self._state.begun(key)
         task.add_done_callback(lambda done: self._ended(key, done))
-        return task
+        return answer
+
+    async def _answer(self, task: asyncio.Task[None]) -> None:
+        try:
+            await task
+        except asyncio.CancelledError:
+            newer, waiting = self._newer.pop(task, None), asyncio.current_task()
+            if newer is None or waiting is None or waiting.cancelling():
+                raise
+            await newer
 
     def cancel_all(self) -> None:
         """Stop everything that runs."""
@@ -86,8 +99,6 @@ class Inputs:
         if self._tasks.get(key) is done:
             del self._tasks[key]
             self._state.ended(key)
-        if not done.cancelled():
-            done.exception()  # whoever waits for the task gets it; for all others it was reported
         if not self._background.closing:
             self._publisher.say_all()
             if key.startswith(PROFILE):  # lenses say so while one is read
@@ -162,6 +173,12 @@ class Inputs:
         """Forget results by their digests."""
         for digest in [one for one in self._remembered if wanted(one)]:
             del self._remembered[digest]
+
+
+def _heard(done: asyncio.Task[None]) -> None:
+    """Whoever waits for a task gets its error; to all others it was reported."""
+    if not done.cancelled():
+        done.exception()
 
 
 async def read_result(data: dict[str, Any]) -> Result:

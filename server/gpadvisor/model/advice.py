@@ -9,6 +9,7 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from gpadvisor.model.blame import Coverage, DependencyClass
+from gpadvisor.model.estimate import Estimate as Estimate  # noqa: PLC0414 of this module, too
 from gpadvisor.model.ids import FunctionId, LoopId, Pc, SourceLocation
 from gpadvisor.model.problem import Problem
 from gpadvisor.model.profile import Device, Evidence, Launch, RuleResult, first_share
@@ -132,6 +133,7 @@ class Match:
     actionable: bool = True  # False where no change of the source would bring it about: then it is a note
     cure: str = ""
     """The whole change with what must be seen to, a verb first, without what was counted; it is never cut."""
+    alone: bool = False  # it comes before anything else is worth a look, whatever it gains
     place: tuple[FunctionId, int] | None = None
     """The instruction that the words speak of; the heaviest one where None."""
     counted: bool = False  # the report's counters prove it, where nobody sampled
@@ -155,18 +157,6 @@ class Rejection:
     reason: str
     looked: bool = True  # False where what it looks at is not there
     name: str = ""  # of a rule that could not look, and would propose a change
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Estimate:
-    """An estimated speedup of the kernel; ``low`` may lie below 1."""
-
-    low: float
-    expected: float
-    high: float
-    paper: float | None  # what the paper's equation gives, None where the paper has none
-    equation: str  # "GPA Eq. 2: T / (T - M) with T = 1000, M = 200"
-    reason: str  # why the range departs from the paper's value, or that it does not
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

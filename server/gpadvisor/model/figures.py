@@ -6,8 +6,7 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from gpadvisor.model.advice import Estimate
-from gpadvisor.model.profile import Evidence
+from gpadvisor.model.estimate import Estimate, Evidence
 
 _HUNDREDTHS: Final = 0.25
 """Ends of a range closer than this differ in their second digit behind the point."""

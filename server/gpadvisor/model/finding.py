@@ -10,8 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from gpadvisor.model.advice import Estimate
-from gpadvisor.model.profile import Evidence
+from gpadvisor.model.estimate import Estimate, Evidence
 
 
 class BaselineKind(Enum):

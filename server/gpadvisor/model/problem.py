@@ -25,6 +25,7 @@ class ProblemCode(Enum):
     FEW_SAMPLES = "few_samples"
     EXTERNAL_SAMPLES = "external_samples"
     INCONSISTENT_REPORT = "inconsistent_report"
+    IMPOSSIBLE_COUNTER = "impossible_counter"  # as if it had not been counted
     IRREDUCIBLE_REGION = "irreducible_region"
     INDIRECT_BRANCH = "indirect_branch"
     SOURCE_UNMATCHED = "source_unmatched"

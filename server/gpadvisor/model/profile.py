@@ -8,9 +8,9 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import Enum
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from gpadvisor.model.estimate import Evidence as Evidence  # noqa: PLC0414 of this module, too
 from gpadvisor.model.problem import Problem, ProblemCode
 from gpadvisor.model.stalls import StallReason
 
@@ -33,15 +33,6 @@ last words say how they are merged: the first adds up, the others do not."""
 
 _RENAMED: Final = re.compile(r"^(dram__(?:bytes|sectors)_)(?=read|write)")
 """Nsight Compute 2026 writes ``dram__sectors_op_read`` for ``dram__sectors_read``, and so on."""
-
-
-class Evidence(Enum):
-    """What a number rests on."""
-
-    MEASURED = "measured"  # PC samples of a real run
-    COUNTED = "counted"  # counters of a real run (executed counts, loads of units), no samples
-    MODELLED = "modelled"  # a simulated run
-    STATIC = "static"  # the machine code alone
 
 
 def _freeze(**columns: NDArray[np.generic]) -> None:

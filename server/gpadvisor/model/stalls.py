@@ -76,7 +76,11 @@ KNOWN_REASONS: Final = _table(
     ("gmma", StallClass.EXECUTION, "waiting for a warpgroup matrix instruction"),
     ("drain", StallClass.DRAIN, "waiting at exit for stores in flight"),
     ("lg_throttle", StallClass.MEMORY_THROTTLE, "queue of the load/store unit is full"),
-    ("mio_throttle", StallClass.SHARED_THROTTLE, "queue of the shared-memory pipeline is full"),
+    (
+        "mio_throttle",
+        StallClass.SHARED_THROTTLE,
+        "queue of shared memory, shuffles and slow arithmetic is full",
+    ),
     ("tex_throttle", StallClass.TEXTURE_THROTTLE, "queue of the texture unit is full"),
     ("math_pipe_throttle", StallClass.PIPE_THROTTLE, "arithmetic pipe is busy"),
     ("imc_miss", StallClass.CONSTANT_MISS, "constant cache miss"),

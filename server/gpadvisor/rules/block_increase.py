@@ -3,10 +3,13 @@
 
 ## What it finds
 
-Fewer blocks than SMs; grids that fit on the GPU at once with room to spare, of kernels whose threads loop
-with the size of the grid as step; a fullest SM that has more blocks than the mean, while the others wait; and
-a last wave that fills a part of the GPU. It names a launch: how many blocks of how many threads, and how many
-SMs get work then. Few blocks that take no longer than a launch does are told as that.
+Fewer blocks than SMs, or blocks that are all there at once, of kernels with a loop whose passes could be
+blocks of their own: each stores results, and nothing but counters goes from one to the next. Blocks of one
+warp that leave an SM nearly empty. Other grids with fewer blocks than SMs; grids that fit on the GPU at once
+with room to spare, of kernels whose threads loop with the size of the grid as step; a fullest SM that has
+more blocks than the mean, while the others wait; and a last wave that fills a part of the GPU. It names a
+launch: how many blocks of how many threads, and how many SMs get work then. Few blocks that take no longer
+than a launch does are told as that.
 
 ## Why warps stall
 
@@ -15,11 +18,12 @@ compete for their schedulers.
 
 ## What to try
 
-Where a loop steps by ``gridDim.x * blockDim.x``, launch as many blocks as fit: the same work is done by more
-threads. Where each thread has its own element, make blocks smaller and launch more of them, with the same
-number of threads in all; one warp for each scheduler (128 threads) is enough to issue. Where a block cannot
-be split because its threads work together, divide the problem along another dimension (the inner loop of a
-reduction, split-k), or run independent kernels at once.
+Where passes need nothing of each other, take the loop's counter from ``blockIdx.z``. Where a loop steps by
+``gridDim.x * blockDim.x``, launch as many blocks as fit: the same work is done by more threads. Where each
+thread has its own element, make blocks smaller and launch more of them, with the same number of threads in
+all; one warp for each scheduler (128 threads) is enough to issue. Where a block cannot be split because its
+threads work together, divide the problem along another dimension (the inner loop of a reduction, split-k), or
+run independent kernels at once.
 
 ## Example
 
@@ -31,42 +35,44 @@ kernel<<<(n + threads - 1) / threads, threads>>>(...);
 
 ## When this advice is wrong
 
-What may change is read from the machine code; a kernel that keeps one result per block needs as many places
-for them. If threads of a block share data through caches, smaller blocks share less and read more. If the
-kernel takes a few microseconds, the launch costs as much. Warps that hardly wait for each other gain nothing
-from an SM of their own: then more threads are missing, not more SMs.
+What may change is read from the machine code. Passes that are made blocks repeat what stands before the loop;
+that one writes what another reads of the same array is told from the parameters that addresses are made of,
+and pointers may point anywhere. A kernel that keeps one result per block needs as many places for them. If
+threads of a block share data through caches, smaller blocks share less and read more. If the kernel takes a
+few microseconds, the launch costs as much. Warps that hardly wait for each other gain nothing from an SM of
+their own: then more threads are missing, not more SMs.
 
 ## How the gain is estimated
 
 Blocks that are only split: the samples that waited for other warps of the SM (throttled, not selected, pipe
 busy) go as far as warps leave the scheduler, at most what GPA Eq. 10 gives; the fullest SM bounds the gain.
-More threads at once: the waits of a warp are hidden as the issue rate of Eqs. 8 and 9 rises from the warps
-counted now, the time of the units stays, and both overlap. A fuller fullest SM: the blocks of the fullest SM
-over the mean, no more than was counted as idle; of threads that loop over the grid the waves, rounded up,
-over the waves, no more than warps were missing.
+More warps at once, by more threads, by passes that become blocks or by two warps for one: the waits of a warp
+are hidden as the issue rate of Eqs. 8 and 9 rises from the warps counted now, the time of the units stays,
+and both overlap. A fuller fullest SM: the blocks of the fullest SM over the mean, no more than was counted as
+idle; of threads that loop over the grid the waves, rounded up, over the waves, no more than warps were
+missing.
 """
 
 from __future__ import annotations
 
-import math
 from typing import Final
 
-from gpadvisor.analyzer.occupancy import REGISTERS
 from gpadvisor.analyzer.thread_use import thread_use
 from gpadvisor.estimators import constants
 from gpadvisor.estimators.context import KernelContext, Optimizer
+from gpadvisor.estimators.divided_work import divided, one_thread, one_warp
 from gpadvisor.estimators.launches import (
     ONE_THREAD,
     LaunchShape,
     held_warps,
-    idle_share,
     is_as_short_as_a_launch,
     shape,
 )
 from gpadvisor.estimators.parallel import issue_ratio, parallel
+from gpadvisor.estimators.uneven_grids import fullest_sm, here, is_even, last_wave, overfull, tail
 from gpadvisor.evidence.launches import Freedom, freedom
 from gpadvisor.evidence.queries import by_stall, counted, kernel_functions, percent, share
-from gpadvisor.model.advice import Adjustment, Category, Match, ParallelTarget, Rejection
+from gpadvisor.model.advice import Category, Match, ParallelTarget, Rejection
 from gpadvisor.model.profile import KernelProfile
 from gpadvisor.model.stalls import StallClass
 from gpadvisor.source.edits import SiteKind
@@ -89,76 +95,77 @@ def _match(context: KernelContext) -> Match | Rejection:
     if now is None or not now.fits:
         return Rejection(code=_CODE, reason="the profile does not say the block size or the registers")
     if now.blocks * now.threads == 1:
-        return Rejection(code=_CODE, reason=ONE_THREAD)
+        return one_thread(context, profile) or Rejection(code=_CODE, reason=ONE_THREAD)
     ratio = issue_ratio(context)
-    if ratio is None and context.blame is None:
-        ratio = 0.0  # nothing is estimated
+    ratio = 0.0 if ratio is None and context.blame is None else ratio  # nothing is estimated then
     if ratio is None:
         return Rejection(code=_CODE, reason="the profile does not count issued samples")
     waves = now.waves(sms)
-    even, tail = _is_even(profile, now, sms), _tail(context, profile, now)
-    if waves > 1 and even and tail < constants.SHOWN:
-        over = percent(_overfull(now.blocks, sms) - 1)
-        reason = f"{_here(now, sms)}: every SM has work, the fullest {over} over the mean"
-        return Rejection(code=_CODE, reason=reason)
+    if waves > 1:
+        return _waves(context, profile, now, ratio)
+    work = _all_work(context, now)
+    if now.blocks < sms and work:
+        return Rejection(code=_CODE, reason=f"{here(now, sms)}: {work}")
     free = freedom(context.program, context.kernel, profile, thread_use(context.program, context.kernel))
     if now.blocks < sms and is_as_short_as_a_launch(profile):
         return _short(context, profile, now, ratio)
     if free.any_total and waves < 1:
         return _more_blocks(context, profile, now, free, ratio)
-    if now.blocks < sms:
-        return _fewer_than_sms(context, profile, now, free, ratio)
-    if waves <= 1:
-        why = "" if free.grid is None else f"; {free.grid}"
-        return Rejection(
-            code=_CODE,
-            reason=f"{_here(now, sms)}: every SM has work, and all blocks are there at once{why}",
-        )
-    if even and not free.any_total:
-        return Rejection(code=_CODE, reason=f"{_last_wave(now, sms)}; {free.grid}")
-    return _fullest_sm(context, profile, now, free, ratio)
+    return _at_once(context, profile, now, free, ratio)
 
 
-def _tail(context: KernelContext, profile: KernelProfile, now: LaunchShape) -> float:
-    """How much longer a partial last wave of blocks makes the kernel; no more than warps were missing.
-
-    It takes as long as a full one where blocks do not get in each other's way. 1.0 without counted warps.
-    """
-    waves, held = now.waves(profile.device.sms or 1), held_warps(context, profile)
-    if held is None or waves <= 1:
-        return 1.0
-    return max(1.0, min(math.ceil(waves) / waves, now.warps / held))
-
-
-def _last_wave(now: LaunchShape, sms: int) -> str:
-    """What runs at once, and what comes after it."""
-    at_once = now.fits * sms
-    last = f"the last {now.blocks % at_once} leave warps missing at the end"
-    return f"{_here(now, sms)}: {at_once} run at once, and {last}"
-
-
-def _here(now: LaunchShape, sms: int) -> str:
-    """The grid beside the GPU."""
-    return f"{counted(now.blocks, 'block')} on {counted(sms, 'SM')} ({now.waves(sms):.2f} waves)"
-
-
-def _is_even(profile: KernelProfile, now: LaunchShape, sms: int) -> bool:
-    """Whether no SM waits notably for the fullest, by the number of blocks or as counted."""
-    idle = idle_share(profile)
-    over = _overfull(now.blocks, sms)
-    return min(over, over if idle is None else 1 / max(constants.LEAST_TIME, 1 - idle)) < constants.SHOWN
-
-
-def _short(
+def _waves(
     context: KernelContext, profile: KernelProfile, now: LaunchShape, ratio: float
 ) -> Match | Rejection:
-    """Few blocks that are done as soon as a launch is: other blocks give nothing, fewer launches do."""
-    sms, time = profile.device.sms or 1, (profile.launch.duration_ns or 0.0) / 1000
+    """Blocks that come after others: SMs may wait for the fullest, or for the last ones."""
+    sms = profile.device.sms or 1
+    even = is_even(profile, now, sms)
+    if even and tail(context, profile, now) < constants.SHOWN:
+        over = percent(overfull(now.blocks, sms) - 1)
+        reason = f"{here(now, sms)}: every SM has work, the fullest {over} over the mean"
+        return Rejection(code=_CODE, reason=reason)
+    free = freedom(context.program, context.kernel, profile, thread_use(context.program, context.kernel))
+    if even and not free.any_total:
+        return Rejection(code=_CODE, reason=f"{last_wave(now, sms)}; {free.grid}")
+    found = fullest_sm(context, profile, now, free, ratio)
+    return found if isinstance(found, Match) else Rejection(code=_CODE, reason=found)
+
+
+def _at_once(
+    context: KernelContext, profile: KernelProfile, now: LaunchShape, free: Freedom, ratio: float
+) -> Match | Rejection:
+    """All blocks are there at once: what each does may be divided among more of them, or among more warps."""
+    sms = profile.device.sms or 1
+    found = divided(context, profile, now, ratio)
+    if found is None and now.blocks < sms:
+        return _fewer_than_sms(context, profile, now, free, ratio)
+    why = "" if free.grid is None else f"; {free.grid}"
+    return (
+        found
+        or one_warp(context, profile, now, ratio)
+        or Rejection(
+            code=_CODE,
+            reason=f"{here(now, sms)}: every SM has work, and all blocks are there at once{why}",
+        )
+    )
+
+
+def _all_work(context: KernelContext, now: LaunchShape) -> str:
+    """Why nothing is left to divide: as many threads as an SM has lanes, none of which repeats anything."""
     threads, sm = now.blocks * now.threads, context.machine.sm
     functions = kernel_functions(context.program, context.kernel)
-    if threads <= sm.schedulers.value * sm.warp_size.value and not any(one.loops for one in functions):
-        work = f"its {counted(threads, 'thread')} without a loop are all the work there is"
-        return Rejection(code=_CODE, reason=f"{_here(now, sms)}: {work}")
+    if (
+        not functions
+        or threads > sm.schedulers.value * sm.warp_size.value
+        or any(one.loops for one in functions)
+    ):
+        return ""
+    return f"its {counted(threads, 'thread')} without a loop are all the work there is"
+
+
+def _short(context: KernelContext, profile: KernelProfile, now: LaunchShape, ratio: float) -> Match:
+    """Few blocks that are done as soon as a launch is: other blocks give nothing, fewer launches do."""
+    sms, time = profile.device.sms or 1, (profile.launch.duration_ns or 0.0) / 1000
     return Match(
         title=f"{counted(now.blocks, 'block')}, done in {time:.1f} us: about what a launch itself takes",
         advice="Give each launch more work (a larger batch), or join launches that follow each other in one "
@@ -334,94 +341,6 @@ def _gain_note(now: LaunchShape, new: LaunchShape, sms: int) -> str:
         f" The fullest SM keeps {now.threads} threads, so little is gained: {now.blocks} blocks nearly fill "
         "the GPU."
     )
-
-
-def _fullest_sm(
-    context: KernelContext, profile: KernelProfile, now: LaunchShape, free: Freedom, ratio: float
-) -> Match | Rejection:
-    """Blocks of one SM more than of the mean: the others wait for it at the end.
-
-    Differs from GPA: it looks at grids smaller than the SMs only.
-    """
-    sms = profile.device.sms or 1
-    tail = _tail(context, profile, now) if free.any_total else 1.0  # others run their last wave as well then
-    loss, idle = max(_overfull(now.blocks, sms), tail), idle_share(profile)
-    counted_loss = None if idle is None else max(tail, 1 / max(constants.LEAST_TIME, 1 - idle))
-    new = _evener(context, profile, now, free)
-    if new is None:
-        why = free.block or free.grid
-        return Rejection(
-            code=_CODE,
-            reason=f"{_here(now, sms)}: the fullest SM has {percent(loss - 1)} more than the mean"
-            + (
-                f", but no other launch is possible: {why}"
-                if why
-                else ", and no smaller block evens that out"
-            ),
-        )
-    evened = loss / _overfull(new.blocks, sms)
-    expected = evened if counted_loss is None else min(evened, counted_loss)
-    words = (
-        f"{new.blocks} blocks, {new.blocks // sms} for each SM, whose threads loop over the rest"
-        if new.threads == now.threads
-        else f"{new.blocks} blocks of {new.threads} threads"
-    )
-    scale = (expected - 1) / (evened - 1)
-    return Match(
-        title="the last blocks leave SMs idle",
-        cure=f"Launch {words} instead of {now.blocks} of {now.threads}."
-        if new.threads != now.threads
-        else f"Launch {words}.",
-        advice=f"{now.blocks} blocks are {now.blocks / sms:.2f} for each of {sms} SMs, {now.fits} at once: "
-        f"some have {-(-now.blocks // sms)} in all, and the others wait for them. Launch {words}.",
-        regions=(),
-        adjustments=(
-            Adjustment(
-                low=0.0,
-                expected=scale,
-                high=1.0,
-                reason="blocks that differ in length even out by themselves"
-                + ("" if idle is None else f", and SMs were idle for {percent(idle)} of the cycles"),
-            ),
-        ),
-        parallel=ParallelTarget(
-            warps_now=now.warps,
-            # Registers that larger blocks leave over hold more warps; else the evening out is the gain.
-            warps_new=new.warps if REGISTERS in (now.limiter or "") else now.warps,
-            issue_ratio=ratio,
-            factor=evened,
-            factor_reason=f"the fullest SM has {_overfull(now.blocks, sms):.2f} times the blocks of the mean "
-            f"now, {_overfull(new.blocks, sms):.2f} times then"
-            + (f", and the last wave takes {tail:.2f} times its share" if tail > constants.SHOWN else ""),
-            blocks_now=now.blocks,
-            blocks_new=new.blocks,
-            threads_now=now.threads,
-            threads_new=new.threads,
-            limiter="grid",
-            busy_sms_now=sms,
-            busy_sms_new=sms,
-        ),
-    )
-
-
-def _overfull(blocks: int, sms: int) -> float:
-    """Blocks of the fullest SM over the mean."""
-    return -(-blocks // sms) * sms / blocks
-
-
-def _evener(
-    context: KernelContext, profile: KernelProfile, now: LaunchShape, free: Freedom
-) -> LaunchShape | None:
-    """A launch whose fullest SM is less over the mean: as many blocks on each SM, or smaller ones."""
-    sms = profile.device.sms or 1
-    if free.any_total:
-        return shape(context, profile, now.fits * sms, now.threads)
-    half = now.threads // 2
-    if free.block is not None or half < 64 or half % 32 or now.threads % 2:
-        return None
-    new = shape(context, profile, now.blocks * 2, half)
-    least = _overfull(now.blocks, sms) / constants.SHOWN
-    return new if new is not None and _overfull(new.blocks, sms) < least else None
 
 
 OPTIMIZER: Final = Optimizer(

@@ -7,7 +7,7 @@ What divides or multiplies them later would overflow, or ask for as much memory 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any, Final, TypeVar
 
@@ -54,16 +54,14 @@ def possible(kernel: KernelProfile) -> KernelProfile:
 
     A number that may be absent is; a scalar metric becomes NaN, one of an instruction 0, a grid one block.
     """
+    counters: list[str] = []
     named: list[str] = []
-    metrics = _scalars(kernel.metrics, named)
-    by_instruction = {name: _column(metric, named) for name, metric in kernel.pc_metrics.items()}
+    metrics = _scalars(kernel.metrics, counters)
+    by_instruction = {name: _column(metric, counters) for name, metric in kernel.pc_metrics.items()}
     launch = _dimensions(_known(kernel.launch, named), named)
     device, sampling = _known(kernel.device, named), _known(kernel.sampling, named)
-    problems = kernel.problems
-    if named:
-        more = f" and {len(named) - _NAMED} more" if len(named) > _NAMED else ""
-        message = f"numbers that no run can have are not used: {', '.join(named[:_NAMED])}{more}"
-        problems += (Problem(ProblemCode.INCONSISTENT_REPORT, message),)
+    problems = kernel.problems + _told(named, ProblemCode.INCONSISTENT_REPORT)
+    problems += _told(counters, ProblemCode.IMPOSSIBLE_COUNTER)
     return replace(
         kernel,
         metrics=metrics,
@@ -73,6 +71,14 @@ def possible(kernel: KernelProfile) -> KernelProfile:
         sampling=sampling,
         problems=problems,
     )
+
+
+def _told(named: Sequence[str], code: ProblemCode) -> tuple[Problem, ...]:
+    if not named:
+        return ()
+    more = f" and {len(named) - _NAMED} more" if len(named) > _NAMED else ""
+    message = f"numbers that no run can have are not used: {', '.join(named[:_NAMED])}{more}"
+    return (Problem(code, message),)
 
 
 def _scalars(metrics: Mapping[str, MetricValue], named: list[str]) -> Mapping[str, MetricValue]:

@@ -789,6 +789,9 @@ def test_rules_that_could_not_look_are_named_and_notes_are_not() -> None:
         ("void cutlass::Kernel<cutlass::gemm::kernel::Gemm<float>>(T1::Params)", True),
         ("sgemm_128x128x8_kernel(const float *)", True),
         ("my_ampere_sgemm(float *)", True),
+        ("__pgi_uacc_cuda_fill", False),  # an OpenACC compiler's own
+        ("__nv_static_28__file_cpp1_ii__Z6kernelPf", True),  # a static kernel of the source
+        ("nvkernel_main_F1L30_2", True),  # a target region of the source
     ],
 )
 def test_a_kernel_that_comes_compiled_with_a_library_has_notes_only(name: str, ours: bool) -> None:

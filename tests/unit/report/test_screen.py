@@ -294,6 +294,10 @@ def test_what_takes_next_to_nothing_is_counted_only() -> None:
     ("change", "said"),
     [
         ({"duration_ns": 3_100.0}, "It is about as short as a launch: give each launch more work"),
+        (
+            {"name": "__pgi_uacc_cuda_fill", "duration_ns": 2_592.0},
+            "No change is known: it is a kernel of the compiler's runtime",
+        ),
         ({"problems": (Problem(ProblemCode.DEBUG_BUILD, ""),)}, "rules look at what a release build leaves"),
     ],
 )

@@ -840,3 +840,5 @@ def test_a_launch_that_is_over_as_soon_as_it_is_there() -> None:
     assert few.profile is not None
     few = replace(few, profile=replace(few.profile, launch=replace(few.profile.launch, duration_ns=1500.0)))
     assert "its 128 threads without a loop are all the work there is" in _reason(block_increase, few)
+    longer = replace(few, profile=replace(few.profile, launch=replace(few.profile.launch, duration_ns=6e4)))
+    assert "are all the work there is" in _reason(block_increase, longer)  # as 8 threads that print

@@ -14,6 +14,7 @@ from gpadvisor.editor.show.options import Options, Severity, Stale
 from gpadvisor.editor.show.severity import note_severity, severity
 from gpadvisor.editor.show.status import STALE, stale_note
 from gpadvisor.editor.show.words import EVIDENCE_WORDS, FRESHNESS_WORDS, clean, file_name, plural, shorten
+from gpadvisor.model.estimate import Evidence
 from gpadvisor.model.finding import (
     EditorAnalysis,
     Finding,
@@ -23,7 +24,6 @@ from gpadvisor.model.finding import (
     Related,
     ToolNote,
 )
-from gpadvisor.model.profile import Evidence
 from gpadvisor.source.line_map import split_lines
 
 SOURCE: Final = "gpadvisor"

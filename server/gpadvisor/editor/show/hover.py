@@ -26,6 +26,7 @@ from gpadvisor.editor.show.words import (
     reason_words,
     shorten,
 )
+from gpadvisor.model.estimate import Evidence
 from gpadvisor.model.figures import gain, won
 from gpadvisor.model.finding import (
     BaselineKind,
@@ -37,7 +38,6 @@ from gpadvisor.model.finding import (
     Place,
     StallShare,
 )
-from gpadvisor.model.profile import Evidence
 
 MAX_LINES: Final = 25
 _FINDINGS: Final = 3

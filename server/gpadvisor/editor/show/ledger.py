@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from gpadvisor.model.estimate import Evidence
 from gpadvisor.model.figures import factor, gain
 from gpadvisor.model.finding import EditorAnalysis, KernelView, LedgerEntry
-from gpadvisor.model.profile import Evidence
 
 
 def ledger(before: EditorAnalysis, after: EditorAnalysis) -> tuple[LedgerEntry, ...]:

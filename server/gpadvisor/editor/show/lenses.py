@@ -11,9 +11,9 @@ from gpadvisor.editor.place.placing import PlacedFile
 from gpadvisor.editor.show.choice import chosen, families, launches_of
 from gpadvisor.editor.show.options import Annotations, Options
 from gpadvisor.editor.show.words import clean, percent, plural
+from gpadvisor.model.estimate import Evidence
 from gpadvisor.model.figures import gain
 from gpadvisor.model.finding import EditorAnalysis, Finding, KernelView
-from gpadvisor.model.profile import Evidence
 
 
 class LensAction(Enum):

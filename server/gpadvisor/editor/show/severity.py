@@ -13,8 +13,8 @@ from typing import Final
 from gpadvisor.editor.place.placing import PlacedFinding
 from gpadvisor.editor.show.headline import run_gain
 from gpadvisor.editor.show.options import Options, Severity
+from gpadvisor.model.estimate import Evidence
 from gpadvisor.model.finding import Finding, Freshness, ToolNote
-from gpadvisor.model.profile import Evidence
 
 _QUIET_NOTES: Final = frozenset({"GPA902"})
 

@@ -13,9 +13,9 @@ from gpadvisor.editor.show.ledger import entry_words
 from gpadvisor.editor.show.options import Options, Severity
 from gpadvisor.editor.show.severity import finding_severity, severity
 from gpadvisor.editor.show.words import EVIDENCE_WORDS, clean, file_name, percent, plural
+from gpadvisor.model.estimate import Evidence
 from gpadvisor.model.figures import expected, gain
 from gpadvisor.model.finding import EditorAnalysis, Finding, Freshness, LedgerEntry, Place, ToolNote
-from gpadvisor.model.profile import Evidence
 
 _AGES: Final = ((86400 * 365, "year"), (86400, "day"), (3600, "hour"), (60, "minute"))
 _DETAIL_KERNELS: Final = 5

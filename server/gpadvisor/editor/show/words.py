@@ -8,8 +8,8 @@ import re
 import unicodedata
 from typing import Final
 
+from gpadvisor.model.estimate import Evidence
 from gpadvisor.model.finding import Freshness
-from gpadvisor.model.profile import Evidence
 
 ELLIPSIS: Final = "..."
 _MARKDOWN: Final = re.compile(r"([\\`*_{}\[\]<>#|~!])")

@@ -6,7 +6,6 @@ from __future__ import annotations
 import platform
 import sys
 from dataclasses import asdict
-from importlib import metadata
 from typing import Final
 
 from gpadvisor import __version__
@@ -58,6 +57,8 @@ def asdict_of(settings: object) -> dict[str, object]:
 
 
 def _version(package: str) -> str | None:
+    from importlib import metadata  # noqa: PLC0415 start-up cost
+
     try:
         return metadata.version(package)
     except metadata.PackageNotFoundError:

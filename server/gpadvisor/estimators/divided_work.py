@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Grids that are too small because each thread, or each warp, does what others could do beside it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from gpadvisor.estimators import constants
+from gpadvisor.estimators.caps import busiest_after
+from gpadvisor.estimators.context import KernelContext
+from gpadvisor.estimators.launches import LaunchShape, held_warps, is_as_short_as_a_launch, shape
+from gpadvisor.estimators.utilisation import measured_loads
+from gpadvisor.evidence.divisible_loops import divisible_loop
+from gpadvisor.evidence.loops import loop_facts
+from gpadvisor.evidence.queries import counted, kernel_function, location_text
+from gpadvisor.model.advice import Match, ParallelTarget, StaticSite
+from gpadvisor.model.ids import LoopId
+from gpadvisor.model.profile import KernelProfile
+from gpadvisor.model.program import Function
+
+_MOST: Final = 65_535
+"""Blocks along the second and the third axis of a grid (CUDA's guide, table of compute capabilities)."""
+_COUNTS_THREADS: Final = ("launch__thread_count", "smsp__thread_inst_executed_per_inst_executed.ratio")
+
+
+def divided(context: KernelContext, profile: KernelProfile, now: LaunchShape, ratio: float) -> Match | None:
+    """The passes of a loop as blocks of their own, where passes need nothing of each other."""
+    function, sms = kernel_function(context.program, context.kernel), profile.device.sms or 1
+    found = None if function is None else divisible_loop(function, profile, context.blame)
+    if function is None or found is None or found.trips is None:
+        return None
+    trips = min(int(found.trips), _MOST)
+    new = shape(context, profile, now.blocks * trips, now.threads)
+    if trips < 2 or new is None or new.warps * new.busy_sms < now.warps * now.busy_sms * constants.UNSURE:
+        return None
+    where = _place(function, found.loop)
+    free = next((axis for axis, size in zip("zy", profile.launch.grid[:0:-1], strict=True) if size == 1), "")
+    dimension = f"a dimension of the grid (gridDim.{free})" if free else "the grid"
+    cure = f"Make the loop at {where}, {trips:,} passes in each thread, {dimension}"
+    why = "no pass needs what another one computes"
+    holds = f"{counted(now.blocks, 'block')} are on {now.busy_sms} of {sms} SMs, which hold {now.fits * sms}"
+    return Match(
+        title=f"{counted(now.blocks, 'block')} for {sms} SMs, and a loop whose passes could be blocks",
+        cure=f"{cure}: {why}.",
+        advice=f"{cure}: {holds}, and {why}: registers hand on nothing but its counters.",
+        regions=(),
+        parallel=_target(context, profile, now, new, ratio),
+    )
+
+
+def one_warp(context: KernelContext, profile: KernelProfile, now: LaunchShape, ratio: float) -> Match | None:
+    """Blocks of one warp, all of which are there at once and leave the SMs to wait."""
+    sm, held = context.machine.sm, held_warps(context, profile)
+    most = sm.max_warps.value / sm.schedulers.value
+    full = busiest_after(measured_loads(context), ())
+    if (
+        now.threads > sm.warp_size.value
+        or held is None
+        or held >= constants.FEW_WARPS * most
+        or full is None
+        or full.unit.percent >= constants.BUSY_PERCENT
+        or is_as_short_as_a_launch(profile)
+    ):
+        return None
+    share = min(1.0, held / now.warps)
+    new = shape(context, profile, now.blocks, 2 * sm.warp_size.value)
+    if new is None or new.resident < now.resident:
+        return None
+    cure = "Let two or more warps of a block share what its one warp does"
+    blocks = counted(now.blocks, "block")
+    holds = (
+        f"{blocks} of one warp are {held * sm.schedulers.value:.1f} warps on an SM "
+        f"that has room for {sm.max_warps.value}, and no more blocks are there to come"
+    )
+    return Match(
+        title=f"{blocks} of one warp keep an SM at {100 * held / most:.0f} % of its warps",
+        cure=f"{cure}: the rows or passes that it does one after the other.",
+        advice=f"{cure}: {holds}.",
+        regions=(),
+        parallel=_target(context, profile, now, new, ratio, reached=new.warps * share),
+    )
+
+
+def one_thread(context: KernelContext, profile: KernelProfile) -> Match | None:
+    """One thread that loops over what any number of them could do; a question where its passes may be linked.
+
+    Nothing of how long it waits tells what others would do, so nothing is estimated; None where it is over at
+    once, has no loop, or the report may only not say how many threads there were.
+    """
+    function = kernel_function(context.program, context.kernel)
+    known = any(profile.metric(name) == 1 for name in _COUNTS_THREADS)
+    if function is None or not function.loops or not known or is_as_short_as_a_launch(profile):
+        return None
+    found = divisible_loop(function, profile, context.blame)
+    loop = found.loop if found is not None else max(function.loops, key=lambda one: len(one.blocks)).id
+    change = (
+        "ive each thread its own elements (begin at blockIdx.x * blockDim.x + threadIdx.x, step by "
+        "blockDim.x * gridDim.x) and launch blocks of 256 threads, as many as elements need or the GPU holds"
+    )
+    if found is not None:
+        cure = f"G{change}: no pass of the loop at {_place(function, loop)} needs what another one computes."
+    else:
+        cure = f"Where no pass of its loops needs what another one computes, g{change}."
+    return Match(
+        title="one thread does all of it",
+        cure=cure,
+        advice=cure,
+        regions=(),
+        static_sites=(StaticSite(function=function.id, index=_first(function, loop), detail="the loop"),),
+        alone=True,
+    )
+
+
+def _first(function: Function, loop: LoopId) -> int:
+    return loop_facts(function, loop).indices[0]
+
+
+def _place(function: Function, loop: LoopId) -> str:
+    at = function.loops[loop].location
+    return f"{function.instructions[_first(function, loop)].pc:#x}" if at is None else location_text(at)
+
+
+def _target(
+    context: KernelContext,
+    profile: KernelProfile,
+    now: LaunchShape,
+    new: LaunchShape,
+    ratio: float,
+    *,
+    reached: float | None = None,
+) -> ParallelTarget:
+    """The same work in all by more warps; at the low end as many of them are missing as now.
+
+    Args:
+        context: The kernel.
+        profile: With the warps that were counted.
+        now: What an SM holds of the launch.
+        new: What it would hold.
+        ratio: R_I.
+        reached: Warps that a scheduler then holds; between those at the low end and all where blocks come
+            after others.
+    """
+    held = held_warps(context, profile)
+    share = 1.0 if held is None else min(1.0, held / now.warps)
+    return ParallelTarget(
+        warps_now=now.warps,
+        warps_new=new.warps * (1 + share) / 2 if reached is None else reached,
+        issue_ratio=ratio,
+        factor=new.warps / now.warps * new.busy_sms / now.busy_sms,
+        factor_reason="the same work in all is divided among more warps at once",
+        blocks_now=now.blocks,
+        blocks_new=now.blocks,  # a change of the kernel: there is no number to put in place
+        threads_now=now.threads,
+        threads_new=now.threads,
+        limiter="grid",
+        busy_sms_now=now.busy_sms,
+        busy_sms_new=new.busy_sms,
+        held_now=held,
+        held_low=None if held is None else new.warps * share,
+    )

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Grids of more than a wave: a fullest SM with more blocks than the mean, or a last wave of a few blocks."""
+
+from __future__ import annotations
+
+import math
+
+from gpadvisor.analyzer.occupancy import REGISTERS
+from gpadvisor.estimators import constants
+from gpadvisor.estimators.context import KernelContext
+from gpadvisor.estimators.launches import LaunchShape, held_warps, idle_share, shape
+from gpadvisor.evidence.launches import Freedom
+from gpadvisor.evidence.queries import counted, percent
+from gpadvisor.model.advice import Adjustment, Match, ParallelTarget
+from gpadvisor.model.profile import KernelProfile
+
+
+def here(now: LaunchShape, sms: int) -> str:
+    """The grid beside the GPU."""
+    return f"{counted(now.blocks, 'block')} on {counted(sms, 'SM')} ({now.waves(sms):.2f} waves)"
+
+
+def last_wave(now: LaunchShape, sms: int) -> str:
+    """What runs at once, and what comes after it."""
+    at_once = now.fits * sms
+    last = f"the last {now.blocks % at_once} leave warps missing at the end"
+    return f"{here(now, sms)}: {at_once} run at once, and {last}"
+
+
+def is_even(profile: KernelProfile, now: LaunchShape, sms: int) -> bool:
+    """Whether no SM waits notably for the fullest, by the number of blocks or as counted."""
+    idle = idle_share(profile)
+    over = overfull(now.blocks, sms)
+    return min(over, over if idle is None else 1 / max(constants.LEAST_TIME, 1 - idle)) < constants.SHOWN
+
+
+def tail(context: KernelContext, profile: KernelProfile, now: LaunchShape) -> float:
+    """How much longer a partial last wave of blocks makes the kernel; no more than warps were missing.
+
+    It takes as long as a full one where blocks do not get in each other's way. 1.0 without counted warps.
+    """
+    waves, held = now.waves(profile.device.sms or 1), held_warps(context, profile)
+    if held is None or waves <= 1:
+        return 1.0
+    return max(1.0, min(math.ceil(waves) / waves, now.warps / held))
+
+
+def fullest_sm(
+    context: KernelContext, profile: KernelProfile, now: LaunchShape, free: Freedom, ratio: float
+) -> Match | str:
+    """Blocks of one SM more than of the mean: the others wait for it at the end; else why nothing helps.
+
+    Differs from GPA: it looks at grids smaller than the SMs only.
+    """
+    sms = profile.device.sms or 1
+    late = tail(context, profile, now) if free.any_total else 1.0  # others run their last wave as well then
+    loss, idle = max(overfull(now.blocks, sms), late), idle_share(profile)
+    counted_loss = None if idle is None else max(late, 1 / max(constants.LEAST_TIME, 1 - idle))
+    new = _evener(context, profile, now, free)
+    if new is None:
+        why = free.block or free.grid
+        return f"{here(now, sms)}: the fullest SM has {percent(loss - 1)} more than the mean" + (
+            f", but no other launch is possible: {why}" if why else ", and no smaller block evens that out"
+        )
+    evened = loss / overfull(new.blocks, sms)
+    expected = evened if counted_loss is None else min(evened, counted_loss)
+    words = (
+        f"{new.blocks} blocks, {new.blocks // sms} for each SM, whose threads loop over the rest"
+        if new.threads == now.threads
+        else f"{new.blocks} blocks of {new.threads} threads"
+    )
+    return Match(
+        title="the last blocks leave SMs idle",
+        cure=f"Launch {words} instead of {now.blocks} of {now.threads}."
+        if new.threads != now.threads
+        else f"Launch {words}.",
+        advice=f"{now.blocks} blocks are {now.blocks / sms:.2f} for each of {sms} SMs, {now.fits} at once: "
+        f"some have {-(-now.blocks // sms)} in all, and the others wait for them. Launch {words}.",
+        regions=(),
+        adjustments=(_evens_out((expected - 1) / (evened - 1), idle),),
+        parallel=ParallelTarget(
+            warps_now=now.warps,
+            # Registers that larger blocks leave over hold more warps; else the evening out is the gain.
+            warps_new=new.warps if REGISTERS in (now.limiter or "") else now.warps,
+            issue_ratio=ratio,
+            factor=evened,
+            factor_reason=f"the fullest SM has {overfull(now.blocks, sms):.2f} times the blocks of the mean "
+            f"now, {overfull(new.blocks, sms):.2f} times then"
+            + (f", and the last wave takes {late:.2f} times its share" if late > constants.SHOWN else ""),
+            blocks_now=now.blocks,
+            blocks_new=new.blocks,
+            threads_now=now.threads,
+            threads_new=new.threads,
+            limiter="grid",
+            busy_sms_now=sms,
+            busy_sms_new=sms,
+        ),
+    )
+
+
+def _evens_out(scale: float, idle: float | None) -> Adjustment:
+    return Adjustment(
+        low=0.0,
+        expected=scale,
+        high=1.0,
+        reason="blocks that differ in length even out by themselves"
+        + ("" if idle is None else f", and SMs were idle for {percent(idle)} of the cycles"),
+    )
+
+
+def _evener(
+    context: KernelContext, profile: KernelProfile, now: LaunchShape, free: Freedom
+) -> LaunchShape | None:
+    """A launch whose fullest SM is less over the mean: as many blocks on each SM, or smaller ones."""
+    sms = profile.device.sms or 1
+    if free.any_total:
+        return shape(context, profile, now.fits * sms, now.threads)
+    half = now.threads // 2
+    if free.block is not None or half < 64 or half % 32 or now.threads % 2:
+        return None
+    new = shape(context, profile, now.blocks * 2, half)
+    least = overfull(now.blocks, sms) / constants.SHOWN
+    return new if new is not None and overfull(new.blocks, sms) < least else None
+
+
+def overfull(blocks: int, sms: int) -> float:
+    """Blocks of the fullest SM over the mean."""
+    return -(-blocks // sms) * sms / blocks

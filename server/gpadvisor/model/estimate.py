@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An estimated speedup, and what a number rests on: all of an advice that an editor needs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Evidence(Enum):
+    """What a number rests on."""
+
+    MEASURED = "measured"  # PC samples of a real run
+    COUNTED = "counted"  # counters of a real run (executed counts, loads of units), no samples
+    MODELLED = "modelled"  # a simulated run
+    STATIC = "static"  # the machine code alone
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Estimate:
+    """An estimated speedup of the kernel; ``low`` may lie below 1."""
+
+    low: float
+    expected: float
+    high: float
+    paper: float | None  # what the paper's equation gives, None where the paper has none
+    equation: str  # "GPA Eq. 2: T / (T - M) with T = 1000, M = 200"
+    reason: str  # why the range departs from the paper's value, or that it does not

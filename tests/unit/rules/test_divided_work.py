@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Block Increase where each thread, or each warp, does what others could do beside it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from tests.optimizer_values import Row, context_of, listing
+
+from gpadvisor.advice.kernel import advise_kernel
+from gpadvisor.estimators.context import KernelContext
+from gpadvisor.model.advice import Estimate, Match, Rejection
+from gpadvisor.model.blame import DependencyClass
+from gpadvisor.rules import OPTIMIZERS, block_increase
+
+IMAGES = """
+    S2R R0, SR_TID.X
+    ISETP.GE.AND P0, PT, R0, c[0x0][0x170], PT
+    @P0 EXIT
+    MOV R4, RZ
+    start| MOV R9, 0x4
+    images:
+    head| IMAD R6, R4, c[0x0][0x17c], R0 // 45
+    IMAD.WIDE R6, R6, R9, c[0x0][0x168]
+    load| LDG.E R2, [R6.64] // 47
+    use| FADD R8, R2, R2 // 47
+    IMAD R12, R4, c[0x0][0x178], R0
+    IMAD.WIDE R12, R12, R9, c[0x0][0x160]
+    STG.E [R12.64], R8 // 48
+    IADD3 R4, R4, 0x1, RZ // 45
+    ISETP.NE.AND P1, PT, R4, c[0x0][0x174], PT // 45
+    back| @P1 BRA images // 45
+    EXIT
+"""
+LOAD = DependencyClass.GLOBAL_MEMORY
+ROWS = (Row("long_scoreboard", "use", 860, 860, "load", LOAD), Row("selected", "use", 140))
+COUNTS = {"start": (100, 3200), "head": (100_000, 3_200_000), "back": (100_000, 3_200_000)}
+HELD = "smsp__warps_active.avg.per_cycle_active"
+L1 = "l1tex__throughput.avg.pct_of_peak_sustained_active"
+
+
+def _context(text: str = IMAGES, **more: Any) -> KernelContext:
+    values = {"grid": 64, "block": 1024, "registers": 30, "counts": COUNTS, **more}
+    return context_of(listing(text), ROWS, **values)
+
+
+def _match(context: KernelContext) -> tuple[Match, Estimate]:
+    found = block_increase.OPTIMIZER.match(context)
+    assert isinstance(found, Match), found
+    return found, block_increase.OPTIMIZER.estimate(context, found)
+
+
+def test_passes_become_blocks() -> None:
+    """After a convolution of 64 blocks for 80 SMs that loops over the images: 2.2x with them in gridDim.z."""
+    found, estimate = _match(_context())
+    assert found.cure.startswith(
+        "Make the loop at kernel.cu:45, 1,000 passes in each thread, a dimension of the grid (gridDim.z)"
+    )
+    assert found.parallel is not None
+    assert (found.parallel.busy_sms_now, found.parallel.busy_sms_new) == (64, 80)
+    assert found.parallel.blocks_new == 64  # the kernel changes: there is no other number to put in its place
+    assert estimate.expected == pytest.approx(
+        80 / 64
+    )  # an SM holds one such block: as many warps on more SMs
+    assert "on 1.25 times the SMs" in estimate.reason
+
+
+def test_passes_become_blocks_where_every_sm_has_one() -> None:
+    found, estimate = _match(_context(grid=80, block=256))
+    assert "gridDim.z" in found.cure
+    assert estimate.expected > 2
+
+
+@pytest.mark.parametrize(
+    ("text", "counts"),
+    [
+        (IMAGES.replace("FADD R8, R2, R2", "FADD R8, R8, R2"), COUNTS),  # a sum over all passes
+        (IMAGES, {**COUNTS, "head": (100, 3200), "back": (100, 3200)}),  # one pass
+    ],
+)
+def test_there_must_be_passes_that_need_nothing_of_each_other(
+    text: str, counts: dict[str, tuple[int, int]]
+) -> None:
+    found = block_increase.OPTIMIZER.match(_context(text, counts=counts))
+    assert isinstance(found, Rejection) or "gridDim.z" not in found.cure
+
+
+def test_blocks_of_one_warp_that_are_all_there() -> None:
+    """After a scan of 768 matrices by a warp each, of which an A100 holds 7 on an SM."""
+    text = IMAGES.replace("FADD R8, R2, R2", "FADD R8, R8, R2")
+    found, estimate = _match(_context(text, grid=768, block=32, metrics={HELD: 1.8, L1: 30.0}))
+    assert found.cure.startswith("Let two or more warps of a block share what its one warp does")
+    assert found.title == "768 blocks of one warp keep an SM at 15 % of its warps"
+    assert 1.2 < estimate.expected < 2
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"metrics": {HELD: 1.8, L1: 70.0}},  # a busy unit: they would share it
+        {"metrics": {HELD: 1.8}},  # units were not counted
+        {"block": 64},  # two warps: the program has divided it
+        {"grid": 80 * 12, "metrics": {HELD: 6.0, L1: 30.0}},  # many of the warps are there
+    ],
+)
+def test_one_warp_is_not_at_fault(change: dict[str, Any]) -> None:
+    text = IMAGES.replace("FADD R8, R2, R2", "FADD R8, R8, R2")
+    values = {"grid": 768, "block": 32, "metrics": {HELD: 1.8, L1: 30.0}, **change}
+    found = block_increase.OPTIMIZER.match(_context(text, **values))
+    assert isinstance(found, Rejection)
+    assert "all blocks are there at once" in found.reason
+
+
+def test_a_short_kernel_gains_nothing_by_warps() -> None:
+    text = IMAGES.replace("FADD R8, R2, R2", "FADD R8, R8, R2")
+    context = _context(text, grid=768, block=32, metrics={HELD: 1.8, L1: 30.0})
+    assert context.profile is not None
+    launch = replace(context.profile.launch, duration_ns=2_000.0)
+    found = block_increase.OPTIMIZER.match(replace(context, profile=replace(context.profile, launch=launch)))
+    assert isinstance(found, Rejection)
+
+
+ONE: dict[str, Any] = {"grid": 1, "block": 1, "metrics": {"launch__thread_count": 1.0}}
+
+
+def test_one_thread_that_loops_over_elements() -> None:
+    """After a vector addition by one thread, for which a keyword was all that was suggested."""
+    found = block_increase.OPTIMIZER.match(_context(**ONE))
+    assert isinstance(found, Match)
+    assert found.cure.startswith("Give each thread its own elements (begin at blockIdx.x * blockDim.x")
+    assert "no pass of the loop at kernel.cu:45 needs what another one computes" in found.cure
+    linked = block_increase.OPTIMIZER.match(_context(IMAGES.replace("FADD R8, R2", "FADD R8, R8"), **ONE))
+    assert isinstance(linked, Match)
+    assert linked.cure.startswith("Where no pass of its loops needs what another one computes, give each")
+
+
+@pytest.mark.parametrize("samples", [True, False])
+def test_beside_one_thread_nothing_else_is_told(samples: bool) -> None:
+    context = _context(**ONE)
+    context = context if samples else replace(context, blame=None)
+    found = advise_kernel(context, OPTIMIZERS)
+    assert [one.code for one in found.suggestions] == ["GPA301"]
+    assert found.suggestions[0].speedup is None
+
+
+def test_one_thread_without_a_loop_or_without_a_count_of_threads() -> None:
+    text = IMAGES.replace("back| @P1 BRA images // 45\n", "")
+    for context in (_context(text, **{**ONE, "counts": {}}), _context(**{**ONE, "metrics": {}})):
+        found = block_increase.OPTIMIZER.match(context)
+        assert isinstance(found, Rejection)
+        assert found.reason.startswith("one thread was launched, or the report does not say how many")
