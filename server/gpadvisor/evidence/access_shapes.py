@@ -215,6 +215,21 @@ def words_of_a_warp(function: Function, index: int, form: CodeForm, launch: Laun
     return len({word for lane in range(WARP) for word in _words(addresses, lane, width)[:1]})
 
 
+def sectors_of_a_warp(
+    function: Function, index: int, form: CodeForm, launch: Launch
+) -> tuple[int, float] | None:
+    """Sectors that the threads of a block's first warp access, and those that their bytes would fill.
+
+    None where the addresses are not known.
+    """
+    addresses = _addresses(function, index, form, launch, _ARGUMENTS[0])
+    if addresses is None or isinstance(addresses, Lie):
+        return None
+    width, places = _width(function, index), {*addresses.tolist()}
+    taken = {end // _SECTOR_BYTES for first in places for end in (first, first + width - 1)}
+    return len(taken), len(places) * width / _SECTOR_BYTES
+
+
 def is_for_one_thread(function: Function, index: int, form: CodeForm, launch: Launch) -> bool:
     """Whether an instruction is behind a comparison that holds, or fails, for one thread alone."""
     values, block = _values(function, form, launch, _ARGUMENTS[0]), int(function.block_of[index])

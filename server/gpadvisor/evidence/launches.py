@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
+from gpadvisor.evidence.access_shapes import sectors_of_a_warp
+from gpadvisor.evidence.accesses import is_global
 from gpadvisor.evidence.loops import measured_trips
 from gpadvisor.evidence.measured import executed_warps, shared_bytes
-from gpadvisor.evidence.queries import line_text
+from gpadvisor.evidence.queries import kernel_function, line_text
 from gpadvisor.model.profile import KernelProfile
 from gpadvisor.model.program import Program
 from gpadvisor.model.thread_use import CodePlace, ThreadUse
@@ -75,6 +77,37 @@ def runs_once(program: Program, place: CodePlace, profile: KernelProfile | None)
     loop, executed = function.innermost_loop(place[1]), executed_warps(profile, function)
     trips = None if loop is None or executed is None else measured_trips(function, loop, executed)
     return trips is not None and trips < _ONCE
+
+
+_WARP: Final = 32
+_WIDTHS: Final = (_WARP, 16, 8, 4, 2, 1)
+
+
+def row_width(program: Program, kernel: str, profile: KernelProfile, axes: str) -> int:
+    """Threads along x of blocks of two axes: 32, or fewer where memory runs along y.
+
+    That is where most of what a warp's row of 32 would fetch is not asked for; then the width with the fewest
+    sectors. Accesses whose addresses do not follow from the machine code say nothing.
+    """
+    function = kernel_function(program, kernel)
+    if function is None or set(axes) != {"x", "y"}:
+        return _WARP
+    executed = executed_warps(profile, function)
+    accesses = [index for index, one in enumerate(function.instructions) if is_global(one)]
+
+    def sectors(width: int) -> tuple[float, float]:
+        launch = replace(profile.launch, block=(width, _WARP * _WARP // width, 1))
+        taken = filled = 0.0
+        for at in accesses:
+            found, many = sectors_of_a_warp(function, at, program.form, launch), 1.0
+            if executed is not None:
+                many = float(executed[at])
+            if found is not None:
+                taken, filled = taken + many * found[0], filled + many * found[1]
+        return taken, filled
+
+    taken, filled = sectors(_WARP)
+    return min(_WIDTHS, key=lambda width: sectors(width)[0]) if taken > 2 * filled else _WARP
 
 
 def _together(program: Program, use: ThreadUse, profile: KernelProfile) -> Iterator[str]:

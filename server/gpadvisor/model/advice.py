@@ -114,6 +114,7 @@ class ParallelTarget:
     held_low: float | None = None  # of the new launch at the low end of the range
     lanes: float = 1.0  # how many times as many lanes of a warp work
     outside_new: float | None = None  # share of the elapsed time without warps that stays; as now where None
+    block_new: tuple[int, int, int] | None = None  # the shape of the new block, where it is proposed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -186,7 +186,7 @@ def reads_block_size(program: Program, block: tuple[int, int, int]) -> bool:
 
 
 def launch_as(config: SimulationConfig, target: ParallelTarget) -> SimulationConfig | None:
-    """The proposed launch in the shape of the one there is; None where that has no such shape.
+    """The proposed launch, in the shape of the one there is where none is proposed; None where it has none.
 
     A block of one dimension gets the new size. One of several grows in its smallest dimension by twos, or
     shrinks in its largest; the grid covers as much as before. Dynamic shared memory goes with the threads.
@@ -197,7 +197,9 @@ def launch_as(config: SimulationConfig, target: ParallelTarget) -> SimulationCon
     if target.threads_new == target.threads_now:  # more blocks, of threads that loop over the grid
         more = target.blocks_new > target.blocks_now and config.grid[1:] == (1, 1)
         return replace(config, grid=(target.blocks_new, 1, 1)) if more else None
-    if block[1] == block[2] == 1:
+    if target.block_new is not None:
+        block = list(target.block_new)
+    elif block[1] == block[2] == 1:
         block[0] = target.threads_new
     else:
         used = [axis for axis in range(3) if block[axis] > 1]

@@ -73,7 +73,7 @@ from gpadvisor.estimators.reliefs import fewer_warps
 from gpadvisor.estimators.relieved import as_reliefs
 from gpadvisor.estimators.utilisation import DRAM, L1, L1_DATA, L1_TO_L2, L2, utilisations
 from gpadvisor.evidence.accesses import is_memory
-from gpadvisor.evidence.launches import Freedom, freedom
+from gpadvisor.evidence.launches import Freedom, freedom, row_width
 from gpadvisor.evidence.measured import executed_threads, registers_per_thread, shared_bytes
 from gpadvisor.evidence.queries import counted, kernel_functions, percent
 from gpadvisor.evidence.traffic import SECTOR_BYTES, SECTORS_PER_LINE, kernel_traffic
@@ -298,9 +298,9 @@ def _best(
     context: KernelContext, profile: KernelProfile, now: LaunchShape, free: Freedom, sizes: Sequence[int]
 ) -> _Launch | None:
     """The shape with the most warps; of equals a power of two, then the one nearest to the usual size."""
-    found = []
+    found, width = [], row_width(context.program, context.kernel, profile, free.axes)
     for threads in sizes:
-        launch = _launch(context, profile, free, threads)
+        launch = _launch(context, profile, free, threads, width)
         if launch is None or not launch.held.resident or launch.block == profile.launch.block:
             continue
         if launch.held.busy_sms >= now.busy_sms:  # fuller blocks must not leave SMs without one
@@ -360,11 +360,14 @@ def _bounded_to_now(context: KernelContext) -> bool:
     )
 
 
-def _launch(context: KernelContext, profile: KernelProfile, free: Freedom, threads: int) -> _Launch | None:
+def _launch(
+    context: KernelContext, profile: KernelProfile, free: Freedom, threads: int, width: int
+) -> _Launch | None:
     """A launch with blocks of a size over the same elements; None where they do not divide them."""
     launch, sms = profile.launch, profile.device.sms or 1
     elements = tuple(grid * block for grid, block in zip(launch.grid, launch.block, strict=True))
-    block = _block(threads, free.axes, launch.block)
+    flat = free.axes == "x" or launch.block[1] * launch.block[2] == 1
+    block = (threads, 1, 1) if flat else (width, threads // width, 1)
     if free.any_total:
         one = shape(context, profile, 1, threads)
         # Where units are busy the threads of today have work, and fewer would each take a longer share of it.
@@ -377,13 +380,6 @@ def _launch(context: KernelContext, profile: KernelProfile, free: Freedom, threa
     grid = tuple(-(-total // size) for total, size in zip(elements, block, strict=True))
     held = shape(context, profile, math.prod(grid), threads)
     return None if held is None else _Launch(block=block, grid=(grid[0], grid[1], grid[2]), held=held)
-
-
-def _block(threads: int, axes: str, now: Size) -> Size:
-    """The axes of a block: whole warps along x where there is more than one."""
-    if set(axes) <= {"x"} or now[1] * now[2] == 1:
-        return (threads, 1, 1)
-    return (_WARP, threads // _WARP, 1)
 
 
 def _step_words(context: KernelContext, profile: KernelProfile) -> str:
@@ -426,14 +422,11 @@ def _found(
     *,
     step: Step | None = None,
 ) -> Match:
-    schedulers = context.machine.sm.schedulers.value
-    lanes = _lanes(now.threads)
-    held = held_warps(context, profile)
+    sm, lanes, held = context.machine.sm, _lanes(now.threads), held_warps(context, profile)
     spread = new.held.busy_sms / now.busy_sms
     growth = new.warps / now.warps
     reached, low = _reached(now, new, held)
     alone = now.fits == 1 and new.held.fits > 1 and now.blocks > (profile.device.sms or 1)
-    most = context.machine.sm.max_warps.value
     change = (
         f"Launch {_words(profile, new)} instead of {_shape_text(profile.launch.grid)} of "
         f"{_shape_text(profile.launch.block)}"
@@ -445,8 +438,8 @@ def _found(
     return Match(
         title=f"blocks of {counted(now.threads, 'thread')} keep warps from an SM",
         cure=f"{change}.{conditions}{spared}",
-        advice=f"{change}: {why}; the new size allows {new.warps * schedulers:.0f} of "
-        f"{most} warps per SM.{conditions}{spared}",
+        advice=f"{change}: {why}; the new size allows {new.warps * sm.schedulers.value:.0f} of "
+        f"{sm.max_warps.value} warps per SM.{conditions}{spared}",
         regions=(),
         relieves=_reliefs(context, profile, new, lanes),
         parallel=ParallelTarget(
@@ -462,6 +455,7 @@ def _found(
             threads_now=now.threads,
             # A tile is changed in the source: there is no number to put in place of the block's alone.
             threads_new=now.threads if free.tile else new.held.threads,
+            block_new=None if free.tile else new.block,
             limiter=now.limiter,
             busy_sms_now=now.busy_sms,
             busy_sms_new=new.held.busy_sms,
@@ -496,13 +490,18 @@ def _reliefs(
     traffic = kernel_traffic(context.program, context.kernel, profile)
     if traffic is None and lanes > 1:
         return (*as_reliefs(left, left), *_uncounted(profile.launch.block, new.block, lanes))
-    if new.block[0] > profile.launch.block[0] and traffic is not None and traffic.sectors:
+    longer = new.block[0] > profile.launch.block[0] or _is_along_y(new)
+    if longer and traffic is not None and traffic.sectors:
         fewest = min(traffic.ideal_sectors, _asked_sectors(context, profile) or traffic.ideal_sectors)
         left |= dict.fromkeys((L1_TO_L2, L2, DRAM), fewest / traffic.sectors)
         if traffic.requests and traffic.l1_wavefronts:
             passes = max(traffic.requests / lanes, fewest / SECTORS_PER_LINE) + traffic.wavefronts_shared
             left |= dict.fromkeys((L1, L1_DATA), min(1.0, passes / traffic.l1_wavefronts))
     return as_reliefs(left, left)
+
+
+def _is_along_y(new: _Launch) -> bool:
+    return new.block[1] > 1 and new.block[0] < _WARP
 
 
 def _uncounted(block: Size, new: Size, lanes: float) -> tuple[Relief, ...]:
@@ -554,7 +553,7 @@ def _shape_text(size: Size) -> str:
 
 
 def _conditions(context: KernelContext, new: _Launch, free: Freedom) -> str:
-    text = ""
+    text = " Neighbours in memory differ in threadIdx.y." if _is_along_y(new) else ""
     if free.single:
         text += (
             " A block's number is its thread's element today: take it from blockIdx.x * blockDim.x + "

@@ -15,6 +15,7 @@ from gpadvisor.evidence.access_shapes import (
     access_shape,
     conflict,
     feeds_tensor_cores,
+    sectors_of_a_warp,
 )
 from gpadvisor.machine import code_form
 from gpadvisor.model.profile import Launch
@@ -203,3 +204,18 @@ def test_constants_are_no_arguments(setting: str, shape: AccessShape) -> None:
     """As pixels of 6 bytes side by side, of which the threads were told to be in different rows."""
     text = f"{THREAD}{setting}\nIMAD.WIDE R2, R0, R3, R8\nat| LDG.E R4, [R2.64]"
     assert _shape(text) == shape
+
+
+@pytest.mark.parametrize(
+    ("block", "along_x", "along_y"),
+    [((32, 8, 1), 4, 32), ((8, 32, 1), 4, 8), ((2, 128, 1), 16, 4), ((4, 4, 1), 4, 4), ((1, 256, 1), 32, 4)],
+)
+def test_sectors_go_by_the_shape_of_the_block(
+    block: tuple[int, int, int], along_x: int, along_y: int
+) -> None:
+    """Rows of 16 KiB, of which threads take neighbouring values along x or along y."""
+    for row, column, wanted in (("R1", "R0", along_x), ("R0", "R1", along_y)):
+        address = f"IMAD R2, {row}, c[0x0][0x170], {column}\nIMAD.WIDE R2, R2, 0x4, R8"
+        function, index, launch = _access(f"{ROW_AND_COLUMN}{address}\nat| LDG.E R4, [R2.64]", block, "sm_86")
+        found = sectors_of_a_warp(function, index, code_form("sm_86"), launch)
+        assert found == (wanted, 2 if block == (4, 4, 1) else 4)

@@ -75,11 +75,16 @@ def _request(grid: list[int], block: list[int], loops: dict[int, int], *kinds: o
 
 
 def _promised(path: Path, request: Request, code: str) -> Estimate:
+    return _told(path, request, code)[0]
+
+
+def _told(path: Path, request: Request, code: str) -> tuple[Estimate, str]:
+    """What a suggestion promises, and its words."""
     advised = advise_file(path, request, lambda _: None, Cache(None))
     (kernel,) = advised.advice.kernels
-    (found,) = [one.speedup for one in kernel.suggestions if one.code == code]
-    assert found is not None
-    return found
+    (found,) = [one for one in kernel.suggestions if one.code == code]
+    assert found.speedup is not None
+    return found.speedup, found.advice
 
 
 def _cycles(path: Path, request: Request, **changes: object) -> float:
@@ -109,11 +114,13 @@ def _written(folder: Path, name: str, text: str) -> Path:
 def test_another_launch_is_simulated_in_the_shape_of_the_one_there_is(tmp_path: Path) -> None:
     path = _written(tmp_path, "k.cu", _TILES)
     request = _request([128, 128], [4, 4], {}, "pointer", "pointer", 512)
-    found = _promised(path, request, "GPA302")
+    found, advice = _told(path, request, "GPA302")
     assert "simulated, " in found.reason
     assert found.paper is not None
-    size = int(found.reason.partition(" blocks of ")[2].partition(" x ")[0])
-    after = _cycles(path, request, grid=(512 // size, 512 // size, 1), block=(size, size, 1))
+    shape = found.reason.partition(" blocks of ")[2].partition(" threads")[0]
+    assert f"of {shape} threads instead of 128 x 128 of 4 x 4" in advice  # the launch that the words name
+    wide, high = (int(size) for size in shape.split(" x "))
+    after = _cycles(path, request, grid=(512 // wide, 512 // high, 1), block=(wide, high, 1))
     assert found.expected == pytest.approx(_cycles(path, request) / after)
     assert found.low < found.expected < found.high
 

@@ -619,6 +619,24 @@ def test_two_axes_keep_both_with_whole_warps_along_the_first() -> None:
     assert estimate.expected > 32 / 9
 
 
+@pytest.mark.parametrize(("row", "column", "block"), [("R3", "R0", "32 x 8"), ("R0", "R3", "4 x 64")])
+def test_two_axes_are_as_wide_as_memory_runs_along_the_first(row: str, column: str, block: str) -> None:
+    """As in Gaussian elimination, whose threadIdx.y runs along a row: 32 x 8 threads take 32 rows at once."""
+    text = (
+        "S2R R0, SR_TID.X\nS2R R1, SR_CTAID.X\nIMAD R0, R1, c[0x0][0x0], R0\n"
+        "S2R R3, SR_TID.Y\nS2R R4, SR_CTAID.Y\nIMAD R3, R4, c[0x0][0x4], R3\n"
+        "ISETP.GE.AND P0, PT, R0, c[0x0][0x170], PT\n@P0 EXIT\n"
+        f"IMAD R6, {row}, c[0x0][0x170], {column}\nIMAD.WIDE R6, R6, 0x4, R8\nload| LDG.E R2, [R6.64]\n"
+        "use| FADD R5, R2, R2\nSTG.E [R6.64], R5\nEXIT"
+    )
+    context = _two_axes(_launch(WAITING, text, grid=16384, block=16), (128, 128, 1), (4, 4, 1))
+    found = _match(thread_increase, context)
+    assert f"blocks of {block} threads instead of 128 x 128 of 4 x 4" in found.advice
+    assert ("Neighbours in memory differ in threadIdx.y." in found.advice) == (block == "4 x 64")
+    assert found.parallel is not None
+    assert found.parallel.block_new == tuple(int(size) for size in f"{block} x 1".split(" x "))
+
+
 def test_a_block_that_has_an_sm_for_itself() -> None:
     counted = {
         "sm__cycles_active.avg": 850.0,
