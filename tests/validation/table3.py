@@ -54,6 +54,7 @@ class Outcome:
 
     simulated: float | None  # cycles before over cycles after; None where something failed
     rank: int | None  # of the rule among the suggestions with an estimate; None where it is not shown
+    note: bool = False  # told in the details alone, with its range
     low: float = 1.0
     expected: float = 1.0
     high: float = 1.0
@@ -67,6 +68,11 @@ class Outcome:
     def inside(self) -> bool:
         """Whether the range holds what was simulated."""
         return self.simulated is not None and self.low <= self.simulated <= self.high
+
+    @property
+    def rightly_silent(self) -> bool:
+        """Whether the advice shows nothing, and the change gains less than what is shown."""
+        return self.rank is None and self.simulated is not None and self.simulated < MIN_SPEEDUP
 
     @property
     def error(self) -> float:
@@ -171,12 +177,13 @@ def _outcome(row: Row, kernel: KernelAdvice, speedup: float) -> Outcome:
         one for one in kernel.suggestions if one.category is not Category.NOTE and one.speedup is not None
     ]
     samples = kernel.samples.total
-    for rank, one in enumerate(offered, 1):
-        estimate = one.speedup
+    for rank, one in enumerate([*offered, *kernel.notes], 1):
+        estimate, note = one.speedup, rank > len(offered)
         if one.code == row.code and estimate is not None:
             return Outcome(
                 simulated=speedup,
-                rank=rank if estimate.expected >= MIN_SPEEDUP else None,
+                rank=rank if estimate.expected >= MIN_SPEEDUP and not note else None,
+                note=note,
                 low=estimate.low,
                 expected=estimate.expected,
                 high=estimate.high,
@@ -202,10 +209,10 @@ def table(rows: Sequence[tuple[Row, Outcome]]) -> list[str]:
         if one.rank is None and one.equation is None:
             promised = f"   - {'not found':>27}"
         else:
-            rank = "less" if one.rank is None else f"{one.rank:4}"  # less than what is shown
+            rank = "note" if one.note else "less" if one.rank is None else f"{one.rank:4}"
             equation = "     -" if one.equation is None else f"{one.equation:6.2f}"
             promised = f"{rank} {one.low:6.2f} {one.expected:6.2f} {one.high:6.2f} {equation}"
-        outside = "" if one.inside else "  outside"
+        outside = "" if one.inside else "  silent" if one.rightly_silent else "  outside"
         outside += "" if one.same_work else "  other work"
         reached = f"{one.simulated:8.2f}x {one.error:+7.1%}"
         lines.append(f"{row.name:15} {row.code:7} {promised} {reached}  {published}{outside}")
@@ -246,6 +253,7 @@ def _figures(ran: Sequence[tuple[Row, Outcome]]) -> list[str]:
 
     worth = [(row, one) for row, one in ran if (one.simulated or 1.0) >= MIN_SPEEDUP]
     inside = sum(one.inside for _, one in ran)
+    right = sum(one.inside or one.rightly_silent for _, one in ran)
     achieved = [one.simulated for _, one in ran if one.simulated is not None]
     expected = [one.expected for _, one in ran]
     paper = statistics.fmean(abs(row.estimated / row.achieved - 1) for row, _ in ran)
@@ -257,6 +265,7 @@ def _figures(ran: Sequence[tuple[Row, Outcome]]) -> list[str]:
         f"first or second (aim 85 %)                 {first(ran)}",
         f"  of those that gain {MIN_SPEEDUP}x when simulated  {first(worth)}",
         f"inside the range (aim 85 %)                {inside} ({inside / count:.0%})",
+        f"  or silent, and it gains less than {MIN_SPEEDUP}x  {right} ({right / count:.0%})",
         f"mean error against the simulated change    {own:.1%} (aim 6.6 %)",
         f"mean error of GPA on the same rows         {paper:.1%}",
         f"mean error against the paper's achieved    {published:.1%}",

@@ -208,11 +208,12 @@ ROWS: Final = (
         arguments=_kinds(*[_P] * 5),
         change=(
             (
-                r"(for \(unsigned int d[^{]*\{\s*(?:offset >>= 1;\s*)?)__syncthreads\(\);",
-                r"\1if (d >= 32) __syncthreads(); else __syncwarp();",
+                r"for \(unsigned int d = 1; d < blockDim\.x; d \*= 2\)\s*\{\s*offset >>= 1;\s*__syncthreads\(\);",
+                ("if (k >= 32) offset >>= 6; for (unsigned int d = k < 32 ? 1 : 64; d < blockDim.x; d *= 2) {"
+                " offset >>= 1; if (d > 32) __syncthreads(); else __syncwarp();"),
             ),
         ),
-        note="barriers of steps inside one warp become __syncwarp()",
+        note="the first six levels of the way down are the first warp's alone, as published",
     ),
     Row(
         name="kmeans",

@@ -65,6 +65,21 @@ def test_a_change_that_gains_too_little_to_be_shown_is_counted_apart(tmp_path: P
     assert "of those that gain 1.03x when simulated  1 of 1 (100%)" in text
 
 
+def test_silence_about_what_gains_too_little_is_told_apart_from_a_range_that_is_wrong(tmp_path: Path) -> None:
+    row = _toy(tmp_path)
+    silent = Outcome(simulated=1.02, rank=None)
+    note = Outcome(simulated=1.02, rank=None, note=True, low=0.97, expected=1.01, high=1.1, equation=1.1)
+    missed = Outcome(simulated=1.4, rank=None)
+    rows = [(row, silent), (row, note), (row, missed)]
+    text = "\n".join(figures(rows))
+    assert "inside the range (aim 85 %)                1 (33%)" in text
+    assert "or silent, and it gains less than 1.03x  2 (67%)" in text
+    lines = table(rows)
+    assert lines[1].endswith("silent")
+    assert " note " in lines[2]
+    assert lines[3].endswith("outside")
+
+
 def test_the_models_own_error_is_of_runs_that_do_the_same_work(tmp_path: Path) -> None:
     code = _toy(tmp_path)  # achieved 1.1 in the paper
     launch = replace(code, name="launch", grid_after=(2, 1, 1), achieved=3.0)

@@ -72,9 +72,10 @@ def kept_in_memory(function: Function) -> frozenset[int]:
     """Loads and stores of one element that each pass of an innermost loop reads and writes again.
 
     Its address does not change in the loop, and nothing in the loop lets other threads see it; the compiler
-    leaves it in memory where another access of the loop may be to the same place.
+    leaves it in memory where another access of the loop may be to the same place. Of a loop that is unrolled
+    whole the passes stand one after the other.
     """
-    found: set[int] = set()
+    found = {index for one in kept_in_passes(function) for index in one}
     for loop in function.loops:
         facts = loop_facts(function, loop.id)
         code = {index: function.instructions[index] for index in facts.indices}
@@ -95,9 +96,71 @@ def kept_in_memory(function: Function) -> frozenset[int]:
                 continue
             loads = [index for index in indices if code[index].info.opclass is OpcodeClass.LOAD]
             stores = [index for index in indices if index not in loads]
+            if loads and not _others_written(code, indices):
+                continue  # nothing makes the compiler read it again: it is volatile
             if stores and (loads or any(_stores_sum(function, loop.id, index) for index in stores)):
                 found.update(indices)
     return frozenset(found)
+
+
+def _others_written(code: dict[int, Instruction], indices: list[int]) -> bool:
+    """Whether something else in shared memory is written, or the element is in no shared memory.
+
+    A volatile element of global memory is told apart by its modifier.
+    """
+    if code[indices[0]].info.space is not MemorySpace.SHARED:
+        return True
+    return any(
+        one.info.space is MemorySpace.SHARED and one.info.opclass is OpcodeClass.STORE
+        for index, one in code.items()
+        if index not in indices
+    )
+
+
+@lru_cache(maxsize=64)
+def kept_in_passes(function: Function) -> tuple[tuple[int, ...], ...]:
+    """Stores of one basic block that overwrite each other, in order: all but the last could stay a register.
+
+    Between any two of them there is a load that may read the element, by another register than theirs, which
+    is why the compiler left them. Where only loads at other distances from the same register are between
+    them, or the element itself is read, it is volatile: other threads read it.
+    """
+    found: list[tuple[int, ...]] = []
+    for block in function.blocks:
+        runs: dict[tuple[MemorySpace | None, str], list[int]] = {}
+        for index in range(block.start, block.end):
+            one = function.instructions[index]
+            space, opclass = one.info.space, one.info.opclass
+            if opclass in _SHOWS_OTHERS:
+                found += map(tuple, runs.values())
+                runs = {}
+            elif space in _HELD_SPACES and opclass in _PLAIN and "STRONG" not in one.modifiers:
+                place = (space, _address(one))
+                if opclass is OpcodeClass.LOAD:
+                    runs.pop(place, None)
+                elif _NAMES.search(place[1]):
+                    run = runs.setdefault(place, [])
+                    if run and not _may_be_read(function, run[-1], index):
+                        found.append(tuple(run))
+                        run.clear()
+                    run.append(index)
+            written = {register_name(register) for register in one.defs}
+            moved = [key for key in runs if not written.isdisjoint(_NAMES.findall(key[1]))]
+            found += (tuple(runs.pop(key)) for key in moved)
+        found += map(tuple, runs.values())
+    return tuple(run for run in found if len(run) > 1)
+
+
+def _may_be_read(function: Function, first: int, last: int) -> bool:
+    """Whether a load between two stores of a place may read it: not by the same register."""
+    store = function.instructions[first]
+    own = set(_NAMES.findall(_address(store)))
+    return any(
+        one.info.opclass is OpcodeClass.LOAD
+        and one.info.space is store.info.space
+        and own.isdisjoint(_NAMES.findall(_address(one)))
+        for one in function.instructions[first + 1 : last]
+    )
 
 
 def _stores_sum(function: Function, loop: LoopId, store: int) -> bool:
@@ -124,6 +187,8 @@ _SHOWS_OTHERS: Final = frozenset(
         OpcodeClass.ATOMIC,
         OpcodeClass.REDUCTION,
         OpcodeClass.CALL,
+        OpcodeClass.WARP_SYNC,
+        OpcodeClass.NOP,  # what is left of __syncwarp()
     }
 )
 _NAMES: Final = re.compile(r"\bU?R\d+")

@@ -9,8 +9,10 @@ from typing import Final
 
 import numpy as np
 
+from gpadvisor.evidence.divisions import integer_divisions
 from gpadvisor.evidence.lanes import active_share, around_helpers, condition
 from gpadvisor.evidence.measured import Values, executed_warps
+from gpadvisor.evidence.patterns import math_sequences
 from gpadvisor.evidence.queries import kernel_functions
 from gpadvisor.model.ids import FunctionId
 from gpadvisor.model.instruction import OpcodeClass
@@ -39,7 +41,7 @@ def idle_threads(
 ) -> Idle | None:
     """Instructions with less than ``edge`` of their threads; where wanted, those a predicate idles, too.
 
-    What a condition inside of library code idles is left out.
+    What a condition inside of library code idles is left out, as are the corrections of a division.
     """
     shares: dict[tuple[FunctionId, int], float] = {}
     every = lost = 0.0
@@ -54,7 +56,7 @@ def idle_threads(
         every += float(executed.sum())
         if function.kind is FunctionKind.MATH_HELPER:
             continue
-        rare = around_helpers(program, function)
+        rare = around_helpers(program, function) | _corrections(function)
         known[function.id] = function, executed, active
         for index in np.flatnonzero(active < edge).tolist():
             if index in rare or (function.instructions[index].guard is not None and not guarded):
@@ -86,3 +88,14 @@ def idle_threads(
         active=float(np.average(active[at], weights=executed[at])),
         shares_of_function=active,
     )
+
+
+def _corrections(function: Function) -> set[int]:
+    """Instructions of divisions and library math that a predicate of their own switches off."""
+    sequences = (*integer_divisions(function), *math_sequences(function))
+    return {
+        index
+        for sequence in sequences
+        for index in sequence.indices
+        if function.instructions[index].guard is not None
+    }

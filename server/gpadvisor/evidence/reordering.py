@@ -44,6 +44,16 @@ class Room:
     may_alias: bool  # the obstacle is a store that may write what the def reads
 
 
+class Cure(Enum):
+    """What a programmer can do where the compiler may not; all else it has scheduled as it is able to."""
+
+    NO_ALIAS = "no alias"  # say that a store does not write what is loaded
+    BEFORE_BARRIER = "before the barrier"
+    ONE_AHEAD = "a pass ahead"  # load one pass of the loop ahead
+    ATOMIC = "atomic"
+    IN_REGISTER = "in a register"  # what each pass writes to one place
+
+
 def room_to_move(function: Function, definition: int, use: int, wanted: int) -> Room:
     """Count the instructions before a def that it may pass, and independent ones after the use.
 
@@ -132,17 +142,7 @@ def _after(function: Function, definition: int, use: int, wanted: int) -> int:
     return slots
 
 
-class Cure(Enum):
-    """What a programmer can do where the compiler may not; all else it has scheduled as it is able to."""
-
-    NO_ALIAS = "no alias"  # say that a store does not write what is loaded
-    BEFORE_BARRIER = "before the barrier"
-    ONE_AHEAD = "a pass ahead"  # load one pass of the loop ahead
-    ATOMIC = "atomic"
-    IN_REGISTER = "in a register"  # what each pass writes to one place
-
-
-def cure_of(function: Function, definition: int, room: Room, wanted: int) -> Cure | None:
+def cure_of(function: Function, definition: int, use: int, room: Room, wanted: int) -> Cure | None:
     """What can be done about one pair, or None where it is the compiler's affair."""
     instruction = function.instructions[definition]
     if in_library_loop(function, definition):
@@ -150,7 +150,7 @@ def cure_of(function: Function, definition: int, room: Room, wanted: int) -> Cur
     if instruction.info.opclass is OpcodeClass.ATOMIC:
         return Cure.ATOMIC
     kept = kept_in_memory(function)
-    if definition in kept or (room.may_alias and room.obstacle_index in kept):
+    if not kept.isdisjoint({definition, use}) or (room.may_alias and room.obstacle_index in kept):
         return Cure.IN_REGISTER
     if instruction.info.opclass is not OpcodeClass.LOAD or instruction.info.space not in DEVICE_SPACES:
         return None

@@ -281,7 +281,8 @@ def _edited(case: _Case, code: str, estimate: Estimate) -> Estimate | None:
 
 def _changed(case: _Case, code: str) -> _Changed | None:
     """The kernel compiled with the quick fix of a rule, or with its flag; None where there is none."""
-    suggestion = next((one for one in case.advice.suggestions if one.code == code), None)
+    told = (*case.advice.suggestions, *case.advice.notes)
+    suggestion = next((one for one in told if one.code == code), None)
     if suggestion is None or input_kind(case.path) is not InputKind.SOURCE:
         return None
     text, flag = case.path.read_bytes().decode("utf-8", "replace"), flag_of(code)

@@ -45,9 +45,10 @@ already cannot be stretched much. Values that live longer take registers.
 
 GPA Eqs. 4 and 5. Of what they hide, the expected value keeps the share that could move: each pair counts
 by the instructions that could stand between def and use, against the number that would cover the latency,
-times 0.8, the average of the kernels of the paper's Table III in which nothing stood in the way. Without
-samples only one pattern is named: a load in a loop, used at once, that a store which may alias holds
-back.
+times 0.8, the average of the kernels of the paper's Table III in which nothing stood in the way. Of an
+element that each pass writes to memory, all waits behind its stores count, whatever work there is: without
+the stores these loads wait at the same time. Without samples only one pattern is named: a load in a loop,
+used at once, that a store which may alias holds back.
 """
 
 from __future__ import annotations
@@ -61,6 +62,7 @@ import numpy as np
 from gpadvisor.estimators import constants
 from gpadvisor.estimators.context import KernelContext, Optimizer
 from gpadvisor.estimators.latency_hiding import latency_hiding
+from gpadvisor.estimators.matched import matched_rows
 from gpadvisor.evidence.accesses import DEVICE_SPACES
 from gpadvisor.evidence.accumulators import kept_in_memory
 from gpadvisor.evidence.launches import runs_once
@@ -75,7 +77,7 @@ from gpadvisor.evidence.queries import (
     waits_to_hide,
 )
 from gpadvisor.evidence.reordering import Cure, Room, cure_of, room_to_move
-from gpadvisor.model.advice import Adjustment, Category, Match, Rejection, StaticSite
+from gpadvisor.model.advice import Adjustment, Category, Estimate, Match, Rejection, StaticSite
 from gpadvisor.model.blame import CLASSES, NO_INDEX, Blame, DependencyClass
 from gpadvisor.model.instruction import OpcodeClass
 from gpadvisor.model.program import Function
@@ -103,6 +105,12 @@ class _Pair:
     room: Room
     wanted: int
     cure: Cure | None
+
+    @property
+    def goes(self) -> float:
+        """The share of its latency that other work can stand in for, or that is not waited for any more."""
+        # With its stores gone the loads behind them start with those before them, and its own are not needed.
+        return 1.0 if self.cure is Cure.IN_REGISTER else min(1.0, self.room.slots / self.wanted)
 
 
 def _heaviest_cure(pairs: list[_Pair]) -> Cure | None:
@@ -177,7 +185,7 @@ def _pairs(context: KernelContext, blame: Blame, rows: Rows) -> list[_Pair]:
         definition, use = int(blame.rows.def_index[row]), int(blame.rows.use_index[row])
         wanted = _wanted(blame, row)
         room = room_to_move(function, definition, use, wanted)
-        cure = cure_of(function, definition, room, wanted)
+        cure = cure_of(function, definition, use, room, wanted)
         if cure is Cure.ONE_AHEAD and runs_once(context.program, (function.id, definition), context.profile):
             cure = None  # there is no next pass to load for
         if cure is Cure.ONE_AHEAD and _is_short(context):
@@ -208,10 +216,10 @@ def _is_short(context: KernelContext) -> bool:
 
 def _adjustment(pairs: list[_Pair]) -> Adjustment:
     total = sum(pair.weight for pair in pairs)
-    expected = sum(pair.weight * min(1.0, pair.room.slots / pair.wanted) for pair in pairs) / total
+    expected = sum(pair.weight * pair.goes for pair in pairs) / total
     obstacles: Counter[str] = Counter()
     for pair in pairs:
-        if pair.room.slots < pair.wanted and pair.room.obstacle is not None:
+        if pair.goes < 1 and pair.room.obstacle is not None:
             obstacles[pair.room.obstacle] += pair.weight
     if not obstacles:
         return Adjustment(
@@ -287,7 +295,7 @@ def _relation(blame: Blame, pair: _Pair) -> str:
 def _in_register(place: str) -> str:
     return (
         f"keep the element at {place} in a local variable and store it behind the loop: it is the same in "
-        "every pass."
+        "every pass (not if it is volatile)."
     )
 
 
@@ -308,8 +316,9 @@ def _held_loads(context: KernelContext) -> tuple[StaticSite, ...]:
                 distance = _first_use(function, index)
                 if distance is None:
                     continue
-                room = room_to_move(function, index, index + distance, _COVERING[StallClass.MEMORY])
-                if cure_of(function, index, room, _COVERING[StallClass.MEMORY]) is Cure.NO_ALIAS:
+                use, wanted = index + distance, _COVERING[StallClass.MEMORY]
+                room = room_to_move(function, index, use, wanted)
+                if cure_of(function, index, use, room, wanted) is Cure.NO_ALIAS:
                     apart = f"{distance} instruction{'s' if distance > 1 else ''}"
                     store = line_text(function, room.obstacle_index or 0)
                     detail = f"{instruction.opcode} used {apart} later, behind the store of {store}"
@@ -356,13 +365,25 @@ def _first_use(function: Function, index: int) -> int | None:
     return None
 
 
+def _estimate(context: KernelContext, match: Match) -> Estimate:
+    """Eq. 4; loads that stores to one element keep apart wait together without them, whatever else there is.
+
+    Differs from GPA: Eq. 4 fills a wait with work alone, not with other waits.
+    """
+    if context.blame is None:
+        raise ValueError("waits for loads need samples")
+    blame, rows = context.blame, matched_rows(match)
+    together = _heaviest_cure(_pairs(context, blame, rows)) is Cure.IN_REGISTER
+    return latency_hiding(context, match, [latency(blame, rows)] * len(match.regions) if together else ())
+
+
 OPTIMIZER: Final = Optimizer(
     code=_CODE,
     slug="code-reordering",
     name="Code Reordering",
     category=Category.LATENCY_HIDING,
     match=_match,
-    estimate=latency_hiding,
+    estimate=_estimate,
     document=__doc__ or "",
     optimized_only=True,
     edits=(SiteKind.RESTRICT,),

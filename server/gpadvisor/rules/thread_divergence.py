@@ -72,6 +72,7 @@ from gpadvisor.evidence.accesses import is_shared
 from gpadvisor.evidence.discarded import Discarded, KeptOut, discarded
 from gpadvisor.evidence.idle_threads import Idle, idle_threads
 from gpadvisor.evidence.lanes import (
+    WARP,
     Choice,
     are_neighbours,
     choice_of,
@@ -137,6 +138,8 @@ def _match(context: KernelContext) -> Match | Rejection:
     choice = _choice(context, profile, found)
     if choice is Choice.BOUND and not has_rows(profile.launch):
         return Rejection(code=_CODE, reason="threads beyond the last element: one row of blocks is too many")
+    if _NEIGHBOURS in _CURES[choice] and profile.launch.threads_per_block <= WARP:
+        return Rejection(code=_CODE, reason="a block is one warp: there is no other to skip the code")
     if choice is Choice.EXIT and not is_busy and loads_in_loop(found.function, found.worst):
         return _early_exit(context, blame, found, rows, what)
     gone = [{place: end * idle for place, idle in found.shares.items()} for end in _ENDS]

@@ -307,6 +307,27 @@ def test_the_number_is_of_the_pairs_that_the_words_are_about() -> None:
     assert [region.rows.tolist() for region in found.regions] == [[0]]
 
 
+def test_loads_behind_stores_to_one_element_wait_together_without_them() -> None:
+    """As in Rodinia's lud: what goes is more than the work there is could hide, which is all of Eq. 4."""
+    copies = "".join(
+        f"load{at}| LDS R2, [R6+{4 * at:#x}] // 5\nuse{at}| FFMA R8, R2, R9, R8 // 5\nSTS [R11], R8 // 5\n"
+        for at in range(4)
+    )
+    shared = DependencyClass.SHARED_MEMORY
+    rows = [
+        *(Row("short_scoreboard", f"use{at}", 200, 200, f"load{at}", shared, distance=1) for at in range(4)),
+        Row("selected", "use0", 200),
+    ]
+    context = context_of(listing(copies + "EXIT"), rows)
+    found = _match(code_reordering, context)
+    assert "keep the element at kernel.cu:5 in a local variable" in found.cure
+    assert [region.rows.tolist() for region in found.regions] == [[1, 2, 3]]  # the first waits for itself
+    estimate = code_reordering.OPTIMIZER.estimate(context, found)
+    assert estimate.paper == pytest.approx(1000 / (1000 - 200))
+    assert "1000 / (1000 - 480) = 1.923" in estimate.reason
+    assert 1.25 < estimate.expected < 1000 / (1000 - 480)  # its instructions stay
+
+
 def test_a_register_that_is_overwritten_too_soon_is_not_used() -> None:
     war = DependencyClass.WRITE_AFTER_READ
     rows = [Row("long_scoreboard", "next", 50, 40, "store", war), Row("selected", "next", 50)]

@@ -101,6 +101,38 @@ def test_predicated_code_costs_nothing_while_no_unit_is_full() -> None:
     assert isinstance(found, Rejection)
 
 
+def test_a_block_of_one_warp_has_no_other_that_could_skip_the_code() -> None:
+    """As in Rodinia's lud, whose blocks are 16 threads: which of them are neighbours makes no difference."""
+    found = OPTIMIZER.match(_context(BRANCHES, {ISSUE: 30.0}, block=32))
+    assert isinstance(found, Rejection)
+    assert "a block is one warp" in found.reason
+
+
+DIVIDED = """
+    I2F.U32.RP R0, R7 // 5
+    MUFU.RCP R0, R0 // 5
+    IADD3 R2, R0, 0xffffffe, RZ // 5
+    F2I.FTZ.U32.TRUNC.NTZ R3, R2 // 5
+    IMAD.MOV.U32 R2, RZ, RZ, RZ // 5
+    IMAD R5, R3, R7, RZ // 5
+    IMAD.HI.U32 R3, R3, R5, R2 // 5
+    IMAD.HI.U32 R3, R3, R4, RZ // 5
+    IMAD R4, R3, R7, R4 // 5
+    ISETP.GE.U32.AND P0, PT, R4, R7, PT // 5
+    then| @P0 IADD3 R4, R4, -R7, RZ // 5
+    thens| @P0 IADD3 R3, R3, 0x1, RZ // 5
+    after| FADD R8, R8, R3 // 12
+    EXIT
+"""
+
+
+def test_the_corrections_of_a_division_are_nobodys_idle_threads() -> None:
+    """As in Rodinia's backprop: every thread executes them, few with a predicate that is set."""
+    found = OPTIMIZER.match(_context(DIVIDED, {ISSUE: 100.0}))
+    assert isinstance(found, Rejection)
+    assert "no instruction has idle threads by a condition of its own" in found.reason
+
+
 def test_branches_cost_their_samples_while_no_unit_is_full() -> None:
     context = _context(BRANCHES, {ISSUE: 30.0})
     found = _match(context)
