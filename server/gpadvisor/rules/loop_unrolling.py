@@ -49,40 +49,17 @@ less often frees issue slots, so that a kernel whose schedulers are busy is capp
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
-from gpadvisor.analyzer.occupancy import occupancy
 from gpadvisor.estimators import constants
 from gpadvisor.estimators.context import KernelContext, Optimizer, WhatIf
 from gpadvisor.estimators.latency_hiding import latency_hiding
 from gpadvisor.estimators.launches import lacks_warps
 from gpadvisor.estimators.reliefs import freed
-from gpadvisor.evidence.accesses import DEVICE_SPACES, is_memory, is_ordered
-from gpadvisor.evidence.accumulators import is_recurrence
-from gpadvisor.evidence.arrays import same_array
-from gpadvisor.evidence.loops import (
-    LoopFacts,
-    divergence,
-    every_pass,
-    is_counted,
-    loop_facts,
-    loop_overhead,
-    loops_of_same_loads,
-    measured_trips,
-)
-from gpadvisor.evidence.measured import (
-    Values,
-    executed_threads,
-    executed_warps,
-    registers_per_thread,
-    shared_bytes,
-)
-from gpadvisor.evidence.patterns import math_sequences
+from gpadvisor.estimators.unrolling import WARP, Outlook, counts_of, lanes_of, outlook_of
+from gpadvisor.evidence.loops import loop_facts, loop_overhead
 from gpadvisor.evidence.queries import (
     Rows,
     common_loop,
@@ -90,39 +67,19 @@ from gpadvisor.evidence.queries import (
     latency,
     line_text,
     location_text,
-    percent,
     regions,
     static_match,
     waits_to_hide,
 )
-from gpadvisor.evidence.reordering import may_write
-from gpadvisor.model.advice import Adjustment, Category, Match, Region, Rejection, Relief, StaticSite
+from gpadvisor.evidence.rolled_loops import EXPOSED, UNROLL, rolled_loops
+from gpadvisor.model.advice import Adjustment, Category, Match, Region, Rejection, Relief
 from gpadvisor.model.blame import Blame
 from gpadvisor.model.ids import FunctionId, LoopId
-from gpadvisor.model.instruction import OpcodeClass
-from gpadvisor.model.program import Function, FunctionKind, Loop
 from gpadvisor.source.edits import SiteKind
 from gpadvisor.source.naming import name_pragma
 
 _CODE: Final = "GPA201"
-_UNROLL: Final = 4
-"""The factor that room for registers and code is checked for."""
 _SAID_LOOPS: Final = 2
-_EXPOSED: Final = 32
-"""A loop of more instructions covers much of a load's latency by itself."""
-_WARP: Final = 32
-_RECURRENCE_LIMIT: Final = 128
-"""Heaviest defs of a kernel that are checked for a loop-carried chain; the rest count as their mean."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Outlook:
-    """What unrolling a loop can be expected to do, as a share of its latency."""
-
-    share: float
-    possible: float  # at the high end: what no order of instructions can overlap is left out
-    reasons: tuple[str, ...]
-    store: int | None = None  # that may write what its loads read
 
 
 def _match(context: KernelContext) -> Match | Rejection:
@@ -132,8 +89,8 @@ def _match(context: KernelContext) -> Match | Rejection:
             title="loop with global loads that is not unrolled",
             advice=_static_advice(context),
             cure=_static_advice(context),
-            sites=_rolled_loops(context),
-            missing=f"no innermost counted loop of up to {_EXPOSED} instructions whose global loads could "
+            sites=rolled_loops(context.program, context.kernel),
+            missing=f"no innermost counted loop of up to {EXPOSED} instructions whose global loads could "
             "start a pass ahead and that is not unrolled",
         )
     blame = context.blame
@@ -144,8 +101,8 @@ def _match(context: KernelContext) -> Match | Rejection:
             reason=f"no latency sample whose def and use are in the same loop ({_loop_count(context)} loops)",
         )
     found = regions(blame, context.program, context.kernel, rows, loops)
-    counts = _counts(context, found)
-    outlooks = {_loop(region): _outlook(context, blame, region, counts) for region in found}
+    counts = counts_of(context, found)
+    outlooks = {_loop(region): outlook_of(context, blame, region, counts) for region in found}
     best = max(found, key=lambda region: latency(blame, region.rows) * outlooks[_loop(region)].share)
     advice = _advice(context, best, outlooks[_loop(best)])
     return Match(
@@ -154,9 +111,9 @@ def _match(context: KernelContext) -> Match | Rejection:
         cure=advice,
         regions=found,
         adjustments=_adjustments(context, blame, found, [outlooks[_loop(region)] for region in found]),
-        static_sites=_rolled_loops(context),
+        static_sites=rolled_loops(context.program, context.kernel),
         relieves=_reliefs(context, found),
-        actionable=_lanes(context) == _WARP  # full warps come first
+        actionable=lanes_of(context) == WARP  # full warps come first
         and not _is_unrolled(context, best)
         and outlooks[_loop(best)].share >= constants.MAJORITY,
     )
@@ -172,12 +129,12 @@ def _is_unrolled(context: KernelContext, region: Region) -> bool:
     if function is None or loop is None:
         return False
     copies = loop_facts(context.program.functions[function], loop).copies
-    return copies >= _UNROLL and not lacks_warps(context)
+    return copies >= UNROLL and not lacks_warps(context)
 
 
 def _static_advice(context: KernelContext) -> str:
     places = []
-    for site in _rolled_loops(context):
+    for site in rolled_loops(context.program, context.kernel):
         function = context.program.functions[site.function]
         loop = function.innermost_loop(site.index)
         location = None if loop is None else function.loops[loop].location
@@ -186,7 +143,7 @@ def _static_advice(context: KernelContext) -> str:
     unique = list(dict.fromkeys(places))
     loops = f"loop{'s' if len(unique) > 1 else ''} at {', '.join(unique[:3])}"
     return (
-        f"Unroll the {loops} (#pragma unroll {_UNROLL}), so that loads of several passes are in flight "
+        f"Unroll the {loops} (#pragma unroll {UNROLL}), so that loads of several passes are in flight "
         "together."
     )
 
@@ -200,7 +157,7 @@ def _reliefs(context: KernelContext, found: tuple[Region, ...]) -> tuple[Relief,
             continue
         code = context.program.functions[function]
         if loop_facts(code, loop).copies == 1:
-            gone.update({(function, index): 1 - 1 / _UNROLL for index in loop_overhead(code, loop)})
+            gone.update({(function, index): 1 - 1 / UNROLL for index in loop_overhead(code, loop)})
     return freed(context, gone)
 
 
@@ -222,303 +179,8 @@ def _loop_count(context: KernelContext) -> int:
     return sum(len(function.loops) for function in kernel_functions(context.program, context.kernel))
 
 
-def _rolled_loops(context: KernelContext) -> tuple[StaticSite, ...]:
-    """Short counted loops whose global loads could be in flight for several passes, and are not."""
-    found = []
-    for function in kernel_functions(context.program, context.kernel):
-        library = {index for sequence in math_sequences(function) for index in sequence.indices}
-        for loop in function.loops if function.kind is not FunctionKind.MATH_HELPER else ():
-            start = function.blocks[loop.header].start
-            if start in library or not _could_overlap(function, loop.id):
-                continue
-            facts = loop_facts(function, loop.id)
-            if facts.copies == 1 and not _remainder(function, loop):
-                count = sum(_is_global_load(function, index) for index in facts.indices)
-                loads = "a global load" if count == 1 else f"{count} global loads"
-                detail = f"loop of {len(facts.indices)} instructions with {loads}, not unrolled"
-                found.append(StaticSite(function=function.id, index=start, detail=detail))
-    return tuple(found)
-
-
-def _is_global_load(function: Function, index: int) -> bool:
-    info = function.instructions[index].info
-    return info.opclass is OpcodeClass.LOAD and info.space in DEVICE_SPACES
-
-
-def _could_overlap(function: Function, loop: LoopId) -> bool:
-    """Whether loads of a later pass may start before this pass ends, by its code alone."""
-    facts = loop_facts(function, loop)
-    loads = [index for index in facts.indices if _is_global_load(function, index)]
-    if not loads or facts.has_inner or facts.barriers or len(facts.indices) > _EXPOSED:
-        return False
-    if (facts.trips is not None and facts.trips < _UNROLL) or not is_counted(function, loop):
-        return False
-    if len(function.loops[loop].blocks) > 1:
-        return False  # what a pass does depends on conditions, and so may how many passes there are
-    lines = Counter(function.lines[index] for index in loads)
-    if any(entry is not None and count > 1 for entry, count in lines.items()):
-        return False  # one source line that loads several times: several passes, or several elements of one
-    code = [function.instructions[index] for index in facts.indices]
-    if any(one.guard is not None and is_memory(one) for one in code):
-        return False  # accesses under a condition, without a branch around them
-    infos = [one.info for one in code]
-    if any(info.opclass in _HOLDS_ORDER for info in infos) or any(is_ordered(one) for one in code):
-        return False
-    stores = any(info.opclass is OpcodeClass.STORE and info.space in DEVICE_SPACES for info in infos)
-    return any(
-        every_pass(function, loop, index)
-        and not is_recurrence(function, loop, index)
-        and (not stores or "CONSTANT" in function.instructions[index].modifiers)
-        for index in loads
-    )
-
-
-_HOLDS_ORDER: Final = frozenset({OpcodeClass.ATOMIC, OpcodeClass.REDUCTION, OpcodeClass.CALL})
-
-
-def _remainder(function: Function, loop: Loop) -> bool:
-    """Whether a loop does the last passes of an unrolled one: the compiler gives both the same lines."""
-    same = set(loops_of_same_loads(function, loop.id))
-    if loop.location is not None:
-        same.update(one.id for one in function.loops if one.location == loop.location)
-    else:
-        same.update(one.id for one in function.loops if _is_multiple(function, one.id, loop.id))
-    return any(loop_facts(function, other).copies > 1 for other in same - {loop.id})
-
-
-def _is_multiple(function: Function, larger: LoopId, loop: LoopId) -> bool:
-    """Whether a loop has each kind of load of another several times: all there is without lines."""
-    several, once = (
-        Counter(
-            (function.instructions[index].opcode, function.instructions[index].modifiers)
-            for index in loop_facts(function, one).indices
-            if _is_global_load(function, index)
-        )
-        for one in (larger, loop)
-    )
-    times = {several[kind] / count for kind, count in once.items()}
-    return several.keys() == once.keys() and len(times) == 1 and min(times) > 1
-
-
-_Counts = Mapping[FunctionId, tuple[Values | None, Values | None]]
-"""Executions of each instruction by warps and by threads, of each function that has a loop in question."""
-
-
-def _counts(context: KernelContext, found: Collection[Region]) -> _Counts:
-    return {
-        function.id: (executed_warps(context.profile, function), executed_threads(context.profile, function))
-        for function in context.program.functions
-        if any(region.scope.function == function.id for region in found)
-    }
-
-
-def _outlook(context: KernelContext, blame: Blame, region: Region, counts: _Counts) -> _Outlook:
-    """Differs from GPA: it looks at none of this, which the paper names as the cause of its largest error."""
-    if region.scope.function is None or region.scope.loop is None:
-        return _Outlook(0.0, 1.0, ("the loop is not known",))
-    function = context.program.functions[region.scope.function]
-    loop = region.scope.loop
-    facts = loop_facts(function, loop)
-    warps, threads = counts[function.id]
-    few = lacks_warps(context)
-    overlap, possible = _overlap(blame, function, loop, region.rows)
-    load, store = _store_in_the_way(blame, function, facts, region.rows)
-    checks = (
-        overlap,
-        _passes(warps, function, loop, facts),
-        _threads(warps, threads, facts, _lanes(context)),
-        None if few else _already(facts),
-        _barrier(facts),
-        _held(function, load, store),
-    )
-    costs = (
-        ()
-        if facts.copies >= _UNROLL and not few
-        else (_code_size(context, facts), _registers(context, function, loop, facts))
-    )
-    share = 1.0
-    found = sorted((check for check in (*checks, *costs) if check is not None), key=lambda check: check[0])
-    for part, _ in found:
-        share *= part
-    return _Outlook(
-        share,
-        possible,
-        tuple(reason for _, reason in found),
-        store=store,
-    )
-
-
-_Check = tuple[float, str] | None
-
-
-def _overlap(blame: Blame, function: Function, loop: LoopId, rows: Rows) -> tuple[_Check, float]:
-    """The latency that a later pass could overlap at all, and what is left of it at the high end.
-
-    Values carried from pass to pass come one after the other, whatever the order of instructions; so do
-    results of atomics, which the compiler neither moves nor doubles; and a load behind a condition inside the
-    pass waits for that condition.
-    """
-    weights: Counter[int] = Counter()
-    for row in rows.tolist():
-        weights[int(blame.rows.def_index[row])] += int(blame.rows.latency[row])
-    heaviest = weights.most_common(_RECURRENCE_LIMIT)
-    seen = sum(weight for _, weight in heaviest)
-    if not seen:
-        return None, 1.0
-    parts: Counter[str] = Counter()
-    for index, weight in heaviest:
-        parts[_hindrance(function, loop, index)] += weight
-    said = [f"{percent(parts[kind] / seen)} of its latency {kind}" for kind in _HINDRANCES if parts[kind]]
-    never = (parts[_CARRIED] + parts[_ATOMIC]) / seen
-    if not said:
-        return None, 1.0
-    return (
-        1 - sum(parts[kind] for kind in _HINDRANCES) / seen,
-        " and ".join(said),
-    ), 1 - never
-
-
-_CARRIED: Final = "is on values carried from pass to pass"
-_ATOMIC: Final = "is on results of atomics and volatile loads, which stay one after the other"
-_CONDITIONAL: Final = "is on loads behind a condition inside the pass"
-_HINDRANCES: Final = (_CARRIED, _ATOMIC, _CONDITIONAL)
-
-
-def _hindrance(function: Function, loop: LoopId, index: int) -> str:
-    opclass = function.instructions[index].info.opclass
-    if opclass is OpcodeClass.ATOMIC or is_ordered(function.instructions[index]):
-        return _ATOMIC
-    if is_recurrence(function, loop, index):
-        return _CARRIED
-    if opclass is OpcodeClass.LOAD and not every_pass(function, loop, index):
-        return _CONDITIONAL
-    return ""
-
-
-def _passes(executed: Values | None, function: Function, loop: LoopId, facts: LoopFacts) -> _Check:
-    trips = None if executed is None else measured_trips(function, loop, executed)
-    source = "by executed counts"
-    if trips is None and facts.trips is not None:
-        trips, source = float(facts.trips), "by its constants"
-    if trips is None or trips > _UNROLL:
-        return None
-    if trips < _UNROLL and facts.trips is None:
-        return _in_whole_bodies(trips), (
-            f"it runs only {trips:.1f} passes per entry {source}, and not always as many: the {_UNROLL} "
-            "passes of an unrolled body are seldom there"
-        )
-    return max(0.0, trips - 1) / _UNROLL, f"it runs only {trips:.1f} passes per entry {source}"
-
-
-def _in_whole_bodies(trips: float) -> float:
-    """The share of passes that an unrolled body takes, where each may be the last with the same chance."""
-    goes_on = 1 - 1 / max(1.0, trips)
-    whole = _UNROLL * goes_on ** (_UNROLL - 1) / (1 - goes_on**_UNROLL)
-    return whole / max(1.0, trips)
-
-
-def _lanes(context: KernelContext) -> int:
-    """Threads of a full warp of the launch; blocks may be smaller than a warp."""
-    block = 0 if context.profile is None else context.profile.launch.threads_per_block
-    return min(_WARP, block) or _WARP
-
-
-def _threads(warps: Values | None, threads: Values | None, facts: LoopFacts, lanes: int) -> _Check:
-    mean = divergence(warps, threads, facts.indices)
-    if mean is None or mean >= constants.EDGE * lanes:
-        return None
-    return mean / lanes, (
-        f"only {mean:.0f} of {lanes} threads of a warp are active in it: passes differ between threads"
-    )
-
-
-def _already(facts: LoopFacts) -> _Check:
-    if facts.copies < 2 or facts.copies_reason is None:
-        return None
-    # The wait for one pass is shared by those in flight: of 1 - 1 / 4, so many copies have had their part.
-    left = max(0.0, 1 - facts.copies / _UNROLL) / (1 - 1 / _UNROLL)
-    return left, f"it is unrolled already: {facts.copies_reason}"
-
-
-def _barrier(facts: LoopFacts) -> _Check:
-    if not facts.barriers:
-        return None
-    keep = "barrier in each pass keeps" if facts.barriers == 1 else "barriers in each pass keep"
-    return constants.HELD, f"{facts.barriers} {keep} its loads from starting earlier"
-
-
-def _store_in_the_way(
-    blame: Blame, function: Function, facts: LoopFacts, rows: Rows
-) -> tuple[int | None, int | None]:
-    """The load that a loop waits for most, and a store of the loop that may write what it reads."""
-    weights: Counter[int] = Counter()
-    for row in rows.tolist():
-        weights[int(blame.rows.def_index[row])] += int(blame.rows.latency[row])
-    load = next(
-        (at for at, _ in weights.most_common() if function.instructions[at].info.opclass is OpcodeClass.LOAD),
-        None,
-    )
-    if load is None:
-        return None, None
-    moved = function.instructions[load]
-    return load, next((at for at in facts.indices if may_write(moved, function.instructions[at])), None)
-
-
-def _held(function: Function, load: int | None, store: int | None) -> _Check:
-    if load is None or store is None:
-        return None
-    if function.instructions[load].info.space not in DEVICE_SPACES or same_array(function, load, store):
-        return (
-            constants.HELD,
-            f"each pass stores at {line_text(function, store)} to the array that it loads from",
-        )
-    # __restrict__, which the change names, takes this one away.
-    return 1.0, f"its store at {line_text(function, store)} may write what the next pass loads"
-
-
-def _code_size(context: KernelContext, facts: LoopFacts) -> _Check:
-    cache = context.machine.sm.instruction_cache_l0_bytes.value
-    if facts.size_bytes * 2 <= cache:
-        return None
-    return constants.HELD, (
-        f"its code has {facts.size_bytes / 1024:.1f} KiB: two copies do not fit the {cache // 1024} KiB "
-        "instruction cache of a scheduler"
-    )
-
-
-def _registers(context: KernelContext, function: Function, loop: LoopId, facts: LoopFacts) -> _Check:
-    """Each load in flight needs its destination: whether that fits, and what it costs in warps."""
-    registers = registers_per_thread(context.program, context.kernel, context.profile)
-    if registers is None:
-        return None
-    loaded = sum(
-        max(1, (function.instructions[index].width_bytes or 4) // 4)
-        for index in facts.indices
-        if function.instructions[index].info.opclass is OpcodeClass.LOAD and every_pass(function, loop, index)
-    )
-    wanted = registers + (_UNROLL - 1) * loaded
-    cap = context.machine.sm.max_registers_per_thread.value
-    if wanted > cap:
-        return constants.HELD, f"{_UNROLL} passes in flight want about {wanted} of {cap} registers"
-    if context.profile is None or not context.occupancy.warps_per_sm:
-        return None
-    after = occupancy(
-        context.machine.sm,
-        threads_per_block=max(1, context.profile.launch.threads_per_block),
-        registers_per_thread=wanted,
-        shared_bytes=shared_bytes(context.program, context.kernel, context.profile) or 0,
-    ).warps_per_sm
-    now = context.occupancy.warps_per_sm
-    if after is None or after >= now:
-        return None
-    return after / now, (
-        f"{_UNROLL} passes in flight want about {wanted} registers, which leaves {after} of {now} warps per "
-        "SM"
-    )
-
-
 def _adjustments(
-    context: KernelContext, blame: Blame, found: tuple[Region, ...], outlooks: list[_Outlook]
+    context: KernelContext, blame: Blame, found: tuple[Region, ...], outlooks: list[Outlook]
 ) -> tuple[Adjustment, ...]:
     weights = [latency(blame, region.rows) for region in found]
     total = sum(weights)
@@ -542,12 +204,12 @@ def _adjustments(
     together = _overlapping(found, outlooks, blame)
     high = max(most, constants.UNROLLED * mean)
     if together > high:
-        said.append(f"loads of {_UNROLL} passes in flight wait together, not only behind work of their own")
+        said.append(f"loads of {UNROLL} passes in flight wait together, not only behind work of their own")
         high = together
     return (Adjustment(low=0.0, expected=constants.UNROLLED * mean, high=high, reason="; ".join(said)),)
 
 
-def _overlapping(found: tuple[Region, ...], outlooks: list[_Outlook], blame: Blame) -> float:
+def _overlapping(found: tuple[Region, ...], outlooks: list[Outlook], blame: Blame) -> float:
     """What all but one of the passes in flight would not wait any more, as a multiple of what Eq. 4 hides.
 
     Differs from GPA: Eq. 4 fills latency with work of the scope, at most as much as there is. Loads of
@@ -558,7 +220,7 @@ def _overlapping(found: tuple[Region, ...], outlooks: list[_Outlook], blame: Bla
     kept = sum(
         weight * outlook.possible * outlook.share for weight, outlook in zip(weights, outlooks, strict=True)
     )
-    return (1 - 1 / _UNROLL) * kept / filled if filled else 0.0
+    return (1 - 1 / UNROLL) * kept / filled if filled else 0.0
 
 
 def _place(context: KernelContext, region: Region) -> str:
@@ -572,14 +234,14 @@ def _place(context: KernelContext, region: Region) -> str:
     return f"the loop at 0x{function.instructions[header.start].pc:x}"
 
 
-def _advice(context: KernelContext, region: Region, outlook: _Outlook) -> str:
+def _advice(context: KernelContext, region: Region, outlook: Outlook) -> str:
     if region.scope.function is None or region.scope.loop is None:
-        return f"Unroll the loop (#pragma unroll {_UNROLL})."
+        return f"Unroll the loop (#pragma unroll {UNROLL})."
     facts = loop_facts(context.program.functions[region.scope.function], region.scope.loop)
     where = _place(context, region)
     if facts.copies > 1 and lacks_warps(context):
         text = (
-            f"Unroll {where} further (#pragma unroll {_UNROLL * facts.copies}, {facts.copies} now), so that "
+            f"Unroll {where} further (#pragma unroll {UNROLL * facts.copies}, {facts.copies} now), so that "
             "more loads are in flight: the grid gives an SM no other warps that would fill their wait."
         )
     elif facts.copies > 1:
@@ -591,7 +253,7 @@ def _advice(context: KernelContext, region: Region, outlook: _Outlook) -> str:
         text = f"Unroll {where} completely (#pragma unroll): it runs {facts.trips} passes."
     else:
         text = (
-            f"Unroll {where} (#pragma unroll {_UNROLL}), so that the loads of several passes are in flight "
+            f"Unroll {where} (#pragma unroll {UNROLL}), so that the loads of several passes are in flight "
             "together."
         )
     if outlook.store is not None and outlook.share >= constants.MAJORITY:
