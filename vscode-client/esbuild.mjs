@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Bundles the extension into one file; with --tests, the tests of what needs no VS Code; with --page, the page, which
 // is in the repository so that nobody needs Node to show one; with --page-check, fails where it is another one.
-import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { copyFileSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { build } from "esbuild";
 
@@ -71,5 +71,8 @@ if (process.argv.includes("--page")) {
     minify: true,
     metafile: true,
   });
+  for (const name of ["page.js", "page.css"]) {
+    copyFileSync(path.join(PAGE, name), path.join("dist", name));
+  }
   writeFileSync("dist/THIRD-PARTY.txt", notices(metafile.inputs).join(`\n${"-".repeat(80)}\n\n`));
 }

@@ -11,11 +11,12 @@ import { foreign } from "./foreign.mjs";
 import { hostTests } from "./host.mjs";
 import { pageTests } from "./page.mjs";
 import { person } from "./person.mjs";
+import { report } from "./report.mjs";
 import { restricted } from "./restricted.mjs";
 import { sample } from "./sample.mjs";
 
 const ROOT = path.join(path.dirname(fileURLToPath(import.meta.url)), "../..");
-const RUNS = { page: pageTests, host: hostTests, person, restricted, sample, foreign };
+const RUNS = { page: pageTests, host: hostTests, person, report, restricted, sample, foreign };
 
 function makeWorkspace(folder) {
   const made = spawnSync(need("PYTHON"), [path.join(ROOT, "vscode-client/e2e/workspace.py"), folder], {
@@ -33,7 +34,7 @@ function checkPackage() {
   const listed = spawnSync(need("PYTHON"), ["-m", "zipfile", "-l", need("VSIX")], { encoding: "utf8" });
   assert.equal(listed.status, 0, listed.stderr);
   const names = listed.stdout.split("\n").slice(1).map((line) => line.split(" ")[0] ?? "");
-  const parts = ["dist/extension.js", "bundled/requirements.txt", "bundled/sbom.json", "bundled/sample/thermal_stencil.cu"];
+  const parts = ["dist/extension.js", "dist/page.js", "dist/page.css", "bundled/requirements.txt", "bundled/sbom.json", "bundled/sample/thermal_stencil.cu"];
   for (const part of [...parts, "readme.md", "changelog.md", "LICENSE.txt", "media/view.svg"]) {
     assert.ok(names.includes(`extension/${part}`), `${part} is not in the package`);
   }
@@ -49,7 +50,7 @@ try {
   for (const [name, run] of Object.entries(RUNS)) {
     if (wanted.length === 0 || wanted.includes(name)) {
       const start = performance.now();
-      await run(path.join(folder, name === "host" ? "" : "main"), wanted.includes(name));
+      await run(path.join(folder, { host: "", report: "report" }[name] ?? "main"), wanted.includes(name));
       console.log(`e2e: ${name} passed in ${((performance.now() - start) / 1000).toFixed(1)} s`);
     }
   }

@@ -3,7 +3,7 @@
 
 ``main`` is opened by itself; ``both.code-workspace`` has ``second`` beside it, for another device, with
 settings of its own and a profile command: gpadvisor with a stand-in for Nsight Compute that leaves a report
-of the better kernel.
+of the better kernel. ``report`` has a source with profiles of it and of a better one, and of a hostile name.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import os
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 from tests.kernels import COMPILED_AS, KERNELS, compile_text
@@ -28,6 +29,7 @@ SETTINGS = """\
 # SPDX-License-Identifier: Apache-2.0
 arch = "{arch}"
 """
+HOSTILE = "</script><img src=x onerror=\"stolen=1\"><b onclick='stolen=1'>&lt;kernel"
 ONE, FOUR = "_Z6gatherILi1EEvPKfPKiPfi", "_Z6gatherILi4EEvPKfPKiPfi"
 
 
@@ -35,6 +37,7 @@ def main(root: Path) -> None:
     """Fill a folder; the same bytes every time, but for the paths of programs."""
     _main(root / "main")
     _second(root / "second", root / "ncu")
+    _report(root / "report")
     folders = {"folders": [{"path": "main"}, {"path": "second"}]}
     (root / "both.code-workspace").write_text(json.dumps(folders), encoding="utf-8")
 
@@ -78,6 +81,23 @@ def _second(folder: Path, ncu: Path) -> None:
     }
     (folder / ".vscode").mkdir()
     (folder / ".vscode" / "settings.json").write_text(json.dumps(settings, indent=2), encoding="utf-8")
+
+
+def _report(folder: Path) -> None:
+    name, kernel = "thermal_stencil.cu", KERNELS["thermal_stencil"]
+    before, after = (
+        re.sub(r" *// planted: .*", "", source.read_text(encoding="utf-8"))
+        for source in (kernel.source(), kernel.source("after"))
+    )
+    _write(folder, "sm_80", {name: before})
+    launches = {
+        "run": _launch(name, before, "thermal_stencil", "thermal_stencil", 10),
+        "after": _launch(name, after, "thermal_stencil", "thermal_stencil", 10, speedup=1.4),
+        "hostile": replace(_launch("other.cu", before, "thermal_stencil", HOSTILE, 10), sources={}),
+    }
+    for report, launch in launches.items():
+        (folder / f"{report}.ncu-rep").write_bytes(write_report([launch], device=A100))
+    _convert(folder / "run.ncu-rep", folder / "run.json")
 
 
 def _write(folder: Path, arch: str, texts: dict[str, str]) -> None:

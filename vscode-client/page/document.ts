@@ -2,6 +2,7 @@
 // What the page is given: gpadvisor.page/1, made by editor/contents/page.py. Its parts are the documents that
 // `advise`, `roofline` and `potential` print as JSON, whose schemas are published with them.
 
+import type { Compared } from "./comparedDocument";
 import type { Potential } from "./potentialDocument";
 
 export interface Estimate {
@@ -142,6 +143,7 @@ export interface Roofline {
   }[];
   readonly ceilings: readonly Ceiling[];
   readonly regions: readonly Region[];
+  readonly lines: readonly Region[];
   readonly notes: readonly string[];
   readonly says: readonly string[];
 }
@@ -161,6 +163,7 @@ export interface TreeRow {
 export interface Tree {
   readonly metrics: readonly { readonly name: string }[];
   readonly rows: readonly TreeRow[];
+  readonly turned: Readonly<Record<string, readonly TreeRow[]>>;
   readonly kernels: readonly { readonly weights: string; readonly notes: readonly string[] }[];
 }
 
@@ -188,5 +191,6 @@ export interface PageDocument {
   readonly advice: Advice;
   readonly collected_at: string | null;
   readonly kernels: readonly Kernel[];
+  readonly compared: Compared | null;
   readonly files: readonly SourceFile[];
 }

@@ -65,6 +65,9 @@ export function duration(nanoseconds: number | null): string {
   if (nanoseconds === null) {
     return "-";
   }
+  if (nanoseconds === 0) {
+    return "0 ns";
+  }
   const power = Math.min(3, Math.max(0, Math.floor(Math.log10(nanoseconds) / 3)));
   return `${(nanoseconds / 1000 ** power).toPrecision(3)} ${["ns", "us", "ms", "s"][power] ?? ""}`;
 }

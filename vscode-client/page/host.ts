@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where the page is: in a browser its address keeps the selection; in an editor, that does, and opens lines.
 
-import type { PageDocument } from "./document";
 import type { Store } from "./store";
 
 interface Editor {
@@ -14,13 +13,15 @@ declare const acquireVsCodeApi: (() => Editor) | undefined;
 
 /** What the editor sends. */
 export type Message =
-  | { readonly type: "select"; readonly file: string; readonly line: number }
-  | { readonly type: "document"; readonly document: PageDocument };
+  | { readonly type: "select"; readonly file: number; readonly line: number }
+  | { readonly type: "document"; readonly document: string };
 
 export interface Host {
   readonly inEditor: boolean;
-  /** Opens a line of a file, by its path in the report. */
-  open(path: string, line: number): void;
+  /** Opens a line of a file, by its number in the document. */
+  readonly open: (file: number, line: number) => void;
+  /** Asks for the document. */
+  ready(): void;
   restore(store: Store): void;
   remember(store: Store): void;
 }
@@ -30,6 +31,7 @@ export function findHost(hear: (message: Message) => void): Host {
     return {
       inEditor: false,
       open: () => undefined,
+      ready: () => undefined,
       restore: (store) => { store.restore(location.hash.slice(1)); },
       remember: (store) => {
         try {
@@ -44,7 +46,8 @@ export function findHost(hear: (message: Message) => void): Host {
   window.addEventListener("message", ({ data }: MessageEvent<Message>) => { hear(data); });
   return {
     inEditor: true,
-    open: (path, line) => { editor.postMessage({ type: "open", file: path, line }); },
+    open: (file, line) => { editor.postMessage({ type: "open", file, line }); },
+    ready: () => { editor.postMessage({ type: "ready" }); },
     restore: (store) => {
       const state = editor.getState();
       store.restore(typeof state === "string" ? state : "");

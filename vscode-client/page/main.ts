@@ -3,6 +3,7 @@
 
 import { advicePanel, stepCards } from "./advice";
 import { codePanel } from "./code";
+import { comparedPanel } from "./compared";
 import type { PageDocument } from "./document";
 import { h } from "./dom";
 import { baseName } from "./figures";
@@ -18,15 +19,9 @@ let store: Store | undefined;
 
 const host: Host = findHost((message: Message) => {
   if (message.type === "document") {
-    const before = store?.hash;
-    build(message.document);
-    store?.restore(before ?? "");
-  } else if (store !== undefined) {
-    const { files } = store.document;
-    const file = files.findIndex((one) => one.local === message.file || one.path === message.file);
-    if (file >= 0) {
-      store.pickLine(file, message.line);
-    }
+    start(JSON.parse(message.document) as PageDocument);
+  } else if (store !== undefined && (store.now.file !== message.file || store.now.line !== message.line)) {
+    store.pickLine(message.file, message.line);
   }
 });
 
@@ -35,17 +30,12 @@ function build(document_: PageDocument): void {
   store = made;
   made.restore("");
   let fromHere = false;
-  const open = (file: number, line: number): void => {
-    const path = made.document.files[file]?.path;
-    if (path !== undefined) {
-      host.open(path, line);
-    }
-  };
   const main = h(
     "main",
     {},
     kernelsPanel(made),
-    h("div", { class: "work" }, advicePanel(made), codePanel(made, open)),
+    comparedPanel(made),
+    h("div", { class: "work" }, advicePanel(made), codePanel(made, host.open)),
     h("div", { class: "pair" }, rooflinePanel(made), potentialPanel(made)),
     treePanel(made),
     notesPanel(made),
@@ -57,7 +47,7 @@ function build(document_: PageDocument): void {
   made.listen((now) => {
     host.remember(made);
     if (fromHere && now.file !== null && now.line !== null) {
-      open(now.file, now.line);
+      host.open(now.file, now.line);
     }
     fromHere = false;
   });
@@ -91,10 +81,16 @@ document.addEventListener("keydown", (event) => {
   }
 });
 
-const data = document.getElementById("gpadvisor-data")?.textContent;
-if (data) {
-  build(JSON.parse(data) as PageDocument);
+function start(document_: PageDocument): void {
+  build(document_);
   if (store !== undefined) {
     host.restore(store);
   }
+}
+
+const data = document.getElementById("gpadvisor-data")?.textContent;
+if (data) {
+  start(JSON.parse(data) as PageDocument);
+} else {
+  host.ready();
 }

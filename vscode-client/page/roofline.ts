@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The instruction roofline: a kernel at each level of memory below its ceilings, and its loops.
+// The instruction roofline: a kernel at each level of memory below its ceilings, and its loops or lines.
 
 import { apart, type Axes, axes, BOX, decades, label, line } from "./axes";
 import type { Ceiling, Region, Roofline } from "./document";
@@ -9,13 +9,21 @@ import type { Store } from "./store";
 
 const DOTS = 12;
 const GAP = 14;
+const LISTED = 100;
 const LEVELS: Readonly<Record<string, string>> = { "L1 tags": "l1", "L1 sectors": "l2", "shared memory": "l3", L2: "l4", DRAM: "l5" };
 
 export function rooflinePanel(store: Store): HTMLElement {
   const body = h("div", {});
+  const chooser = h(
+    "select",
+    { "aria-label": "Parts of the kernel", id: "roofline-regions" },
+    h("option", { value: "regions" }, "loops"),
+    h("option", { value: "lines" }, "lines"),
+  );
   const show = (): void => {
     const found = store.kernel?.roofline;
-    fill(body, ...(found ? contents(store, found) : [h("p", { class: "quiet" }, "The profile has no counts and no time of this kernel; see below.")]));
+    chooser.hidden = !found;
+    fill(body, ...(found ? contents(store, found, chooser.value === "lines" ? found.lines : found.regions) : [h("p", { class: "quiet" }, "The profile has no counts and no time of this kernel; see below.")]));
   };
   store.listen((now, before) => {
     if (now.kernel !== before.kernel) {
@@ -24,22 +32,23 @@ export function rooflinePanel(store: Store): HTMLElement {
       mark(store, body);
     }
   });
+  chooser.addEventListener("change", show);
   show();
-  return panel("roofline", "Roofline", body);
+  return panel("roofline", "Roofline", h("div", { class: "tools" }, chooser), body);
 }
 
-function contents(store: Store, of: Roofline): Node[] {
+function contents(store: Store, of: Roofline, parts: readonly Region[]): Node[] {
   return [
-    picture(store, of),
+    picture(store, of, parts),
     h("ul", { class: "says" }, ...of.says.map((one) => h("li", {}, one))),
-    details("The numbers", levels(of), ceilings(of), regions(store, of)),
+    details("The numbers", levels(of), ceilings(of), regions(store, parts)),
     ...of.notes.map((one) => h("p", { class: "quiet" }, one)),
   ];
 }
 
-function picture(store: Store, of: Roofline): SVGSVGElement {
+function picture(store: Store, of: Roofline, parts: readonly Region[]): SVGSVGElement {
   const height = of.gips * 1e9;
-  const timed = of.regions.filter((one) => one.height !== null && (one.sectors ?? 0) > 0).sort((one, other) => other.samples - one.samples);
+  const timed = parts.filter((one) => one.height !== null && (one.sectors ?? 0) > 0).sort((one, other) => other.samples - one.samples);
   const dots = timed.slice(0, DOTS);
   const xs = [1 / 32, 1, ...of.points.map((one) => one.intensity), ...dots.map(intensity)].filter((one) => one > 0);
   const peaks = [of.issue_peak?.value, of.issue_peak_maximum?.value].filter((one) => one !== undefined);
@@ -175,6 +184,9 @@ function pick(store: Store, one: Region): void {
 }
 
 function regionName(one: Region): string {
+  if (one.kind === "line") {
+    return one.location === null ? `${one.function}, no line` : `${baseName(one.location.file)}:${one.location.line}`;
+  }
   const at = one.location === null ? (one.pc === null ? one.function : address(one.pc)) : `${baseName(one.location.file)}:${one.location.line}`;
   return one.loop === null ? `outside of loops, ${at}` : `loop at ${at}`;
 }
@@ -189,13 +201,14 @@ function ceilings(of: Roofline): HTMLElement {
   return table("Ceilings, nearest first", ["ceiling", "use", "GIPS", "from"], rows);
 }
 
-function regions(store: Store, of: Roofline): HTMLElement {
-  const rows = of.regions.map((one) => [
+function regions(store: Store, parts: readonly Region[]): HTMLElement {
+  const rows = [...parts].sort((one, other) => other.samples - one.samples).slice(0, LISTED).map((one) => [
     button(regionName(one), () => { pick(store, one); }, { class: "link" }),
     percent(one.share),
     count(Math.round(one.instructions)),
     one.sectors ? figure(intensity(one)) : "-",
     one.height === null ? `- (${one.hidden})` : `${figure(one.height.expected / 1e9)} (${figure(one.height.low / 1e9)}-${figure(one.height.high / 1e9)})`,
   ]);
-  return table("Loops, and what is outside of them", ["region", "samples", "instructions", "per L1 sector", "GIPS, modelled"], rows);
+  const more = parts.length > LISTED ? `, ${LISTED} of ${parts.length}` : "";
+  return table(`Parts of the kernel, most samples first${more}`, ["region", "samples", "instructions", "per L1 sector", "GIPS, modelled"], rows);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calling contexts from the launch down to lines: as a flame graph (the run on top) and as a table.
+// Calling contexts from the launch down to lines: as a flame graph (the run on top), and as a table that can be turned.
 
 import type { Tree, TreeRow } from "./document";
 import { button, details, fill, h, panel } from "./dom";
@@ -10,6 +10,11 @@ import type { Store } from "./store";
 const NARROWEST = 0.002; // of the width: what is narrower is in the table only
 const DEEPEST = 40;
 const HEIGHT = 20;
+const VIEWS = {
+  "top-down": "top-down: callers above what they call",
+  "bottom-up": "bottom-up: each function, below it its callers",
+  flat: "flat: each function with its loops and lines",
+} as const;
 
 interface Frame {
   readonly row: number;
@@ -23,6 +28,15 @@ export function treePanel(store: Store): HTMLElement {
   const said = h("p", { class: "quiet" });
   const reset = button("Show all", () => { draw(0); });
   const metric = (): number => metricOf(store.kernel?.tree ?? null);
+  const chooser = h(
+    "select",
+    { "aria-label": "Order of calling contexts", id: "tree-view" },
+    ...Object.entries(VIEWS).map(([value, words]) => h("option", { value }, words)),
+  );
+  const listed = (): readonly TreeRow[] => {
+    const tree = store.kernel?.tree;
+    return tree?.turned[chooser.value] ?? tree?.rows ?? [];
+  };
   const rows = new Rows({
     id: "tree-rows",
     label: "Calling contexts",
@@ -33,21 +47,28 @@ export function treePanel(store: Store): HTMLElement {
       { title: "context", kind: "code" },
     ],
     draw: (row, cells) => {
-      const tree = store.kernel?.tree;
-      if (tree) {
-        fillRow(tree, metric(), row, cells);
-      }
+      fillRow(listed(), metric(), row, cells);
       return "coded";
     },
-    pick: (row) => { pick(store, rows, row); },
+    pick: (row) => {
+      rows.show(row);
+      pick(store, listed()[row]);
+    },
   });
+  const pickFrame = (row: number): void => {
+    if (chooser.value === "top-down") {
+      rows.show(row);
+    }
+    pick(store, store.kernel?.tree?.rows[row]);
+  };
+  chooser.addEventListener("change", () => { rows.reset(listed().length); });
   const draw = (root: number): void => {
     const tree = store.kernel?.tree ?? null;
     reset.hidden = root === 0;
     const all = tree === null ? [] : frames(tree, metric(), root);
     const deepest = all.reduce((most, { depth }) => Math.max(most, depth), -1);
     picture.style.height = `${(deepest + 1) * HEIGHT}px`;
-    fill(picture, ...(tree === null ? [] : all.map((one) => frame(tree, metric(), one, () => { pick(store, rows, one.row); }, () => { draw(one.row); }))));
+    fill(picture, ...(tree === null ? [] : all.map((one) => frame(tree, metric(), one, () => { pickFrame(one.row); }, () => { draw(one.row); }))));
   };
   const show = (): void => {
     const tree = store.kernel?.tree ?? null;
@@ -55,7 +76,7 @@ export function treePanel(store: Store): HTMLElement {
     const words = tree === null ? "There are no calling contexts of this kernel; see below." : `By ${tree.metrics[metric()]?.name ?? ""}; calls are weighted by ${kernel?.weights ?? "-"}.`;
     said.textContent = [words, ...(kernel?.notes ?? [])].join(" ");
     draw(0);
-    rows.reset(tree?.rows.length ?? 0);
+    rows.reset(listed().length);
   };
   store.listen((now, before) => {
     if (now.kernel !== before.kernel) {
@@ -65,7 +86,7 @@ export function treePanel(store: Store): HTMLElement {
     }
   });
   show();
-  const list = details("The same as a table", rows.element);
+  const list = details("The same as a table", h("div", { class: "tools" }, chooser), rows.element);
   list.addEventListener("toggle", () => { rows.refresh(); });
   return panel("tree", "Calling contexts", h("div", { class: "tools" }, said, reset), picture, list);
 }
@@ -108,17 +129,17 @@ function frame(tree: Tree, metric: number, { row, depth, left, width }: Frame, a
   return made;
 }
 
-function fillRow(tree: Tree, metric: number, row: number, cells: readonly HTMLElement[]): void {
-  const one = tree.rows[row];
+function fillRow(listed: readonly TreeRow[], metric: number, row: number, cells: readonly HTMLElement[]): void {
+  const one = listed[row];
   if (one === undefined) {
     return;
   }
-  const whole = valueOf(tree.rows[0], metric);
+  const whole = valueOf(listed[0], metric);
   const words = [
     percent(valueOf(one, metric) / whole),
     percent((one.exclusive[metric] ?? 0) / whole),
     one.calls === null ? "" : large(one.calls),
-    `${"  ".repeat(depthOf(tree, one))}${one.name}`,
+    `${"  ".repeat(depthOf(listed, one))}${one.name}`,
   ];
   cells.forEach((cell, at) => { cell.append(words[at] ?? ""); });
 }
@@ -127,17 +148,15 @@ function valueOf(row: TreeRow | undefined, metric: number): number {
   return row?.inclusive[metric] ?? 0;
 }
 
-function depthOf(tree: Tree, row: TreeRow): number {
+function depthOf(listed: readonly TreeRow[], row: TreeRow): number {
   let depth = 0;
-  for (let at = row.parent; at !== null; at = tree.rows[at]?.parent ?? null) {
+  for (let at = row.parent; at !== null; at = listed[at]?.parent ?? null) {
     depth += 1;
   }
   return depth;
 }
 
-function pick(store: Store, rows: Rows, row: number): void {
-  const one = store.kernel?.tree?.rows[row];
-  rows.show(row);
+function pick(store: Store, one: TreeRow | undefined): void {
   const file = store.document.files.findIndex(({ path }) => path === one?.file);
   const at = store.listing?.code.address.indexOf(one?.pc ?? -1) ?? -1;
   if (file >= 0 && one?.line) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two profiles side by side: what each line gained or lost stands at its end, the whole comparison beside it.
+// Two profiles side by side: what each line gained or lost stands at its end, the report with both beside it.
 
 import * as vscode from "vscode";
 import { changeWords, olderFirst } from "./decide/comparison";
@@ -7,28 +7,22 @@ import type { Node } from "./decide/overview";
 import type { CompareLine, OverviewEntry } from "./generated/protocol";
 import { CompareMessage } from "./messages";
 import type { Overview } from "./overview";
+import type { Reports } from "./reports";
 import type { Session } from "./session";
-
-const SCHEME = "gpadvisor-comparison";
 
 export class Comparison implements vscode.Disposable {
   readonly #gained = decoration("gpadvisor.gained");
   readonly #lost = decoration("gpadvisor.lost");
-  readonly #texts = new Map<string, string>();
-  readonly #changed = new vscode.EventEmitter<vscode.Uri>();
   readonly #subscriptions: vscode.Disposable[];
   #lines: readonly CompareLine[] = [];
 
   public constructor(
     private readonly session: Session,
     private readonly overview: Overview,
+    private readonly reports: Reports,
   ) {
     this.#subscriptions = [
-      ...[this.#gained, this.#lost, this.#changed],
-      vscode.workspace.registerTextDocumentContentProvider(SCHEME, {
-        onDidChange: this.#changed.event,
-        provideTextDocumentContent: (uri) => this.#texts.get(uri.toString()) ?? "",
-      }),
+      ...[this.#gained, this.#lost],
       vscode.commands.registerCommand("gpadvisor.compareProfiles", (first: unknown, all: unknown) => this.#ask(first, all)),
       vscode.commands.registerCommand("gpadvisor.clearComparison", () => { this.#mark([]); }),
       vscode.window.onDidChangeVisibleTextEditors(() => { this.#draw(); }),
@@ -58,17 +52,13 @@ export class Comparison implements vscode.Disposable {
   }
 
   async #show(before: string, after: string): Promise<void> {
-    const [old, now] = [vscode.Uri.file(before), vscode.Uri.file(after)];
+    const [old, now] = [before, after].map((one) => vscode.Uri.file(one).toString()) as [string, string];
     try {
-      const answer = await this.session.request(CompareMessage, { before: old.toString(), after: now.toString() });
-      if (answer === undefined) {
-        return;
+      const answer = await this.session.request(CompareMessage, { before: old, after: now });
+      if (answer !== undefined) {
+        this.#mark(answer.lines);
+        this.reports.show({ uri: now, before: old });
       }
-      const uri = vscode.Uri.from({ scheme: SCHEME, path: `${now.path} (compared)` });
-      this.#texts.set(uri.toString(), answer.text);
-      this.#changed.fire(uri);
-      this.#mark(answer.lines);
-      await vscode.window.showTextDocument(uri, { viewColumn: vscode.ViewColumn.Beside, preview: true });
     } catch (error) {
       void vscode.window.showErrorMessage(`GPAdvisor: ${error instanceof Error ? error.message : String(error)}`);
     }

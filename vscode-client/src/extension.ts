@@ -17,6 +17,7 @@ import { registerKernelPicker } from "./kernelPicker";
 import { Logs } from "./logs";
 import { Overview } from "./overview";
 import { ProfileLens } from "./profileLens";
+import { Reports } from "./reports";
 import { RestrictedAdvice } from "./restrictedAdvice";
 import { registerSample } from "./sample";
 import { SassView } from "./sassView";
@@ -33,10 +34,11 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
   session = new Session(context, finder, logs, status);
   const gutter = new Gutter(session);
   const overview = new Overview(session);
+  const reports = new Reports(context, session, overview);
   context.subscriptions.push(
     ...[logs, status, finder, session, gutter, new SassView(session, gutter)],
     ...[overview, new FindingsView(overview), new SummaryEditor(session, overview)],
-    ...[new Comparison(session, overview), new ProfileLens(session)],
+    ...[reports, new Comparison(session, overview, reports), new ProfileLens(session)],
     registerCommands(session, finder, logs),
     registerHotLines(gutter),
     registerFindingJumps(),

@@ -19,6 +19,7 @@ export const OverviewMessage = new RequestType<protocol.OverviewParams, protocol
   protocol.OVERVIEW,
 );
 export const CompareMessage = new RequestType<protocol.CompareParams, protocol.CompareResult, void>(protocol.COMPARE);
+export const PageMessage = new RequestType<protocol.PageParams, protocol.PageResult, void>(protocol.PAGE);
 export const DebugInformationMessage = new RequestType0<protocol.DebugInformationResult, void>(
   protocol.DEBUG_INFORMATION,
 );

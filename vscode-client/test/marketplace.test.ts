@@ -83,7 +83,7 @@ it("the package has what it needs and nothing else, as vsce lists it", () => {
   for (const file of ["package.json", "README.md", "media/icon.png", "media/view.svg", "media/sass.tmLanguage.json"]) {
     assert.ok(files.includes(file), `${file} is missing in ${files.join(" ")}`);
   }
-  const allowed = /^(?:(?:package\.json|README\.md|LICENSE|CHANGELOG\.md)|dist\/(?:extension\.js|THIRD-PARTY\.txt)|media\/[\w.-]+\.(?:png|svg|md|json)|bundled\/(?:[\w.-]+\.whl|requirements\.txt|sbom\.json|sample\/[\w.]+))$/;
+  const allowed = /^(?:(?:package\.json|README\.md|LICENSE|CHANGELOG\.md)|dist\/(?:extension\.js|page\.(?:js|css)|THIRD-PARTY\.txt)|media\/[\w.-]+\.(?:png|svg|md|json)|bundled\/(?:[\w.-]+\.whl|requirements\.txt|sbom\.json|sample\/[\w.]+))$/;
   assert.deepEqual(files.filter((file) => !allowed.test(file)), []);
   const kept = readFileSync(".vscodeignore", "utf8");
   for (const [, name] of readFileSync("src/environment.ts", "utf8").matchAll(/path\.join\("bundled", "([\w.-]+)"\)/g)) {

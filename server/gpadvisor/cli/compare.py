@@ -16,6 +16,7 @@ Kernels are paired by name. To compare two kernels of one report, give it twice:
 
   gpadvisor compare before.ncu-rep after.ncu-rep
   gpadvisor compare run.ncu-rep run.ncu-rep --kernel naive --kernel-after tiled
+  gpadvisor compare before.ncu-rep after.ncu-rep --format html -o page.html
 """
 
 
@@ -39,7 +40,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser.add_argument(
         "--top", metavar="N", type=options.natural, default=15, help="lines shown, 0 for all (default 15)"
     )
-    parser.add_argument("--format", choices=("text", "json"), default="text", help="default: text")
+    parser.add_argument("--format", choices=("text", "json", "html"), default="text", help="default: text")
     options.add_output(parser)
     parser.set_defaults(run=run)
 
@@ -49,11 +50,16 @@ def run(arguments: argparse.Namespace) -> int:
     from dataclasses import replace
 
     from gpadvisor.cli.advise import make_request
+    from gpadvisor.cli.html_page import render_html
     from gpadvisor.pipeline.compare import compare_files
 
     arguments.top, rows = None, arguments.top or None
     before = make_request(arguments)
     after = before if arguments.kernel_after is None else replace(before, kernel=arguments.kernel_after)
+    if arguments.format == "html":
+        page = render_html(arguments.after, after, before=(arguments.before, before))
+        options.write_output(page.text, arguments.output, paged=False)
+        return 0
     progress = TerminalProgress()
     try:
         text = compare_files(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The advice as one HTML page, which ``advise --format html`` prints and ``view`` opens."""
+"""The advice as one HTML page: ``advise`` and ``compare --format html`` print it, ``view`` opens it."""
 
 from __future__ import annotations
 
@@ -10,8 +10,15 @@ from gpadvisor.pipeline.render import Rendered
 from gpadvisor.pipeline.request import Request
 
 
-def render_html(path: Path, request: Request, *, use_cache: bool = True, sources: bool = True) -> Rendered:
-    """The page of a file, and what of its advice a CI gate looks at.
+def render_html(
+    path: Path,
+    request: Request,
+    *,
+    use_cache: bool = True,
+    sources: bool = True,
+    before: tuple[Path, Request] | None = None,
+) -> Rendered:
+    """The page of a file, beside an earlier one if there is one, and what of its advice a CI gate looks at.
 
     Raises:
         GpadvisorError: the input, a tool or a setting is at fault.
@@ -25,7 +32,7 @@ def render_html(path: Path, request: Request, *, use_cache: bool = True, sources
     progress = TerminalProgress()
     try:
         cache = Cache(cache_folder() if use_cache else None)
-        made = page_contents(path, request, progress, cache, sources=sources)
+        made = page_contents(path, request, progress, cache, sources=sources, before=before)
     finally:
         progress.clear()
     return Rendered(

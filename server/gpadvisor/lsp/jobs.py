@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -99,6 +100,19 @@ def _compare(arguments: dict[str, Any], said: Said) -> object:
     return to_json(compare_for_editor(before, requests[0], after, requests[1], said))
 
 
+def _page(arguments: dict[str, Any], said: Said) -> object:
+    from gpadvisor.editor.contents.page import page_contents  # noqa: PLC0415  # brings every view
+
+    path, before = Path(arguments["path"]), arguments.get("before")
+    request = replace(_request(arguments, path), prefer_launch=True)
+    first = None if before is None else (Path(before), _request({**arguments, "launch": None}, Path(before)))
+    made = page_contents(path, request, said, _cache(), before=first)
+    return {
+        "document": json.dumps(made.document, allow_nan=False, separators=(",", ":")),
+        "files": made.files,
+    }
+
+
 def _doctor(_arguments: dict[str, Any], _said: Said) -> object:
     from gpadvisor.profiler.doctor import render_text  # noqa: PLC0415  # seldom asked for
     from gpadvisor.profiler.doctor.examine import examine_machine  # noqa: PLC0415  # the same
@@ -150,5 +164,6 @@ JOBS: Final[dict[str, Job]] = {
     "check": _check_fix,
     "flag": _write_flag,
     "compare": _compare,
+    "page": _page,
     "doctor": _doctor,
 }

@@ -110,6 +110,10 @@ class Profiles:
             self._inputs.forget(lambda digest: "@" in digest)  # other launches of profiles
             self.read(profile, launch=self._launches.get(profile))
 
+    def launch_of(self, path: str) -> int | None:
+        """The launch that is shown of a profile instead of the longest one."""
+        return self._launches.get(path)
+
     def read(self, path: str, *, launch: int | None = None) -> asyncio.Task[None]:
         """Read a profile and show it; ``launch`` instead of the longest one of its kernel."""
         self._launches[path] = launch

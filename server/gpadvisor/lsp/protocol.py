@@ -19,6 +19,7 @@ EXPLAIN: Final = "gpadvisor/explain"
 OVERVIEW: Final = "gpadvisor/overview"
 OVERVIEW_CHANGED: Final = "gpadvisor/overviewChanged"
 COMPARE: Final = "gpadvisor/compare"
+PAGE: Final = "gpadvisor/page"
 DEBUG_INFORMATION: Final = "gpadvisor/debugInformation"
 
 State = Literal["idle", "stale", "busy", "error", "noKernel", "noProfile", "untrusted", "disabled"]
@@ -278,10 +279,45 @@ class CompareLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompareResult:
-    """Two profiles side by side."""
+    """What lines have gained or lost; the page of the second profile has the rest."""
 
-    text: str  # as ``gpadvisor compare`` prints it
     lines: list[CompareLine]  # largest change first
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageParams:
+    """Request to the server: everything about a profile as one page (docs/page.md)."""
+
+    uri: str | None = None  # of a profile, or of a source that one names; None: the newest profile
+    before: str | None = None  # uri of an earlier profile to compare with
+    known: str | None = None  # digest of the document that the client has
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageLines:
+    """Lines of a page's text that follow each other in today's, too."""
+
+    then: int
+    now: int
+    count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageFile:
+    """A source file of a page, by its position there."""
+
+    uri: str | None  # None: not on this machine
+    lines: list[PageLines]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageResult:
+    """The page's document, and where its lines are today."""
+
+    uri: str  # of what it is about
+    digest: str
+    document: str | None  # JSON (gpadvisor.page/1); None where it is the known one
+    files: list[PageFile]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -384,5 +420,6 @@ REQUESTS: Final = {
     EXPLAIN: (ExplainParams, ExplainResult),
     OVERVIEW: (OverviewParams, OverviewResult),
     COMPARE: (CompareParams, CompareResult),
+    PAGE: (PageParams, PageResult),
     DEBUG_INFORMATION: (None, DebugInformationResult),
 }

@@ -30,6 +30,7 @@ from gpadvisor.lsp.protocol import (
     EXPLAIN,
     KERNELS,
     OVERVIEW,
+    PAGE,
     SASS,
     CompareParams,
     CompareResult,
@@ -40,13 +41,14 @@ from gpadvisor.lsp.protocol import (
     KernelsResult,
     OverviewParams,
     OverviewResult,
+    PageParams,
     SassParams,
     SassResult,
 )
 from gpadvisor.lsp.session import Session
 from gpadvisor.lsp.snapshot import PROFILE, Snapshot, View
 from gpadvisor.lsp.wire import from_wire, to_wire
-from gpadvisor.model.finding import ComparedLines, SassView
+from gpadvisor.model.finding import ChangedLine, SassView
 from gpadvisor.sandbox.codec import from_json
 
 log: Final = logging.getLogger("gpadvisor.lsp")
@@ -122,6 +124,12 @@ def register_own(server: LanguageServer, session: Session) -> None:
             asked = from_wire(params, CompareParams)
         return to_wire(await answered(_compare(session, asked)))
 
+    @server.feature(PAGE)
+    async def page(params: Any) -> object:
+        with refusing():
+            asked = from_wire(params, PageParams)
+        return to_wire(await answered(session.reports.page(asked)))
+
     @server.feature(DEBUG_INFORMATION)
     def information(_params: Any) -> object:
         workers = session.workers
@@ -187,7 +195,7 @@ async def _machine_code(session: Session, asked: SassParams) -> SassResult:
 
 
 async def _compare(session: Session, asked: CompareParams) -> CompareResult:
-    """What changed between two profiles; both are shown, too."""
+    """What lines have gained or lost between two profiles; both are shown, too."""
     state = session.state
     before, after = (_profile(state.now, uri) for uri in (asked.before, asked.after))
     for path in (before, after):
@@ -200,9 +208,9 @@ async def _compare(session: Session, asked: CompareParams) -> CompareResult:
         "comparing two profiles",
         lambda said: session.workers.run("compare", arguments, timeout_seconds=seconds, progress=said),
     )
-    compared, shown = from_json(data, ComparedLines), state.now.entries[PROFILE + after]
+    compared, shown = from_json(data, tuple[ChangedLine, ...]), state.now.entries[PROFILE + after]
     lines = await asyncio.to_thread(compared_lines, state.now, shown, compared, read_text)
-    return CompareResult(text=compared.text, lines=lines)
+    return CompareResult(lines=lines)
 
 
 def _profile(now: Snapshot, uri: str) -> str:

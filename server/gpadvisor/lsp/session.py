@@ -26,6 +26,7 @@ from gpadvisor.lsp.paths import file_path
 from gpadvisor.lsp.profile_runner import ProfileRunner
 from gpadvisor.lsp.profiles import Profiles
 from gpadvisor.lsp.publishing import TYPING_SECONDS, Publisher
+from gpadvisor.lsp.reports import Reports
 from gpadvisor.lsp.search import is_profile
 from gpadvisor.lsp.settings import EditorSettings, read_settings
 from gpadvisor.lsp.snapshot import HEADERS, SOURCES, Folder
@@ -61,6 +62,7 @@ class Session:
         self.inputs = Inputs(self.state, self.client, self.publisher, self.workers, self.background)
         self.sources = Sources(self.state, self.inputs, self.publisher)
         self.profiles = Profiles(self.state, self.inputs, self.publisher, self.client, self.background)
+        self.reports = Reports(self.state, self.client, self.workers, self.profiles)
         self.fixes = Fixes(self.state, self.client, self.workers, self.background, self.sources)
         self.profile_runner = ProfileRunner(self.state, self.client, self.profiles)
         self.machine_code: dict[str, SassView] = {}  # the last one, by what it was made of

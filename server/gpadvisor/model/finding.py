@@ -252,14 +252,6 @@ class ChangedLine:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ComparedLines:
-    """Two runs side by side."""
-
-    text: str  # as ``gpadvisor compare`` prints it
-    lines: tuple[ChangedLine, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class LedgerEntry:
     """One prediction beside what came of it."""
 

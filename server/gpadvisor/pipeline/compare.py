@@ -4,19 +4,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Final
 
 from gpadvisor.advice.compare import Comparison, compare
 from gpadvisor.estimators.context import KernelContext
 from gpadvisor.model.advice import KernelAdvice
-from gpadvisor.model.finding import ChangedLine, ComparedLines, Place
-from gpadvisor.pipeline.advise import advise_file
+from gpadvisor.model.finding import ChangedLine, Place
+from gpadvisor.pipeline.advise import AdvisedFile, advise_file
 from gpadvisor.pipeline.cache import Cache, cache_folder
 from gpadvisor.pipeline.request import Progress, Request
 from gpadvisor.report.comparison import render_comparison_json, render_comparison_text
-
-_ROWS: Final = 15
-_WIDTH: Final = 100
 
 
 def _code(context: KernelContext) -> tuple[str, ...]:
@@ -34,7 +30,11 @@ def compare_inputs(
     """
     cache = Cache(cache_folder())
     first = advise_file(before, request_before, progress, cache)
-    second = advise_file(after, request_after, progress, cache)
+    return compare_advised(first, advise_file(after, request_after, progress, cache))
+
+
+def compare_advised(first: AdvisedFile, second: AdvisedFile) -> Comparison:
+    """The comparison of two inputs whose advice is made."""
     codes = {id(one.advice): _code(one.analysed.context) for side in (first, second) for one in side.kernels}
 
     def same_code(one: KernelAdvice, other: KernelAdvice) -> bool | None:
@@ -68,8 +68,8 @@ def compare_files(
 
 def compare_for_editor(
     before: Path, request_before: Request, after: Path, request_after: Request, progress: Progress
-) -> ComparedLines:
-    """The comparison, printed, and by line of the second run.
+) -> tuple[ChangedLine, ...]:
+    """What each line of the second run has gained or lost.
 
     Raises:
         GpadvisorError: an input or a tool is at fault.
@@ -81,7 +81,4 @@ def compare_for_editor(
             if line.after is not None and line.change_ns:
                 place = Place(file=line.after.file, line=line.after.line)
                 totals[place] = totals.get(place, 0.0) + line.change_ns
-    return ComparedLines(
-        text=render_comparison_text(result, rows=_ROWS, width=_WIDTH),
-        lines=tuple(ChangedLine(place=place, change_ns=change) for place, change in totals.items()),
-    )
+    return tuple(ChangedLine(place=place, change_ns=change) for place, change in totals.items())

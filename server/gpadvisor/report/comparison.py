@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Final
+from typing import Any, Final
 
 from gpadvisor.advice.compare import Comparison, KernelComparison, LineChange, StallChange
 from gpadvisor.model.ids import SourceLocation
@@ -26,7 +26,12 @@ def render_comparison_text(comparison: Comparison, *, rows: int | None, width: i
 
 
 def render_comparison_json(comparison: Comparison) -> str:
-    """The comparison as JSON: times in nanoseconds, speedups as factors, null for what was not measured."""
+    """The comparison as JSON."""
+    return json.dumps(comparison_json(comparison), indent=1, allow_nan=False) + "\n"
+
+
+def comparison_json(comparison: Comparison) -> dict[str, Any]:
+    """Its values: times in nanoseconds, speedups as factors, null for what was not measured."""
     value = asdict(comparison)
     for shown, kernel in zip(value["kernels"], comparison.kernels, strict=True):
         shown["achieved"] = kernel.achieved
@@ -38,7 +43,7 @@ def render_comparison_json(comparison: Comparison) -> str:
             entry["change_ns"] = line.change_ns
         for entry, stall in zip(shown["stalls"], kernel.stalls, strict=True):
             entry["change_ns"] = stall.change_ns
-    return json.dumps({"schema": 1, **value}, indent=1, allow_nan=False) + "\n"
+    return {"schema": 1, **value}
 
 
 def _kernel(kernel: KernelComparison, rows: int | None, width: int) -> str:

@@ -14,9 +14,11 @@ from tests.kernels import ROOT
 from gpadvisor.cli import main
 from gpadvisor.editor.contents.page import PageContents, page_contents
 from gpadvisor.pipeline.cache import Cache
+from gpadvisor.pipeline.compare import compare_inputs
 from gpadvisor.pipeline.request import Request
 from gpadvisor.pipeline.settings import Settings
 from gpadvisor.report import render_json
+from gpadvisor.report.comparison import render_comparison_json
 
 DEMO = ROOT / "server" / "gpadvisor" / "cli" / "data" / "demo"
 
@@ -89,3 +91,57 @@ def test_view_writes_the_page_that_advise_prints(
 def test_a_page_is_of_one_input(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["advise", "demo", "demo", "--format", "html"]) == 2
     assert "one input" in capsys.readouterr().err
+
+
+def test_an_earlier_profile_stands_beside_it_as_compare_has_it() -> None:
+    request = Request(settings=Settings(), root=DEMO.parent)
+    made = page_contents(DEMO, request, lambda _: None, Cache(None), before=(DEMO, request))
+    document = _document(made)
+    compared = document["compared"]
+    expected = json.loads(
+        render_comparison_json(compare_inputs(DEMO, request, DEMO, request, lambda _: None))
+    )
+    assert compared["before"] == DEMO.name
+    for kernel, known in zip(compared["kernels"], expected["kernels"], strict=True):
+        assert {name: kernel[name] for name in known if name != "lines"} == {
+            name: value for name, value in known.items() if name != "lines"
+        }
+        advice = document["advice"]["kernels"][kernel["kernel"]]
+        assert advice["name"] == kernel["after"]
+        told = [one["code"] for one in advice["suggestions"] if one["speedup"] is not None]
+        assert [one["code"] for one in kernel["predictions"]] == told
+        assert kernel["lines"], "it has a line table"
+        for line, of in zip(kernel["lines"], known["lines"], strict=True):
+            assert of.items() <= line.items()
+            file, number = line["place"]
+            text = document["files"][file]["text"]
+            assert number == line["after"]["line"]
+            assert text is None or line["text"] == text.splitlines()[number - 1].strip()
+        assert {at for line in kernel["lines"] for at in line["predicted"]} == set(range(len(told)))
+
+
+def test_without_sources_compared_lines_have_no_text() -> None:
+    request = Request(settings=Settings(), root=DEMO.parent)
+    made = page_contents(DEMO, request, lambda _: None, Cache(None), sources=False, before=(DEMO, request))
+    compared = _document(made)["compared"]
+    assert {line["text"] for kernel in compared["kernels"] for line in kernel["lines"]} == {None}
+
+
+def test_parts_of_the_kernel_and_turned_contexts_are_those_of_the_commands(
+    contents: PageContents, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (kernel,) = _document(contents)["kernels"]
+    for name, region in (("regions", "loop"), ("lines", "line")):
+        assert main(["roofline", "demo", "--region", region, "--format", "json"]) == 0
+        (printed,) = json.loads(capsys.readouterr().out)["kernels"]
+        assert kernel["roofline"][name] == printed["regions"]
+        assert sum(one["samples"] for one in printed["regions"]) == sum(
+            one["samples"] for one in kernel["roofline"]["regions"]
+        )
+    shown = {"top-down": kernel["tree"]["rows"], **kernel["tree"]["turned"]}
+    assert set(shown) == {"top-down", "bottom-up", "flat"}
+    for view, rows in shown.items():
+        assert main(["tree", "demo", "--view", view, "--format", "json"]) == 0
+        printed = json.loads(capsys.readouterr().out)
+        assert [row["name"] for row in rows] == [row["name"] for row in printed["rows"]]
+        assert rows == printed["rows"]

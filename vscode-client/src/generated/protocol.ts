@@ -10,6 +10,7 @@ export const EXPLAIN = "gpadvisor/explain";
 export const OVERVIEW = "gpadvisor/overview";
 export const OVERVIEW_CHANGED = "gpadvisor/overviewChanged";
 export const COMPARE = "gpadvisor/compare";
+export const PAGE = "gpadvisor/page";
 export const DEBUG_INFORMATION = "gpadvisor/debugInformation";
 export const ANALYZE_FILE = "gpadvisor.server.analyzeFile";
 export const MODEL_FILE = "gpadvisor.server.modelFile";
@@ -237,10 +238,37 @@ export interface CompareLine {
   readonly changeNs: number;
 }
 
-/** Two profiles side by side. */
+/** What lines have gained or lost; the page of the second profile has the rest. */
 export interface CompareResult {
-  readonly text: string;
   readonly lines: readonly CompareLine[];
+}
+
+/** Request to the server: everything about a profile as one page (docs/page.md). */
+export interface PageParams {
+  readonly uri?: string | null;
+  readonly before?: string | null;
+  readonly known?: string | null;
+}
+
+/** Lines of a page's text that follow each other in today's, too. */
+export interface PageLines {
+  readonly then: number;
+  readonly now: number;
+  readonly count: number;
+}
+
+/** A source file of a page, by its position there. */
+export interface PageFile {
+  readonly uri: string | null;
+  readonly lines: readonly PageLines[];
+}
+
+/** The page's document, and where its lines are today. */
+export interface PageResult {
+  readonly uri: string;
+  readonly digest: string;
+  readonly document: string | null;
+  readonly files: readonly PageFile[];
 }
 
 /** What a bug report needs: versions, settings, tools, profiles, workers. No source text. */

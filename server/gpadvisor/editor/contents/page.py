@@ -10,6 +10,7 @@ from typing import Final, TypeVar
 
 from gpadvisor.advice.scopes import executed_by_place
 from gpadvisor.editor.contents.analysis import advise_wanted
+from gpadvisor.editor.contents.compared import compared_contents
 from gpadvisor.editor.contents.lines import blame_rows
 from gpadvisor.editor.contents.machine_code import MAX_ROWS, reading_order
 from gpadvisor.editor.contents.places import Places, make_places
@@ -20,7 +21,7 @@ from gpadvisor.model.blame import Role
 from gpadvisor.model.finding import EditorAnalysis, KernelView
 from gpadvisor.model.instruction import Instruction
 from gpadvisor.model.program import Function
-from gpadvisor.pipeline.advise import AdvisedFile, AdvisedKernel
+from gpadvisor.pipeline.advise import AdvisedFile, AdvisedKernel, advise_file
 from gpadvisor.pipeline.cache import Cache
 from gpadvisor.pipeline.potential import shown_potential
 from gpadvisor.pipeline.request import Progress, Request
@@ -44,6 +45,7 @@ class PageContents:
 
     document: Mapping[str, object]
     advice: Advice
+    files: tuple[str, ...]  # paths of the document's files, as the line tables have them
 
 
 @dataclass(slots=True)
@@ -57,7 +59,13 @@ class _Files:
 
 
 def page_contents(
-    path: Path, request: Request, progress: Progress, cache: Cache, *, sources: bool = True
+    path: Path,
+    request: Request,
+    progress: Progress,
+    cache: Cache,
+    *,
+    sources: bool = True,
+    before: tuple[Path, Request] | None = None,
 ) -> PageContents:
     """Everything the page shows of a report, a snapshot, a cubin or a source.
 
@@ -67,10 +75,12 @@ def page_contents(
         progress: told the stages.
         cache: of disassembly.
         sources: whether the texts of the sources are in it.
+        before: an earlier run to compare with.
 
     Raises:
-        GpadvisorError: the input, a tool or a setting is at fault.
+        GpadvisorError: an input, a tool or a setting is at fault.
     """
+    first = None if before is None else advise_file(*before, progress, cache)
     advised, shown = advise_wanted(path, request, progress, cache)
     progress("making the page")
     places = make_places(advised.sources, request.root)
@@ -80,15 +90,24 @@ def page_contents(
     for file in shown.files:
         files.number(file.path)
     kernels = _kernels(advised, shown, places, files)
+    compared = None
+    if first is not None:
+
+        def number(file: str) -> int:
+            return files.number(places.name(file))
+
+        compared = compared_contents(first, advised, number, sources=sources)
     return PageContents(
         document={
             "schema": SCHEMA,
             "advice": advice_json(advised.advice),
             "collected_at": shown.collected_at,
             "kernels": kernels,
+            "compared": compared,
             "files": _texts(shown, files, sources=sources),
         },
         advice=advised.advice,
+        files=tuple(files.numbers),
     )
 
 
@@ -140,7 +159,8 @@ def _view(one: AdvisedKernel, show: Callable[[AdvisedKernel], Shown], missing: l
 
 
 def _roofline(one: AdvisedKernel) -> dict[str, object]:
-    return roofline_json(shown_roofline(one, RegionKind.LOOP))
+    loops, lines = (roofline_json(shown_roofline(one, kind)) for kind in (RegionKind.LOOP, RegionKind.LINE))
+    return {**loops, "lines": lines["regions"]}
 
 
 def _potential(one: AdvisedKernel) -> dict[str, object]:
@@ -148,8 +168,11 @@ def _potential(one: AdvisedKernel) -> dict[str, object]:
 
 
 def _tree(one: AdvisedKernel) -> dict[str, object]:
-    tree, metrics = shown_tree([shown_kernel(one)], TreeView.TOP_DOWN)
-    return plain(tree, metrics, ())
+    """From the top down, with the rows of the other views."""
+    kernel = shown_kernel(one)
+    made = {view: plain(*shown_tree([kernel], view), ()) for view in TreeView}
+    turned = {view.value: made[view]["rows"] for view in (TreeView.BOTTOM_UP, TreeView.FLAT)}
+    return {**made[TreeView.TOP_DOWN], "turned": turned}
 
 
 def _code(context: KernelContext, places: Places, files: _Files, room: int) -> tuple[dict[str, object], int]:

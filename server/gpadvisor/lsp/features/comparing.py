@@ -3,17 +3,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from gpadvisor.editor.place.placing import line_map
 from gpadvisor.lsp.layers import Entry
 from gpadvisor.lsp.protocol import CompareLine
 from gpadvisor.lsp.snapshot import Snapshot, local_files
-from gpadvisor.model.finding import ComparedLines, Freshness
+from gpadvisor.model.finding import ChangedLine, Freshness
 
 
 def compared_lines(
-    now: Snapshot, after: Entry, compared: ComparedLines, read: Callable[[str], str | None]
+    now: Snapshot, after: Entry, compared: Sequence[ChangedLine], read: Callable[[str], str | None]
 ) -> list[CompareLine]:
     """Lines that are in today's text as they were in the second run; comparing large texts takes time.
 
@@ -25,7 +25,7 @@ def compared_lines(
     """
     local, found = local_files(after), []
     for file in after.analysis.files:
-        own, path = [one for one in compared.lines if one.place.file == file.path], local.get(file.path)
+        own, path = [one for one in compared if one.place.file == file.path], local.get(file.path)
         if path is None or not own:
             continue
         document = now.documents.get(path)
