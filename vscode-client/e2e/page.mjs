@@ -38,7 +38,8 @@ export async function pageTests(workspace) {
       await looks(await open("demo", { colorScheme }), colorScheme);
     }
     await looks(await open("run", { forcedColors: "active" }), "contrast");
-    await printed(await open("run"));
+    await printed(await open("run"), data("run"));
+    await compared(await open("compared"), data("compared"));
     await hostile(await open("hostile"), data("hostile"));
     await large(await open("large"), path.join(folder, "large.html"));
   } finally {
@@ -152,14 +153,42 @@ async function views({ page, done }, { kernels }, speedup) {
   await page.locator("#tree .frame.line", { hasText: most.name }).first().click();
   assert.deepEqual(await rowOf(page, "source-rows"), [most.line - 1]);
   assert.ok((await page.locator("#tree .frame.current").count()) > 0);
+  await page.locator("#roofline-regions").selectOption("lines");
+  const drawn = roofline.lines.filter((one) => one.height !== null && one.sectors > 0);
+  assert.equal(await page.locator("#roofline .region").count(), Math.min(12, drawn.length));
   await page.locator("#tree summary").click();
   const told = await page.locator(`#tree-rows-${most.at} .cell`).allInnerTexts();
   assert.ok(told[3].includes(most.name), told.join());
   assert.ok(Math.abs(parseFloat(told[0]) - (100 * most.inclusive[samples]) / tree.rows[0].inclusive[samples]) < 0.6, told.join());
+  for (const [view, rows] of Object.entries(tree.turned)) {
+    await page.locator("#tree-view").selectOption(view);
+    await page.locator("#tree-rows-1").waitFor(WAIT);
+    const cells = await page.locator("#tree-rows-1 .cell").allInnerTexts();
+    const share = (100 * rows[1].inclusive[samples]) / rows[0].inclusive[samples];
+    assert.ok(cells[3].includes(rows[1].name) && Math.abs(parseFloat(cells[0]) - share) < 0.6, `${view}: ${cells.join()}`);
+  }
   await page.locator("#what-if-transactions").fill("-30");
   assert.equal(await page.locator("#potential output").innerText(), `${speedup.toFixed(2)}x by the model`);
   await page.getByRole("button", { name: "Reset" }).click();
   assert.equal(await page.locator("#potential output").innerText(), "Move a slider.");
+  await done();
+}
+
+/** What was predicted beside what was achieved, by line; a click moves the others. */
+async function compared({ page, done }, { compared: { before, kernels: [kernel] } }) {
+  assert.ok((await page.locator("#compared h2").innerText()).endsWith(before));
+  assert.match(await page.locator("#compared .result").innerText(), new RegExp(`${kernel.achieved.toFixed(2)}x, faster`));
+  assert.equal(await page.locator("#compared .range").count(), 2 * kernel.predictions.length);
+  const verdicts = await texts(page, "#compared tbody tr > :nth-child(4)");
+  assert.deepEqual(verdicts.slice(0, kernel.predictions.length), kernel.predictions.map((one) => one.verdict));
+  const at = kernel.lines.findIndex((line) => line.place !== null && line.predicted.length > 0);
+  const row = page.locator(`#compared-rows-${at}`);
+  const cells = await row.locator(".cell").allInnerTexts();
+  assert.ok(cells[4].includes(kernel.predictions[kernel.lines[at].predicted[0]].code), cells.join());
+  assert.ok(cells[6].includes(kernel.lines[at].text), cells.join());
+  await row.click();
+  assert.deepEqual(await rowOf(page, "source-rows"), [kernel.lines[at].place[1] - 1]);
+  await page.screenshot({ path: path.join(SHOTS, "page-compared.png") });
   await done();
 }
 
@@ -191,9 +220,20 @@ async function looks({ page, done }, name) {
   await done();
 }
 
-async function printed({ page, done }) {
-  const pdf = await page.pdf();
-  assert.ok(pdf.length > 10_000);
+/** On paper all rows are there, of very many those around the current one; afterwards again what is in sight. */
+async function printed({ page, done }, { advice, files }) {
+  const [{ text }] = files;
+  const announce = (name) => page.evaluate((event) => globalThis.dispatchEvent(new globalThis.Event(event)), name);
+  const rows = (grid) => page.locator(`#${grid} .body .row`).count();
+  const [before, open] = [await rows("source-rows"), await page.locator("details[open]").count()];
+  await announce("beforeprint");
+  assert.equal(await rows("kernel-rows"), advice.kernels.length);
+  assert.equal(await rows("source-rows"), text.split("\n").length);
+  assert.equal(await page.locator("details:not([open])").count(), 0);
+  await announce("afterprint");
+  assert.deepEqual([await rows("source-rows"), await page.locator("details[open]").count()], [before, open]);
+  const pdf = await page.pdf({ path: path.join(SHOTS, "page.pdf") });
+  assert.ok((pdf.toString("latin1").match(/\/Type\s*\/Page\b/g) ?? []).length > 1, "more than one sheet");
   await done();
 }
 
@@ -212,6 +252,18 @@ async function large({ page, done }, file) {
   await page.locator("#machine-rows").evaluate((grid) => { grid.scrollTop = grid.scrollHeight; });
   await page.locator("#machine-rows-99999").waitFor(WAIT);
   assert.ok((await page.locator(".row").count()) < 200);
+  const gaps = await page.locator("#machine-rows").evaluate(async (grid) => {
+    const found = [];
+    const frame = () => new Promise((resolve) => { globalThis.requestAnimationFrame(resolve); });
+    for (let [step, last] = [0, await frame()]; step < 120; step += 1) {
+      grid.scrollTop = (grid.scrollHeight * ((step * 37) % 120)) / 120;
+      const now = await frame();
+      found.push(now - last);
+      last = now;
+    }
+    return found.sort((one, other) => one - other);
+  });
+  console.log(`  jumps through 100,000 instructions: ${Math.round(gaps[60])} ms from frame to frame, at most ${Math.round(gaps[119])} ms`);
   await page.locator("#filter").fill("kernel_77");
   assert.equal(await page.locator("#kernel-rows .body .row").count(), 11);
   const painted = await page.evaluate(() => globalThis.performance.getEntriesByName("first-contentful-paint")[0]?.startTime);

@@ -34,7 +34,15 @@ def main(report: Path, folder: Path) -> None:
     """Write ``*.html`` and ``*.json`` of each."""
     folder.mkdir(parents=True)
     document, demo = _document(report), _document(DEMO)
-    pages = {"run": document, "demo": demo, "hostile": _hostile(document), "large": _large(document)}
+    both = report.parents[1]
+    compared = _document(both / "better.ncu-rep", before=both / "second" / "run.ncu-rep")
+    pages = {
+        "run": document,
+        "compared": compared,
+        "demo": demo,
+        "hostile": _hostile(document),
+        "large": _large(document),
+    }
     for name, one in pages.items():
         (folder / f"{name}.html").write_text(
             render_page(one, f"{name}.ncu-rep - gpadvisor"), encoding="utf-8"
@@ -46,9 +54,11 @@ def main(report: Path, folder: Path) -> None:
     (folder / "what_if.json").write_text(json.dumps(speedup), encoding="utf-8")
 
 
-def _document(path: Path) -> Any:
+def _document(path: Path, *, before: Path | None = None) -> Any:
     request = Request(settings=Settings(), root=path.parent)
-    return json.loads(json.dumps(page_contents(path, request, lambda _: None, Cache(None)).document))
+    first = None if before is None else (before, request)
+    made = page_contents(path, request, lambda _: None, Cache(None), before=first)
+    return json.loads(json.dumps(made.document))
 
 
 def _hostile(value: Any, key: str = "") -> Any:

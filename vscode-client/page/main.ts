@@ -65,6 +65,14 @@ function header({ advice, collected_at }: PageDocument): HTMLElement {
   );
 }
 
+// On paper nothing is folded.
+window.addEventListener("beforeprint", () => {
+  document.querySelectorAll("details:not([open])").forEach((one) => { one.setAttribute("open", "for print"); });
+});
+window.addEventListener("afterprint", () => {
+  document.querySelectorAll("details[open='for print']").forEach((one) => { one.removeAttribute("open"); });
+});
+
 document.addEventListener("keydown", (event) => {
   const typing = event.target instanceof HTMLInputElement || event.target instanceof HTMLSelectElement;
   if (store === undefined || typing || event.ctrlKey || event.metaKey || event.altKey) {

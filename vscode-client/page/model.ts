@@ -39,8 +39,7 @@ export function parts(of: ModelInputs): CycleParts {
   const cwp = Math.min((waiting + parallel) / parallel, of.resident_warps); // Eq. A.1
   const itmlp = Math.min(of.mlp * Math.min(Math.max(1, cwp - 1), mwp), peak); // Eqs. 14, 15
   const memory = Math.max((of.loads * of.latency) / itmlp, of.requests * of.request_cycles); // Eq. 11
-  const zeta = cwp <= mwp ? 1 : 0;
-  const overlap = Math.min((compute * Math.max(0, of.resident_warps - zeta)) / of.resident_warps, memory); // Eqs. 16, 17
+  const overlap = Math.min((compute * Math.max(0, of.resident_warps - 1)) / of.resident_warps, memory); // Eqs. 16, 17
   const exposed = memory - overlap;
   const essential = Math.min(of.essential_cycles, full);
   return {

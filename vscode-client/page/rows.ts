@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// A grid of very many rows of one height: only those in sight are in the document.
+// A grid of very many rows of one height: only those in sight are in the document, on paper more of them.
 
 import { h, set } from "./dom";
+import { count } from "./figures";
 
 const ROW = 21;
 const MARGIN = 8;
+const PRINTED = 400;
 
 export interface Column {
   readonly title: string;
@@ -60,6 +62,8 @@ export class Rows {
     this.element.addEventListener("keydown", (event) => { this.#key(event); });
     this.#body.addEventListener("click", (event) => { this.#clicked(event, options.pick); });
     this.#body.addEventListener("dblclick", (event) => { this.#clicked(event, options.open ?? options.pick); });
+    window.addEventListener("beforeprint", () => { this.#print(); });
+    window.addEventListener("afterprint", () => { this.#printed(); });
     new ResizeObserver(() => { this.#soon(); }).observe(this.element);
   }
 
@@ -110,6 +114,26 @@ export class Rows {
 
   public get sight(): readonly [number, number] {
     return [this.element.scrollTop, this.element.scrollTop + this.element.clientHeight - ROW];
+  }
+
+  /** All rows, of very many those around the current one. */
+  #print(): void {
+    const first = Math.max(0, Math.min(this.#count - PRINTED, this.#current - PRINTED / 2));
+    const last = Math.min(this.#count, first + PRINTED);
+    this.#drawn.clear();
+    this.#body.replaceChildren();
+    this.element.classList.add("printing");
+    for (let row = first; row < last; row += 1) {
+      this.#make(row);
+    }
+    if (last - first < this.#count) {
+      this.#body.append(h("div", { class: "quiet" }, `rows ${count(first + 1)} to ${count(last)} of ${count(this.#count)}`));
+    }
+  }
+
+  #printed(): void {
+    this.element.classList.remove("printing");
+    this.refresh();
   }
 
   #id(row: number): string {

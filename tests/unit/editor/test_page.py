@@ -132,7 +132,7 @@ def test_parts_of_the_kernel_and_turned_contexts_are_those_of_the_commands(
 ) -> None:
     (kernel,) = _document(contents)["kernels"]
     for name, region in (("regions", "loop"), ("lines", "line")):
-        assert main(["roofline", "demo", "--region", region, "--format", "json"]) == 0
+        assert main(["roofline", str(DEMO), "--region", region, "--format", "json"]) == 0
         (printed,) = json.loads(capsys.readouterr().out)["kernels"]
         assert kernel["roofline"][name] == printed["regions"]
         assert sum(one["samples"] for one in printed["regions"]) == sum(
@@ -141,7 +141,7 @@ def test_parts_of_the_kernel_and_turned_contexts_are_those_of_the_commands(
     shown = {"top-down": kernel["tree"]["rows"], **kernel["tree"]["turned"]}
     assert set(shown) == {"top-down", "bottom-up", "flat"}
     for view, rows in shown.items():
-        assert main(["tree", "demo", "--view", view, "--format", "json"]) == 0
+        assert main(["tree", str(DEMO), "--view", view, "--format", "json"]) == 0
         printed = json.loads(capsys.readouterr().out)
         assert [row["name"] for row in rows] == [row["name"] for row in printed["rows"]]
         assert rows == printed["rows"]

@@ -119,6 +119,31 @@ def test_memory_time_does_not_grow_with_more_loads_in_flight_or_less_latency(
     assert parts(replace(of, latency=of.latency / more)).memory <= max(now, floor)
 
 
+@given(inputs, st.floats(1, 8))
+def test_time_does_not_grow_with_more_in_flight_less_latency_or_more_bandwidth(
+    of: ModelInputs, more: float
+) -> None:
+    now = parts(of).execution * (1 + 1e-9) + 1e-6
+    assert parts(replace(of, mlp=of.mlp * more)).execution <= now
+    assert parts(replace(of, resident_warps=of.resident_warps * more)).execution <= now
+    assert parts(replace(of, request_cycles=of.request_cycles / more)).execution <= now
+    if of.latency / more >= 1:
+        assert parts(replace(of, latency=of.latency / more)).execution <= now
+
+
+@given(inputs)
+def test_time_has_no_jump_and_is_the_printed_one_where_computing_decides(of: ModelInputs) -> None:
+    found = parts(of)
+    near = parts(replace(of, mlp=of.mlp * (1 + 1e-9))).execution
+    assert near == pytest.approx(found.execution, rel=1e-7)
+    zeta = 1.0 if found.cwp <= found.mwp else 0.0
+    printed = min(found.compute * (of.resident_warps - zeta) / of.resident_warps, found.memory)
+    if zeta:
+        assert found.overlap == pytest.approx(printed)
+    assert 0 <= printed - found.overlap + 1e-6
+    assert printed - found.overlap <= found.compute / of.resident_warps * (1 + 1e-9)
+
+
 CODE = """
 again:
 load| LDG.E R4, [R2.64] // 2

@@ -11,7 +11,8 @@ def parts(of: ModelInputs) -> CycleParts:
 
     Differs from GPUPerf: avg_inst_lat / ILP is the executed mean of the stall counts that the compiler wrote
     (s); issue and the busiest pipe are the floor of the compute time, in place of ITILPmax and of O_SFU; bank
-    conflicts are passes of L1 and part of its bandwidth; O_sync is what was sampled.
+    conflicts are passes of L1 and part of its bandwidth; O_sync is what was sampled; one warp's computing is
+    never hidden: the printed zeta falls from 1 to 0 where CWP passes MWP, and time jumps.
     """
     full = max(of.instructions / of.issue_width, of.pipe_cycles)
     parallel = max(full, of.instructions * of.stall_cycles / of.resident_warps)  # Eqs. 3 to 5
@@ -24,8 +25,8 @@ def parts(of: ModelInputs) -> CycleParts:
     itmlp = min(of.mlp * min(max(1.0, cwp - 1), mwp), peak)  # Eqs. 14, 15
     # Eq. 11, and no faster than the tightest level of memory
     memory = max(of.loads * of.latency / itmlp, of.requests * of.request_cycles)
-    zeta = 1.0 if cwp <= mwp else 0.0
-    overlap = min(compute * max(0.0, of.resident_warps - zeta) / of.resident_warps, memory)  # Eqs. 16, 17
+    # Eqs. 16, 17 with zeta = 1
+    overlap = min(compute * max(0.0, of.resident_warps - 1) / of.resident_warps, memory)
     exposed = memory - overlap
     essential = min(of.essential_cycles, full)
     return CycleParts(
