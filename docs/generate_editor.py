@@ -12,7 +12,7 @@ from dataclasses import MISSING, Field, fields, is_dataclass
 from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from gpadvisor.lsp import protocol
+from gpadvisor.lsp import page_protocol, protocol
 from gpadvisor.lsp.declared_settings import SECTION, SETTINGS, Setting
 from gpadvisor.lsp.protocol import COMMANDS, NOTIFICATIONS, REQUESTS, InitializationOptions
 from gpadvisor.lsp.wire import camel
@@ -190,7 +190,7 @@ def _optional(shape: type, entry: Field[Any]) -> bool:
 def _shapes() -> list[type]:
     return [
         value
-        for value in vars(protocol).values()
+        for value in {**vars(page_protocol), **vars(protocol)}.values()
         if isinstance(value, type) and is_dataclass(value) and value is not protocol.Command
     ]
 

@@ -12,9 +12,9 @@ from gpadvisor.editor.place.placing import LineMap, line_map
 from gpadvisor.errors import UsageError
 from gpadvisor.lsp.client import Client
 from gpadvisor.lsp.layers import Entry
+from gpadvisor.lsp.page_protocol import PageFile, PageLines, PageParams, PageResult
 from gpadvisor.lsp.paths import file_path, read_text
 from gpadvisor.lsp.profiles import Profiles
-from gpadvisor.lsp.protocol import PageFile, PageLines, PageParams, PageResult
 from gpadvisor.lsp.search import is_profile
 from gpadvisor.lsp.snapshot import PROFILE, SOURCE, Snapshot, local_files
 from gpadvisor.lsp.state import State

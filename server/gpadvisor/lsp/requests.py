@@ -23,6 +23,7 @@ from gpadvisor.lsp.features.inlay_hints import inlay_hints
 from gpadvisor.lsp.features.kernels import kernel_choices
 from gpadvisor.lsp.features.machine_code import SassQuestion, machine_code, sass_question
 from gpadvisor.lsp.features.overview import overview
+from gpadvisor.lsp.page_protocol import CompareParams, CompareResult, PageParams
 from gpadvisor.lsp.paths import file_path, read_text
 from gpadvisor.lsp.protocol import (
     COMPARE,
@@ -32,8 +33,6 @@ from gpadvisor.lsp.protocol import (
     OVERVIEW,
     PAGE,
     SASS,
-    CompareParams,
-    CompareResult,
     DebugInformationResult,
     ExplainParams,
     ExplainResult,
@@ -41,7 +40,6 @@ from gpadvisor.lsp.protocol import (
     KernelsResult,
     OverviewParams,
     OverviewResult,
-    PageParams,
     SassParams,
     SassResult,
 )

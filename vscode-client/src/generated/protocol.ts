@@ -37,6 +37,52 @@ export const CLIENT_FINDINGS = "gpadvisor.findings.focus";
 
 export type State = "idle" | "stale" | "busy" | "error" | "noKernel" | "noProfile" | "untrusted" | "disabled";
 
+/** Request to the server: two profiles, from before a change and from after it. */
+export interface CompareParams {
+  readonly before: string;
+  readonly after: string;
+}
+
+/** A line of today's text whose time is another one in the second profile. */
+export interface CompareLine {
+  readonly uri: string;
+  readonly line: number;
+  readonly changeNs: number;
+}
+
+/** What lines have gained or lost; the page of the second profile has the rest. */
+export interface CompareResult {
+  readonly lines: readonly CompareLine[];
+}
+
+/** Request to the server: everything about a profile as one page (docs/page.md). */
+export interface PageParams {
+  readonly uri?: string | null;
+  readonly before?: string | null;
+  readonly known?: string | null;
+}
+
+/** Lines of a page's text that follow each other in today's, too. */
+export interface PageLines {
+  readonly then: number;
+  readonly now: number;
+  readonly count: number;
+}
+
+/** A source file of a page, by its position there. */
+export interface PageFile {
+  readonly uri: string | null;
+  readonly lines: readonly PageLines[];
+}
+
+/** The page's document, and where its lines are today. */
+export interface PageResult {
+  readonly uri: string;
+  readonly digest: string;
+  readonly document: string | null;
+  readonly files: readonly PageFile[];
+}
+
 /** ``initializationOptions``; every part may be missing. */
 export interface InitializationOptions {
   readonly trusted?: boolean;
@@ -223,52 +269,6 @@ export interface OverviewEntry {
 /** Profiles newest first, then sources with what no profile tells of. */
 export interface OverviewResult {
   readonly entries: readonly OverviewEntry[];
-}
-
-/** Request to the server: two profiles, from before a change and from after it. */
-export interface CompareParams {
-  readonly before: string;
-  readonly after: string;
-}
-
-/** A line of today's text whose time is another one in the second profile. */
-export interface CompareLine {
-  readonly uri: string;
-  readonly line: number;
-  readonly changeNs: number;
-}
-
-/** What lines have gained or lost; the page of the second profile has the rest. */
-export interface CompareResult {
-  readonly lines: readonly CompareLine[];
-}
-
-/** Request to the server: everything about a profile as one page (docs/page.md). */
-export interface PageParams {
-  readonly uri?: string | null;
-  readonly before?: string | null;
-  readonly known?: string | null;
-}
-
-/** Lines of a page's text that follow each other in today's, too. */
-export interface PageLines {
-  readonly then: number;
-  readonly now: number;
-  readonly count: number;
-}
-
-/** A source file of a page, by its position there. */
-export interface PageFile {
-  readonly uri: string | null;
-  readonly lines: readonly PageLines[];
-}
-
-/** The page's document, and where its lines are today. */
-export interface PageResult {
-  readonly uri: string;
-  readonly digest: string;
-  readonly document: string | null;
-  readonly files: readonly PageFile[];
 }
 
 /** What a bug report needs: versions, settings, tools, profiles, workers. No source text. */

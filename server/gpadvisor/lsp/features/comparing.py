@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from gpadvisor.editor.place.placing import line_map
 from gpadvisor.lsp.layers import Entry
-from gpadvisor.lsp.protocol import CompareLine
+from gpadvisor.lsp.page_protocol import CompareLine
 from gpadvisor.lsp.snapshot import Snapshot, local_files
 from gpadvisor.model.finding import ChangedLine, Freshness
 
