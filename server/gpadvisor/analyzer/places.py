@@ -15,7 +15,7 @@ _PACKAGES: Final = re.compile(r"(?:^|/)(?:site-packages|dist-packages|\.julia/pa
 _LIBRARY: Final = re.compile(
     r"^/usr/(?:local/)?(?:include|lib|lib64)/|^/(?:usr|usr/local|usr/lib|opt)/cuda/(?:.*/)?include/"
     r"|/cuda[-/]v?\d[^/]*/(?:.*/)?include/|/targets/[\w-]+/include/|/VC/Tools/MSVC/|/Windows Kits/"
-    r"|/(?:libcudacxx|crt|cooperative_groups)/|/hpc_sdk/.*/include[\w-]*/|/include/(?:thrust|cub|curand\w*)(?:/|\.h$)"
+    r"|/(?:libcudacxx|crt|cooperative_groups)/|/hpc_sdk/.*/include[\w-]*/|/include/(?:thrust|cub|cute|cutlass|curand\w*)(?:/|\.h$)"
     r"|/(?:sm_\d\d_\w+|device_\w+functions|cuda_(?:fp|bf)\d+)\.h(?:pp)?$|^\./[\w/]+\.jl$",
     re.IGNORECASE,
 )

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Final
 
 from gpadvisor.evidence.accesses import is_memory
-from gpadvisor.model.instruction import MemorySpace
+from gpadvisor.model.instruction import MemorySpace, Register
 from gpadvisor.model.program import Function
 
 _PARAMETER: Final = re.compile(r"c\[0x0\]\[0x[0-9a-f]+\]")
@@ -24,6 +24,23 @@ def same_array(function: Function, first: int, second: int) -> bool:
     """
     one, other = _parameters(function, first), _parameters(function, second)
     return bool(one) and one == other
+
+
+def same_pointer(function: Function, first: int, second: int) -> bool:
+    """Whether one access's address is made of the very pointer that the other one uses."""
+    return _is_made_of(function, first, second) or _is_made_of(function, second, first)
+
+
+def _is_made_of(function: Function, access: int, base: int) -> bool:
+    """Whether all registers of an access's address also make that of another one."""
+    made, registers = address_makers(function, access), _address_registers(function, base)
+    return bool(registers) and all(made & function.reaching.definitions(base, one) for one in registers)
+
+
+def _address_registers(function: Function, access: int) -> list[Register]:
+    brackets = _ADDRESS.findall(function.instructions[access].operands)
+    names = set(_REGISTER.findall(brackets[-1])) if brackets else set()  # a descriptor stands before it
+    return [one for one in function.instructions[access].uses if _name(one) in names]
 
 
 def has_parameters(function: Function, *accesses: int) -> bool:
@@ -52,11 +69,7 @@ _OWN: Final = frozenset({MemorySpace.CONSTANT, MemorySpace.LOCAL})
 @lru_cache(maxsize=512)
 def address_makers(function: Function, access: int) -> frozenset[int]:
     """The instructions that an access's address is made by, back to what was loaded."""
-    operands = function.instructions[access].operands
-    brackets = _ADDRESS.findall(operands)
-    names = set(_REGISTER.findall(brackets[-1])) if brackets else set()  # a descriptor stands before it
-    wanted = [one for one in function.instructions[access].uses if _name(one) in names]
-    pending = [(access, register) for register in wanted]
+    pending = [(access, register) for register in _address_registers(function, access)]
     seen: set[int] = set()
     while pending and len(seen) < _SLICE_LIMIT:
         index, register = pending.pop()

@@ -50,6 +50,7 @@ def test_a_kernel_of_a_library_stays_where_it_is() -> None:
         ("/srv/tools/include/cooperative_groups/details/sync.h", True),
         ("/opt/nvidia/hpc_sdk/Linux_x86_64/24.3/compilers/include-stdpar/thrust/for_each.h", True),
         ("../third_party/include/cub/agent/agent_scan.cuh", True),
+        ("/home/me/cutlass/include/cute/algorithm/copy.hpp", True),
         ("/home/me/cccl/cub/cub/agent/agent_scan.cuh", False),
         ("/home/me/cuda-project/include/tile.cuh", False),
         ("/home/me/cuda/include/tile.cuh", False),
