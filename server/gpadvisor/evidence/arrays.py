@@ -33,11 +33,12 @@ def same_pointer(function: Function, first: int, second: int) -> bool:
 
 def _is_made_of(function: Function, access: int, base: int) -> bool:
     """Whether all registers of an access's address also make that of another one."""
-    made, registers = address_makers(function, access), _address_registers(function, base)
+    made, registers = address_makers(function, access), address_registers(function, base)
     return bool(registers) and all(made & function.reaching.definitions(base, one) for one in registers)
 
 
-def _address_registers(function: Function, access: int) -> list[Register]:
+def address_registers(function: Function, access: int) -> list[Register]:
+    """The registers in the brackets of an access."""
     brackets = _ADDRESS.findall(function.instructions[access].operands)
     names = set(_REGISTER.findall(brackets[-1])) if brackets else set()  # a descriptor stands before it
     return [one for one in function.instructions[access].uses if _name(one) in names]
@@ -69,7 +70,7 @@ _OWN: Final = frozenset({MemorySpace.CONSTANT, MemorySpace.LOCAL})
 @lru_cache(maxsize=512)
 def address_makers(function: Function, access: int) -> frozenset[int]:
     """The instructions that an access's address is made by, back to what was loaded."""
-    pending = [(access, register) for register in _address_registers(function, access)]
+    pending = [(access, register) for register in address_registers(function, access)]
     seen: set[int] = set()
     while pending and len(seen) < _SLICE_LIMIT:
         index, register = pending.pop()

@@ -9,11 +9,11 @@ from typing import Final
 
 import numpy as np
 
-from gpadvisor.evidence.measured import executed_warps, metric
+from gpadvisor.evidence.measured import Values, executed_warps, metric
 from gpadvisor.evidence.queries import kernel_functions, line_text
 from gpadvisor.model.ids import FunctionId
 from gpadvisor.model.profile import KernelProfile
-from gpadvisor.model.program import Program
+from gpadvisor.model.program import Function, Program
 
 # Nsight Compute's names, the same from 2021 to 2026; 2020 had no "theoretical" in two of them.
 _SECTORS: Final = "memory_l2_theoretical_sectors_global"
@@ -163,7 +163,7 @@ def kernel_traffic(program: Program, kernel: str, profile: KernelProfile) -> Tra
             requested[function.id, index] = float(values[_SECTORS][index])
         for index in np.flatnonzero(values[_SHARED] > _WASTEFUL * values[_IDEAL_SHARED]).tolist():
             conflicting[function.id, index] = float(values[_SHARED][index] - values[_IDEAL_SHARED][index])
-    scattered, conflicting = _most_first(scattered), _most_first(conflicting)
+    scattered, conflicting = most_first(scattered), most_first(conflicting)
     ideal_known = names[_IDEAL_SECTORS] in profile.pc_metrics
     return Traffic(
         sectors=sums[_SECTORS],
@@ -178,5 +178,11 @@ def kernel_traffic(program: Program, kernel: str, profile: KernelProfile) -> Tra
     )
 
 
-def _most_first(wasted: Mapping[Place, float]) -> dict[Place, float]:
+def counted_sectors(profile: KernelProfile, function: Function) -> Values | None:
+    """Global sectors by instruction; None where nobody counted them."""
+    return metric(profile, _name(profile, _SECTORS), function)
+
+
+def most_first(wasted: Mapping[Place, float]) -> dict[Place, float]:
+    """Places by what they waste."""
     return {place: wasted[place] for place in sorted(wasted, key=lambda place: -wasted[place])}

@@ -6,7 +6,8 @@
 Stalls because the queue of the load/store unit is full (`lg_throttle`, `tex_throttle`), and, where the
 report counted sectors and wavefronts for each instruction, what fills it: global accesses of a warp that
 are spread over more 32-byte sectors than their bytes need, stores of that kind that are still in flight
-when the warp exits (`drain`), and shared memory accesses that conflict on banks.
+when the warp exits (`drain`), stores that each pass of a loop makes to the same elements, and shared memory
+accesses that conflict on banks.
 
 ## Why warps stall
 
@@ -116,7 +117,8 @@ from gpadvisor.evidence.queries import (
     samples,
     share,
 )
-from gpadvisor.evidence.traffic import Place, Traffic, kernel_traffic
+from gpadvisor.evidence.repeated_stores import traffic_with_repeats
+from gpadvisor.evidence.traffic import Place, Traffic
 from gpadvisor.model.advice import Adjustment, Category, Match, Rejection, StaticSite
 from gpadvisor.model.blame import Blame, DependencyClass
 from gpadvisor.model.instruction import Pipe
@@ -127,6 +129,7 @@ _CODE: Final = "GPA106"
 _WARP: Final = 32
 
 _SCATTERED: Final = "global accesses of a warp are scattered over too many sectors"
+_REPEATED: Final = "a loop stores to the same elements in every pass"
 _CONFLICTS: Final = "shared memory accesses conflict on banks"
 
 
@@ -162,8 +165,8 @@ def _match(context: KernelContext) -> Match | Rejection:
             reason=f"blocks of {threads} threads are no whole warp: their shape scatters the accesses, and "
             "comes first",
         )
-    found = kernel_traffic(context.program, context.kernel, profile)
-    cures = cures_of(context, profile, blame, found)
+    found, repeated = traffic_with_repeats(context.program, context.kernel, profile)
+    cures = {**cures_of(context, profile, blame, found), **repeated}
     traffic = None if found is None else found.without(places_without_cure(found, cures))
     matched = _matched(context, blame, traffic, cures)
     if blame.total_samples < constants.FEW_SAMPLES and traffic is not None and traffic.conflicting:
@@ -194,7 +197,7 @@ def _match(context: KernelContext) -> Match | Rejection:
         )
     place = _main_place(blame, matched, traffic, cures)
     return Match(
-        title=_title(blame, matched, wasteful=place is not None),
+        title=_REPEATED if place in repeated else _title(blame, matched, wasteful=place is not None),
         cure="" if place is None else cures[place],
         advice=_advice(context, matched, traffic, cures, place) or _no_cure(found),
         place=place,

@@ -630,6 +630,41 @@ def test_without_counters_a_full_queue_has_a_cure_only_if_the_addresses_show_one
     assert bool(found.cure) is bool(words)
 
 
+@pytest.mark.parametrize(
+    ("change", "found"),
+    [
+        (("", ""), True),
+        (("[R6.64]", "[R4.64]"), False),  # the address moves on
+        (("put| STG", "put| @P1 STG"), False),  # not in every pass
+        (("c[0x0][0x168]", "c[0x0][0x160]"), False),  # what is stored is loaded again
+        (("MOV R20, R21", "MEMBAR.SC.GPU"), False),  # somebody else may look at it
+    ],
+)
+def test_stores_to_the_same_elements_in_every_pass_go_behind_the_loop(
+    change: tuple[str, str], found: bool
+) -> None:
+    """After a product of tiles whose results are copied out within the loop over them."""
+    text = (
+        "IMAD.WIDE R4, R1, 0x4, c[0x0][0x160]\nbefore| IMAD.WIDE R6, R1, 0x4, c[0x0][0x168] // 7\nagain:\n"
+        "load| LDG.E R2, [R4.64] // 9\nIADD3 R4, R4, 0x80, RZ // 9\nMOV R20, R21 // 9\n"
+        "use| FADD R8, R2, R8 // 9\nput| STG.E [R6.64], R8 // 10\n@P0 BRA again // 8\nend| EXIT"
+    ).replace(*change)
+    rows = [Row("lg_throttle", "put", 300, 250, "put", DependencyClass.QUEUE), Row("selected", "use", 100)]
+    sectors = {"load": 4000.0, "put": 4000.0}
+    context = context_of(
+        listing(text),
+        rows,
+        counts={"before": (10, 320), "load": (1000, 32000), "put": (1000, 32000)},
+        pc_metrics={SECTORS: sectors, f"{SECTORS}_ideal": sectors},
+    )
+    match = _match(memory_transaction_reduction, context)
+    assert match.actionable is found
+    if found:
+        assert match.cure.startswith("store behind the loop at kernel.cu:9: each of its 100 passes stores")
+        assert match.title == "a loop stores to the same elements in every pass"
+        assert match.adjustments[0].expected == pytest.approx(0.99 / 2)
+
+
 def test_the_place_of_scattered_accesses_is_the_one_that_the_words_name() -> None:
     """As of a filter whose store waits in the queue that its loads fill."""
     text = (
