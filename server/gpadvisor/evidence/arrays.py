@@ -31,6 +31,13 @@ def same_pointer(function: Function, first: int, second: int) -> bool:
     return _is_made_of(function, first, second) or _is_made_of(function, second, first)
 
 
+def is_pointer_from_memory(function: Function, access: int) -> bool:
+    """Whether the pointer itself was loaded, as of a structure: no parameter is there to be marked."""
+    makers = [function.instructions[index] for index in address_makers(function, access)]
+    named = any(_PARAMETER.search(one.operands) for one in makers)
+    return not named and any(is_memory(one) and one.info.space not in _OWN for one in makers)
+
+
 def _is_made_of(function: Function, access: int, base: int) -> bool:
     """Whether all registers of an access's address also make that of another one."""
     made, registers = address_makers(function, access), address_registers(function, base)

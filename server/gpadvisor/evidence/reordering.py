@@ -9,7 +9,7 @@ from typing import Final
 
 from gpadvisor.evidence.accesses import DEVICE_SPACES, is_ordered
 from gpadvisor.evidence.accumulators import is_recurrence, kept_in_memory
-from gpadvisor.evidence.arrays import same_array, same_pointer
+from gpadvisor.evidence.arrays import is_pointer_from_memory, same_array, same_pointer
 from gpadvisor.evidence.library_code import in_library_loop
 from gpadvisor.evidence.loops import loop_facts
 from gpadvisor.model.instruction import Instruction, OpcodeClass, Register
@@ -159,10 +159,10 @@ def cure_of(function: Function, definition: int, use: int, room: Room, wanted: i
     if room.obstacle_index is None:
         return None
     if room.may_alias:
-        same = same_array(function, definition, room.obstacle_index) or same_pointer(
-            function, definition, room.obstacle_index
-        )
-        return Cure.NO_ALIAS if not same and not _has_cache_hint(instruction) else None
+        store = room.obstacle_index
+        known = same_array(function, definition, store) or same_pointer(function, definition, store)
+        nameless = any(is_pointer_from_memory(function, one) for one in (definition, store))
+        return None if known or nameless or _has_cache_hint(instruction) else Cure.NO_ALIAS
     held = function.instructions[room.obstacle_index].info.opclass
     return Cure.BEFORE_BARRIER if held is OpcodeClass.BARRIER else None
 

@@ -359,7 +359,8 @@ def test_static_reordering_wants_a_store_that_may_alias_in_a_loop() -> None:
     stack = "IADD3 R4, R20, 0x8, RZ // 3\n" + held.replace("[R10.64]", "[R4.64+0x10]")
     moved = stack.replace("[R4.64]", "[R24.64]").replace("use|", "use|", 1)
     moved = moved.replace("STG", "IADD3 R24, R4, 0x20, RZ\nSTG")
-    for silent in (_loop(stack), _loop(moved)):
+    inside = "LDG.E.64 R10, [R26.64] // 3\n" + held  # the store's pointer is an element of a structure
+    for silent in (_loop(stack), _loop(moved), _loop(inside)):
         assert "no global load in a loop" in _reason(code_reordering, context_of(listing(silent)))
     one = context_of(listing(_loop(held)), [], grid=1, block=1)
     assert "one thread does all of it" in _reason(code_reordering, replace(one, blame=None))
