@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import io
+import shutil
+import subprocess
 import zipfile
 from dataclasses import replace
 from pathlib import Path
@@ -18,11 +20,12 @@ from tests.tiny_cubin import tiny_cubin
 from gpadvisor.cubin import read_cubin, section_lines
 from gpadvisor.errors import ProfileError
 from gpadvisor.model.problem import Problem, ProblemCode
-from gpadvisor.model.profile import Profile
+from gpadvisor.model.profile import Profile, RuleResult
 from gpadvisor.store import load_bytes, load_profile, write_snapshot
 from gpadvisor.store.snapshot import snapshot_bytes
 from gpadvisor.store.snapshot.line_paths import Placeholders
 from gpadvisor.store.snapshot.redaction import redacted
+from gpadvisor.toolchain import find_tools
 
 SECRETS = (b"secretuser", b"secrethost", b"secretproject", b"--secretflag", b"secret text")
 SPEC = LaunchSpec(
@@ -36,6 +39,11 @@ SPEC = LaunchSpec(
     call_stack=[
         FrameSpec(module="/home/secretuser/app", address=16, function="main", file="/home/secretuser/m.cc")
     ],
+)
+
+
+needs_nvcc = pytest.mark.skipif(
+    not find_tools("nvcc") or not shutil.which("gcc"), reason="toolkit: neither nvcc with a host compiler"
 )
 
 
@@ -131,10 +139,58 @@ def test_no_section_is_passed_over(name: str) -> None:
     assert b"secret" not in Placeholders().cubin(elf([Part(".text.k", code(8)), Part(name, content)]))
 
 
+@pytest.mark.toolkit
+@needs_nvcc
+@pytest.mark.parametrize("flags", [("-lineinfo",), ("-G",), ("-lineinfo", "-arch=sm_100")])
+def test_what_the_code_itself_says_of_its_folders_goes_too(tmp_path: Path, flags: tuple[str, ...]) -> None:
+    """Relative ones, in assertions and constants, and of any letters; in Blackwell's second copy as well."""
+    place = tmp_path / "sécret user" / "secret (x)"
+    (place / "secret sub").mkdir(parents=True)
+    (place / "secret sub" / "h.cuh").write_text(
+        "#include <cassert>\n__device__ float h(float x) { assert(x > 0); return x; }\n"
+    )
+    (place / "k.cu").write_text(
+        '#include "secret sub/h.cuh"\n#include <cstdio>\n__constant__ char here[] = __FILE__;\n'
+        '__global__ void k(float *a) { printf("%s %c", __FILE__, here[threadIdx.x]); a[0] = h(a[1]); }\n'
+    )
+    nvcc = find_tools("nvcc")[0].path
+    command = [nvcc, "-cubin", *flags, "secret (x)/k.cu", "-o", tmp_path / "k.cubin"]
+    subprocess.run(command, cwd=place.parent, check=True)
+    cubin = (tmp_path / "k.cubin").read_bytes()
+    assert cubin.count(b"secret (x)") > 2
+    assert b"secret sub/h.cuh" in cubin
+    before = load_bytes(write_report([replace(SPEC, cubin=cubin, kernel="_Z1kPf", samples={})]))
+    (after,) = redacted(before).binaries.values()
+    assert b"cret" not in after.replace("sécret".encode(), b"secret")
+    assert len(after) == len(cubin)
+    assert b"k.cu" in after
+
+
+def test_sentences_keep_their_words_and_lose_their_folders() -> None:
+    """Of problems, rules, and metrics; those of hosts and commands, too."""
+    profile = load_bytes(write_report([SPEC], host="secrethost", command="app --secretflag"))
+    said = "L1/TEX on secrethost: no code in /home/secretuser/secretproject/k.so, "
+    said += "see https://docs.nvidia.com/a/b; run app --secretflag in "
+    said += r"C:\Users\secretuser\x or /srv/secretproject/build"
+    rule = RuleResult(
+        identifier="r", name="r", section=None, kind="ok", message=said, estimated_speedup=None, title=said
+    )
+    (kernel,) = profile.kernels
+    problem = Problem(ProblemCode.NO_BINARY, said)
+    kernel = replace(kernel, rules=(rule,), problems=(problem,), metrics={**kernel.metrics, "m": said})
+    done = redacted(replace(profile, kernels=(kernel,), problems=(problem,)))
+    told = {done.problems[0].message, done.kernels[0].problems[0].message, done.kernels[0].metrics["m"]}
+    told |= {done.kernels[0].rules[0].message, done.kernels[0].rules[0].title}
+    (words,) = told
+    assert "secret" not in str(words)
+    assert str(words).startswith("L1/TEX on redacted-host: no code in /")
+    assert "/k.so, see https://docs.nvidia.com/a/b; run redacted-command in " in str(words)
+
+
 def test_a_snapshot_in_which_a_folder_would_stay_is_not_written(tmp_path: Path) -> None:
-    """In the text of a problem, which nobody thought of."""
+    """In a text that nobody thought of."""
     profile = load_bytes(write_report([SPEC]))
-    said = Problem(ProblemCode.NO_BINARY, "no code in /home/secretuser/secretproject/k.so")
+    odd = replace(profile, collector_version="1 of /home/secretuser/secretproject/k.so")
     with pytest.raises(ProfileError, match="cannot be redacted"):
-        write_snapshot(replace(profile, problems=(said,)), tmp_path / "x.gpadvisor", redact=True)
+        write_snapshot(odd, tmp_path / "x.gpadvisor", redact=True)
     assert not list(tmp_path.iterdir())

@@ -29,11 +29,11 @@ _CHUNK: Final = 1 << 20
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ReportBlock:
-    """One block: its header, and its messages by kind."""
+    """One block: its header, and its messages by kind, as views of the report."""
 
     header: wire.Fields
-    sources: tuple[bytes, ...]
-    results: tuple[bytes, ...]
+    sources: tuple[memoryview, ...]
+    results: tuple[memoryview, ...]
 
 
 def damaged(detail: str) -> ProfileFormatError:
@@ -116,12 +116,12 @@ def blocks(data: bytes) -> Iterator[ReportBlock]:
         size = wire.integer(fields, 5) or 0
         if size > len(data) - at:
             raise damaged(f"a block of {size} bytes starts where {len(data) - at} are left")
-        payload, at = data[at : at + size], at + size
+        payload, at = memoryview(data)[at : at + size], at + size
         yield _block(fields, payload)
 
 
-def _block(header: wire.Fields, payload: bytes) -> ReportBlock:
-    messages: list[bytes] = []
+def _block(header: wire.Fields, payload: memoryview) -> ReportBlock:
+    messages: list[memoryview] = []
     at = 0
     while at < len(payload):
         message, at = _sized(payload, at, "message")
@@ -137,7 +137,7 @@ def _block(header: wire.Fields, payload: bytes) -> ReportBlock:
     )
 
 
-def _sized(data: bytes, at: int, what: str) -> tuple[bytes, int]:
+def _sized(data: wire.Data, at: int, what: str) -> tuple[wire.Data, int]:
     if at + 4 > len(data):
         raise damaged(f"a {what} is missing at its end")
     size = int.from_bytes(data[at : at + 4], "little")

@@ -41,12 +41,12 @@ class Metric:
 
     name: str
     value: MetricValue | None
-    encoded: bytes  # the whole message; instances are decoded on request
+    encoded: bytes | memoryview  # the whole message; instances are decoded on request
     has_instances: bool
 
     def instances(self) -> Instances | None:
         """Decode the instances; None where there are none."""
-        return decode_instances(self.encoded) if self.has_instances else None
+        return decode_instances(bytes(self.encoded)) if self.has_instances else None
 
 
 def decode_value(data: bytes) -> MetricValue | None:

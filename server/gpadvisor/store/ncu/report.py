@@ -6,10 +6,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 from gpadvisor.model.profile import CallFrame, MetricValue
 from gpadvisor.store.ncu import container, rules, wire
 from gpadvisor.store.ncu.metrics import Metric, decode_metric, decode_value
+
+_METRICS: Final = 13  # field of a launch; nearly all of its bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,7 +99,7 @@ class _Parser:
         self.strings: list[str] = []
         self.sources: list[_Loaded] = []
         self.handles: dict[tuple[int | None, int], list[_Loaded]] = {}  # by process and reference
-        self.launches: list[tuple[int, int | None, bytes]] = []  # block, process, message
+        self.launches: list[tuple[int, int | None, memoryview]] = []  # block, process, message
         self.others: Counter[str] = Counter()
         self.unnamed = 0
 
@@ -130,8 +133,8 @@ class _Parser:
         for number, kind in container.OTHER_RESULTS.items():
             self.others[kind] += wire.integer(header, number) or 0
         process = wire.integer(owner, 1)
-        for encoded in block.sources:
-            self.source(at, process, encoded)
+        for message in block.sources:
+            self.source(at, process, bytes(message))
         self.launches += [(at, process, encoded) for encoded in block.results]
 
     def source(self, at: int, process: int | None, encoded: bytes) -> None:
@@ -153,8 +156,13 @@ class _Parser:
         for table in wire.blobs(fields, 9):
             known.functions.update(dict.fromkeys(_functions(table)))
 
-    def result(self, at: int, process: int | None, encoded: bytes) -> Result:
-        fields = wire.parse(encoded)
+    def result(self, at: int, process: int | None, encoded: memoryview) -> Result:
+        views = wire.parse(encoded)
+        metrics = [view for view in views.pop(_METRICS, ()) if not isinstance(view, int)]
+        fields: wire.Fields = {
+            number: [value if isinstance(value, int) else bytes(value) for value in values]
+            for number, values in views.items()
+        }
         function = wire.text(fields, 6) or ""
         mangled = wire.text(fields, 5) or function
         return Result(
@@ -166,7 +174,7 @@ class _Parser:
             context=wire.integer(fields, 22),
             stream=wire.integer(fields, 23),
             source=self.source_of(at, process, wire.blob(fields, 15)),
-            metrics=self.metrics(wire.blobs(fields, 13)),
+            metrics=self.metrics(metrics),
             rules=tuple(rules.parse_rule(rule) for rule in wire.blobs(fields, 19)),
             call_stack=_call_stack(wire.blob(fields, 28)),
         )
@@ -181,10 +189,10 @@ class _Parser:
         after = [entry.source for entry in named if entry.block > at]
         return before[-1] if before else after[0] if after else None
 
-    def metrics(self, encoded: list[bytes]) -> dict[str, Metric]:
+    def metrics(self, encoded: list[memoryview]) -> dict[str, Metric]:
         found: dict[str, Metric] = {}
         for message in encoded:
-            index, value, has_instances = decode_metric(message)
+            index, value, has_instances = decode_metric(bytes(message))
             if index is None or index >= len(self.strings):
                 self.unnamed += 1
                 continue

@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 FieldValue: TypeAlias = int | bytes
 Fields: TypeAlias = dict[int, list[FieldValue]]
+Data = TypeVar("Data", bytes, memoryview)
+"""Values of a view are views: of a large report nothing is copied."""
 
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 _MASK64 = (1 << 64) - 1
@@ -18,7 +20,7 @@ class WireError(ValueError):
     """The bytes are no message: a length, a tag or a variable-length integer runs out of them."""
 
 
-def read_varint(data: bytes, at: int) -> tuple[int, int]:
+def read_varint(data: bytes | memoryview, at: int) -> tuple[int, int]:
     """Read one variable-length integer; return its value and the offset behind it."""
     result = shift = 0
     while shift < 70:
@@ -33,7 +35,7 @@ def read_varint(data: bytes, at: int) -> tuple[int, int]:
     raise WireError("a number has more than ten bytes")
 
 
-def iterate(data: bytes) -> Iterator[tuple[int, FieldValue]]:
+def iterate(data: Data) -> Iterator[tuple[int, int | Data]]:
     """Yield field number and raw value (int for varints, bytes for all else) in file order."""
     at, end = 0, len(data)
     while at < end:
@@ -61,9 +63,9 @@ def iterate(data: bytes) -> Iterator[tuple[int, FieldValue]]:
         at += length
 
 
-def parse(data: bytes) -> Fields:
+def parse(data: Data) -> dict[int, list[int | Data]]:
     """Decode one message into field number -> values in file order."""
-    fields: Fields = {}
+    fields: dict[int, list[int | Data]] = {}
     for number, value in iterate(data):
         found = fields.get(number)
         if found is None:

@@ -13,12 +13,21 @@ from typing import Final
 
 _LINES: Final = (b"debug_line", b"debug_line_sass")
 _LEAST_FOLDERS: Final = 2  # of a path that is told apart from other text
+_LEAST_NAME: Final = 3  # letters of a folder that is told apart from numbers
 _ALPHABET: Final = b"abcdefghijklmnopqrstuvwxyz"
 _SEPARATORS: Final = re.compile(rb"([/\\])")
+_NAME: Final = rb"[^\x00-\x1f\x7f\"<>|*?:/\\]+"
 # A path of at least two components; shorter ones are more often text or numbers than paths.
-_PATH: Final = re.compile(rb"(?:[A-Za-z]:)?[/\\][\w.+\-~@ ]+(?:[/\\][\w.+\-~@ ]+)+")
+_PATH: Final = re.compile(rb"(?:[A-Za-z]:)?[/\\]%s(?:[/\\]%s)+" % (_NAME, _NAME))
+_IN_TEXT: Final = re.compile(
+    rb"(?<![\w:/.])(?:[A-Za-z]:)?[/\\][^\s\"'<>|*?:/\\]+(?:[/\\][^\s\"'<>|*?:/\\,;)]+)+"
+)
+_BEFORE_SEPARATOR: Final = re.compile(rb"%s(?=[/\\])" % _NAME)
+_FILE: Final = re.compile(rb"\.(?:cuh?|c|h|cc|hh|cpp|cxx|hpp|hxx|inl|inc|ipp|tcc|ptx|py|jl|so[\d.]*)$")
 # What stays as it is: machine code, and tables of numbers and names that code refers to.
-_CODE: Final = (b".text", b".nv.info", b".rel", b".symtab", b".nv.constant", b".nv.callgraph")
+_NUMBERS: Final = re.compile(rb"(?:\.nv\.merc)?\.(?:text|nv\.info|rela?\.|symtab|nv\.callgraph)")
+_DATA: Final = re.compile(rb"(?:\.nv\.merc)?\.nv\.constant|\.nv\.merc(?!.*(?:debug|global))")
+"""Where only what is known for a folder's name is told apart from numbers."""
 
 
 class Placeholders:
@@ -39,6 +48,19 @@ class Placeholders:
         if last > 2 * _LEAST_FOLDERS:
             self._replaced[b"".join(pieces[:last]).rstrip(b"/\\")] = b"".join(made[:last]).rstrip(b"/\\")
         return b"".join(made)
+
+    def within(self, text: str) -> str:
+        """A sentence with the directories of the paths in it replaced."""
+        data = text.encode("utf-8", "surrogatepass")
+        for folder in sorted(self._replaced, key=len, reverse=True):
+            data = data.replace(folder, self._replaced[folder])
+        return _IN_TEXT.sub(lambda found: self._unless_made(found[0]), data).decode("utf-8", "replace")
+
+    def _unless_made(self, path: bytes) -> bytes:
+        keeps = self._is_file(path)
+        folders = _SEPARATORS.split(path)[2::2]
+        made = set(self._known.values())
+        return path if made.issuperset(folders[: len(folders) - keeps]) else self.path(path, keep_last=keeps)
 
     def leaks(self, data: bytes) -> bytes | None:
         """A folder that was replaced elsewhere and still stands there."""
@@ -65,16 +87,33 @@ class Placeholders:
         out = bytearray(cubin)
         try:
             for name, start, end in _sections(cubin):
+                if _NUMBERS.match(name):
+                    continue
                 if name.endswith(_LINES):
                     for at, stop, is_directory in _line_strings(cubin, start, end):
                         out[at:stop] = self.path(cubin[at:stop], keep_last=not is_directory)
-                elif b"debug" in name or not (name.startswith(_CODE) or b"merc" in name):
+                elif _DATA.match(name) is None:
                     for found in _PATH.finditer(cubin, start, end):
-                        keep = b"." in _SEPARATORS.split(found.group())[-1]
-                        out[found.start() : found.end()] = self.path(found.group(), keep_last=keep)
+                        out[found.start() : found.end()] = self.path(
+                            found[0], keep_last=self._is_file(found[0])
+                        )
+                self._replace_known(out, start, end)
         except (struct.error, IndexError, ValueError):
             return cubin if not _mentions_paths(cubin) else bytes(_blanked(cubin))
         return bytes(out)
+
+    def _is_file(self, path: bytes) -> bool:
+        last = _SEPARATORS.split(path)[-1]
+        return _FILE.search(last) is not None and last not in self._known
+
+    def _replace_known(self, out: bytearray, start: int, end: int) -> None:
+        """Names of folders wherever a separator follows, as in a relative path that the code prints."""
+        for found in list(_BEFORE_SEPARATOR.finditer(out, start, end)):
+            text = found[0]
+            begins = (at for at in range(len(text)) if not (at and text[at - 1 : at].isalnum()))
+            known = next((text[at:] for at in begins if text[at:] in self._known), b"")
+            if len(known) >= _LEAST_NAME:
+                out[found.end() - len(known) : found.end()] = self._known[known]
 
 
 def _mentions_paths(cubin: bytes) -> bool:
@@ -111,7 +150,7 @@ def _line_strings(cubin: bytes, at: int, end: int) -> Iterator[tuple[int, int, b
         if version == 5:  # describes its own tables, whose names may stand in place
             (size,) = struct.unpack_from("<I", cubin, at + 8)
             for found in _PATH.finditer(cubin, at + 12, min(at + 12 + size, stop)):
-                yield *found.span(), b"." not in _SEPARATORS.split(found.group())[-1]
+                yield *found.span(), _FILE.search(found.group()) is None
             at = stop
             continue
         header_end = min(at + 10 + header, stop)

@@ -6,16 +6,19 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from gpadvisor.errors import ProfileError
+from gpadvisor.model.problem import Problem
 from gpadvisor.model.profile import CallFrame, KernelProfile, Profile, SourceText
 from gpadvisor.store.parts import take_apart
 from gpadvisor.store.snapshot.line_paths import Placeholders
 
 COMMAND: Final = "redacted-command"
 HOST: Final = "redacted-host"
+_LEAST_NAME: Final = 3  # letters of a host that is told apart from other words
 
 
 def redacted(profile: Profile) -> Profile:
@@ -25,22 +28,31 @@ def redacted(profile: Profile) -> Profile:
     for key, source in profile.sources.items():
         path = directories.text(source.path)
         sources[directories.text(key)] = SourceText(path=path, sha256=source.sha256, text=None)
+    for kernel in profile.kernels:
+        for frame in kernel.call_stack:
+            _frame(frame, directories)
+    for cubin in profile.binaries.values():  # what any tells of folders is looked for in all
+        directories.cubin(cubin)
     scrubbed = {key: directories.cubin(cubin) for key, cubin in profile.binaries.items()}
     for data in scrubbed.values():
         _refuse_leak(data, directories)
     renamed = {key: hashlib.sha256(cubin).hexdigest() for key, cubin in scrubbed.items()}
+    words = _Words(profile, directories)
     done = dataclasses.replace(
         profile,
         command=None if profile.command is None else COMMAND,
         host=None if profile.host is None else HOST,
-        kernels=tuple(_kernel(kernel, directories, renamed) for kernel in profile.kernels),
+        kernels=tuple(_kernel(kernel, directories, words, renamed) for kernel in profile.kernels),
         binaries={renamed[key]: cubin for key, cubin in scrubbed.items()},
         disassemblies={renamed.get(key, key): listing for key, listing in profile.disassemblies.items()},
         sources=sources,
+        problems=_problems(profile.problems, words),
         lines=tuple(
             dataclasses.replace(
                 one,
                 binary=renamed.get(one.binary, one.binary),
+                source=directories.text(one.source),
+                compiler=words(one.compiler),
                 compiled=renamed.get(one.compiled, one.compiled),
             )
             for one in profile.lines
@@ -62,11 +74,45 @@ def _refuse_leak(data: bytes, directories: Placeholders) -> None:
         )
 
 
-def _kernel(kernel: KernelProfile, directories: Placeholders, renamed: Mapping[str, str]) -> KernelProfile:
+class _Words:
+    """Sentences of the profile without folders, host and command line."""
+
+    def __init__(self, profile: Profile, directories: Placeholders) -> None:
+        self._directories = directories
+        told = {profile.host: HOST, profile.command: COMMAND}
+        self._told = [
+            (re.compile(rf"(?<!\w){re.escape(one)}(?!\w)"), instead)
+            for one, instead in told.items()
+            if one is not None and len(one) >= _LEAST_NAME
+        ]
+
+    def __call__(self, text: str) -> str:
+        for one, instead in self._told:
+            text = one.sub(instead, text)
+        return self._directories.within(text)
+
+
+def _problems(problems: Iterable[Problem], words: _Words) -> tuple[Problem, ...]:
+    return tuple(dataclasses.replace(one, message=words(one.message)) for one in problems)
+
+
+def _kernel(
+    kernel: KernelProfile, directories: Placeholders, words: _Words, renamed: Mapping[str, str]
+) -> KernelProfile:
     return dataclasses.replace(
         kernel,
         binary=None if kernel.binary is None else renamed.get(kernel.binary, kernel.binary),
+        metrics={
+            name: words(value) if isinstance(value, str) else value for name, value in kernel.metrics.items()
+        },
+        rules=tuple(
+            dataclasses.replace(
+                rule, message=words(rule.message), title=None if rule.title is None else words(rule.title)
+            )
+            for rule in kernel.rules
+        ),
         call_stack=tuple(_frame(frame, directories) for frame in kernel.call_stack),
+        problems=_problems(kernel.problems, words),
     )
 
 
