@@ -56,3 +56,4 @@ class Problem:
     code: ProblemCode
     message: str
     location: SourceLocation | None = None  # where one line is at fault
+    short: str = ""  # what is special here in a few words, where a screen has no room for the message

@@ -7,7 +7,7 @@ import base64
 import binascii
 import json
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -31,17 +31,28 @@ Made: TypeAlias = tuple[bytes, str]
 """A cubin, and how it came about in words."""
 
 
+@dataclass(frozen=True, slots=True)
+class NotCompiled:
+    """Why a source gave no code."""
+
+    short: str
+    more: str = ""
+
+    def __str__(self) -> str:
+        return self.short + self.more
+
+
 class LineCompiler:
     """Compiles sources for the lines of one profile."""
 
     def __init__(self, request: Request, progress: Progress, cache: Cache) -> None:
         self._request, self._progress, self._cache = request, progress, cache
-        self._made: dict[tuple[Path, str], Made | str] = {}
+        self._made: dict[tuple[Path, str], Made | NotCompiled] = {}
         self._seconds = 0.0  # spent
         self._project: list[tuple[str, int, int]] | None = None
         self.ran_out_of_time = False
 
-    def cubin(self, source: Path, arch: str) -> Made | str:
+    def cubin(self, source: Path, arch: str) -> Made | NotCompiled:
         """The cubin of a source, or the source itself where it is one; else why there is none.
 
         Raises:
@@ -56,7 +67,7 @@ class LineCompiler:
                 self._made[key] = self._within_time(source, arch)
         return self._made[key]
 
-    def _within_time(self, source: Path, arch: str) -> Made | str:
+    def _within_time(self, source: Path, arch: str) -> Made | NotCompiled:
         stored = self._key(source, arch) if self._cache.is_on else None
         kept = None if stored is None else self._kept(stored)
         if kept is not None:
@@ -65,22 +76,23 @@ class LineCompiler:
         left = min(limit - self._seconds, self._request.settings.tool_timeout_seconds)
         if left <= 0:
             self.ran_out_of_time = True
-            return (
+            return NotCompiled(
                 f"{source.name} was not compiled for its lines, as others took {limit:g} s; "
                 f"--lines-from {source.name} does"
             )
         begun, lasts = time.monotonic(), _KEPT_SECONDS
-        made: Made | str
+        made: Made | NotCompiled
         try:
             made = self._make(source, arch, left)
         except ToolTimeoutError:
             self.ran_out_of_time, lasts = True, _TIMEOUT_KEPT_SECONDS
-            made = (
+            made = NotCompiled(
                 f"{source.name} did not compile for its lines within {limit:g} s; --lines-from {source.name} "
-                "waits for it, and lines-timeout-seconds in gpadvisor.toml gives more time"
+                "waits for it",
+                ", and lines-timeout-seconds in gpadvisor.toml gives more time",
             )
         except (GpadvisorError, OSError) as error:
-            made = f"{source.name} does not compile here: {error}"
+            made = NotCompiled(f"{source.name} does not compile here", f": {error}")
         self._seconds += time.monotonic() - begun
         if stored is not None:
             self._keep(stored, made, lasts)
@@ -114,7 +126,7 @@ class LineCompiler:
         }
         return self._cache.key("compiled for lines", parts)
 
-    def _kept(self, key: str) -> Made | str | None:
+    def _kept(self, key: str) -> Made | NotCompiled | None:
         """What came of it last time."""
         stored = self._cache.get(key)
         if stored is None:
@@ -123,13 +135,20 @@ class LineCompiler:
             until, cubin, words = json.loads(stored)
             if time.time() >= float(until):
                 return None
-            return str(words) if cubin is None else (base64.b64decode(cubin), str(words))
+            if cubin is None:
+                short, more = words
+                return NotCompiled(str(short), str(more))
+            return base64.b64decode(cubin), str(words)
         except (ValueError, TypeError, binascii.Error, RecursionError):  # of another shape
             return None
 
-    def _keep(self, key: str, made: Made | str, seconds: float) -> None:
-        cubin, words = (None, made) if isinstance(made, str) else made
-        text = None if cubin is None else base64.b64encode(cubin).decode("ascii")
+    def _keep(self, key: str, made: Made | NotCompiled, seconds: float) -> None:
+        text: str | None = None
+        words: str | tuple[str, str]
+        if isinstance(made, NotCompiled):
+            words = made.short, made.more
+        else:
+            text, words = base64.b64encode(made[0]).decode("ascii"), made[1]
         self._cache.put(key, json.dumps([time.time() + seconds, text, words]).encode())
 
 

@@ -24,7 +24,7 @@ from gpadvisor.model.problem import Problem, ProblemCode
 from gpadvisor.model.profile import EXTERNAL, KernelProfile, Profile, RecoveredLines, source_text
 from gpadvisor.model.program import Program
 from gpadvisor.pipeline.cache import Cache, installation_digest
-from gpadvisor.pipeline.line_compiles import LineCompiler
+from gpadvisor.pipeline.line_compiles import LineCompiler, NotCompiled
 from gpadvisor.pipeline.programs import kernel_program, kernel_sections, open_cubin
 from gpadvisor.pipeline.request import Progress, Request
 from gpadvisor.pipeline.sources import local as local_sources
@@ -104,7 +104,7 @@ class LineRecovery:
         self._progress, self._cache = progress, cache
         self._here: KernelSources | None = None
         self._definitions: dict[str, tuple[Definition, ...]] = {}  # by mangled name
-        self._compiled: dict[tuple[Path, str, str], _Compiled | str] = {}
+        self._compiled: dict[tuple[Path, str, str], _Compiled | NotCompiled] = {}
         self._compiler = LineCompiler(request, progress, cache)
         self._used: dict[tuple[str, str], _Compiled] = {}  # by binary and kernel
         self.known = SourceLines()
@@ -121,11 +121,11 @@ class LineRecovery:
         if not self._request.lines_from:
             before = self._brought(name, profile) or self._kept(name, profile)
         best = None if before is None else _found(before, program, profile)
-        failed: list[str] = []
+        failed: list[NotCompiled] = []
         if before is None or not before.is_current():
             for source in self._sources(kernel):
                 compiled = self._open(source, program.arch, name)
-                if isinstance(compiled, str):
+                if isinstance(compiled, NotCompiled):
                     failed.append(compiled)
                     continue
                 found = _found(compiled, program, profile)
@@ -139,9 +139,8 @@ class LineRecovery:
             self._used[profile.binary or "", kernel] = best.compiled
             return self._told(best, program, profile)
         if best is not None:
-            failed.append(
-                f"{best.compiled.name} compiles to code of another kernel, or of another state of it"
-            )
+            code = f"{best.compiled.name} compiles to code of another kernel, or of another state of it"
+            failed.append(NotCompiled(code))
         return self._without(program, kernel, failed)
 
     def with_lines(self, profile: Profile) -> Profile:
@@ -178,17 +177,19 @@ class LineRecovery:
             :_MAX_TRIED
         ]
 
-    def _open(self, source: Path, arch: str, name: str) -> _Compiled | str:
+    def _open(self, source: Path, arch: str, name: str) -> _Compiled | NotCompiled:
         """The code of a source or cubin, or why there is none."""
         key = source, arch, name
         if key not in self._compiled:
             made = self._compiler.cubin(source, arch)
             try:
-                self._compiled[key] = made if isinstance(made, str) else self._read(source, made, name)
+                self._compiled[key] = (
+                    made if isinstance(made, NotCompiled) else self._read(source, made, name)
+                )
             except (GpadvisorError, OSError) as error:
                 if self._request.lines_from:
                     raise
-                self._compiled[key] = f"{source.name} does not compile here: {error}"
+                self._compiled[key] = NotCompiled(f"{source.name} does not compile here", f": {error}")
         return self._compiled[key]
 
     def _read(self, source: Path, made: tuple[bytes, str], name: str) -> _Compiled:
@@ -281,7 +282,7 @@ class LineRecovery:
         others = tuple(one for one in program.problems if one.code is not ProblemCode.NO_LINE_INFO)
         return replace(best.recovery.program, problems=(*others, said))
 
-    def _without(self, program: Program, kernel: str, failed: list[str]) -> Program:
+    def _without(self, program: Program, kernel: str, failed: list[NotCompiled]) -> Program:
         """The program as it is, with where its kernel is defined and why that gave no lines."""
         defined = self.known.definitions.get(kernel)
         if defined is None:
@@ -292,7 +293,9 @@ class LineRecovery:
         return replace(
             program,
             problems=tuple(
-                Problem(one.code, said, place) if one.code is ProblemCode.NO_LINE_INFO else one
+                Problem(one.code, said, place, failed[0].short if failed else "")
+                if one.code is ProblemCode.NO_LINE_INFO
+                else one
                 for one in program.problems
             ),
         )

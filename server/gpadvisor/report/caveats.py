@@ -127,8 +127,7 @@ def _defined(kernels: Sequence[KernelAdvice]) -> str:
         for problem in kernel.problems:
             at = problem.location
             if problem.code is ProblemCode.NO_LINE_INFO and at is not None:
-                why = problem.message.partition("source lines; ")[2].split(": ")[0].split(", and ")[0]
-                place = f"{base_file(at.file)}:{at.line}{f'; {why}' if why else ''}"
+                place = f"{base_file(at.file)}:{at.line}{f'; {problem.short}' if problem.short else ''}"
                 return f" {short_name(core_name(kernel.name), _NAME)} begins at {place}."
     return ""
 

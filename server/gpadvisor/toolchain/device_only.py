@@ -163,8 +163,10 @@ class _Reduction:
             without.append(f"{lines} {'line' if lines == 1 else 'lines'} of host code that do not compile")
         found = []
         if without:
-            left_out = " and without ".join(without)
-            found.append(Problem(ProblemCode.REDUCED_SOURCE, f"{name} was compiled without {left_out}"))
+            left_out = f"without {' and without '.join(without)}"
+            found.append(
+                Problem(ProblemCode.REDUCED_SOURCE, f"{name} was compiled {left_out}", short=left_out)
+            )
         if self._found:
             folders = ", ".join(sorted({str(folder) for folder in self._found.values()}))
             found.append(

@@ -30,7 +30,7 @@ source = "own"
 def test_all_architectures_of_the_issue_have_a_table() -> None:
     known = machine.architectures()
     assert {
-        f"sm_{number}" for number in (70, 75, 80, 86, 87, 88, 89, 90, 100, 101, 103, 107, 110, 120, 121)
+        f"sm_{number}" for number in (70, 72, 75, 80, 86, 87, 88, 89, 90, 100, 101, 103, 107, 110, 120, 121)
     } <= set(known)
     assert list(known) == sorted(known, key=lambda name: int(name[3:]))
 
@@ -55,6 +55,7 @@ def test_every_number_has_a_known_source_and_is_in_order(arch: str) -> None:
     ("arch", "warps", "blocks", "shared_kib"),
     [
         ("sm_70", 64, 32, 96),
+        ("sm_72", 64, 32, 96),
         ("sm_75", 32, 16, 64),
         ("sm_80", 64, 32, 164),
         ("sm_86", 48, 16, 100),

@@ -55,8 +55,8 @@ def examine_compilers() -> Check:
                 layer=CheckLayer.USER,
                 action=_INSTALL,
             )
-    missing = [one.message for one in made.problems if one.code is ProblemCode.REDUCED_SOURCE]
-    without = "".join(f", but without {words.partition(' without ')[2]}" for words in missing)
+    missing = [one.short for one in made.problems if one.code is ProblemCode.REDUCED_SOURCE]
+    without = "".join(f", but {words}" for words in missing)
     if made.compiler.startswith("NVRTC"):
         has_nvcc = any(problem.code is ProblemCode.TOOL_FALLBACK for problem in made.problems)
         return Check(
