@@ -22,7 +22,7 @@ from gpadvisor.advice.verdict import beside_the_launch, limiting, limiting_words
 from gpadvisor.estimators.context import KernelContext, Optimizer
 from gpadvisor.estimators.half_rate import at_half_rate
 from gpadvisor.estimators.launches import is_as_short_as_a_launch
-from gpadvisor.estimators.utilisation import utilisations
+from gpadvisor.estimators.utilisation import utilisations, where_work_is
 from gpadvisor.evidence.measured import registers_per_thread, shared_bytes
 from gpadvisor.evidence.queries import kernel_function
 from gpadvisor.evidence.traffic import kernel_traffic
@@ -48,10 +48,12 @@ class _Seen:
     samples: SampleSummary
     utilisations: tuple[Utilisation, ...]
 
+    working: tuple[Utilisation, ...]  # where SMs have work
+
     @property
     def full(self) -> bool:
         """Whether a unit is at its limit."""
-        return limiting(self.utilisations) is not None
+        return limiting(self.working) is not None
 
 
 def advise_kernel(
@@ -117,10 +119,12 @@ def advise_kernel(
 def _seen(context: KernelContext) -> _Seen:
     profile = context.profile
     stalls = stall_summaries(context.program, profile, context.blame)
+    measured = () if profile is None else at_half_rate(utilisations(profile), context.program, profile)
     return _Seen(
         stalls,
         sample_summary(profile, context.blame, stalls),
-        () if profile is None else at_half_rate(utilisations(profile), context.program, profile),
+        measured,
+        measured if profile is None else where_work_is(profile, measured),
     )
 
 
@@ -193,7 +197,7 @@ def _limited_by(context: KernelContext, seen: _Seen, shown: Sequence[EstimatedMa
         context.evidence,
         samples,
         seen.stalls,
-        seen.utilisations,
+        seen.working,
         context.occupancy,
         _behind(context, seen.stalls, shown),
     )
@@ -207,7 +211,8 @@ def _limited_by(context: KernelContext, seen: _Seen, shown: Sequence[EstimatedMa
         and is_as_short_as_a_launch(profile)
     ):
         return f"its launch: {(profile.launch.duration_ns or 0.0) / 1000:.1f} us are about what one takes"
-    words, call = beside_the_launch(words, context.evidence, profile, full=full), library_call(context)
+    words = beside_the_launch(words, context.evidence, profile, full=limiting(seen.working))
+    call = library_call(context)
     return f"{words}; {call}" if words and call else words
 
 

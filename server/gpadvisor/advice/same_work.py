@@ -20,7 +20,7 @@ def faster_launch(entry: KernelProfile, others: Sequence[KernelProfile]) -> Laun
     """The launch of a kernel that does what another does in notably less time; None where none is known to.
 
     The code is the same; what they launch differs. They move as many bytes of DRAM, more than L2 holds, or
-    keep a busy DRAM as long at its peak, and execute as many instructions, where that was counted. Of equally
+    keep DRAM busy for as long, and execute as many instructions, where that was counted. Of equally
     fast ones it is the one with the least other launch.
     """
     now = entry.launch
@@ -75,9 +75,10 @@ def _moved(entry: KernelProfile) -> float:
 
 
 def _busy(entry: KernelProfile) -> float:
-    """Nanoseconds that DRAM would be busy at its peak, where it is busy for most of the time; else 0."""
+    """Nanoseconds that DRAM would be busy at its peak; 0 where that is not surely more than L2 holds."""
     percent = next((one.percent for one in utilisations(entry) if one.name == DRAM), 0.0)
-    return percent * (entry.launch.duration_ns or 0.0) / 100 if percent >= constants.BUSY_PERCENT else 0.0
+    busy = percent * (entry.launch.duration_ns or 0.0) / 100
+    return busy if busy * constants.SLOWEST_DRAM > (entry.device.l2_bytes or 0) else 0.0
 
 
 def _executed(entry: KernelProfile) -> float:

@@ -54,7 +54,7 @@ def standing(context: KernelContext, finding: EstimatedMatch, limits: Thresholds
             return Standing.HIDDEN
     if finding.optimizer.category is Category.NOTE or not finding.match.actionable or _is_compiled(context):
         return Standing.NOTE
-    if limits == NO_THRESHOLDS or finding.match.alone:
+    if limits == NO_THRESHOLDS or finding.match.leads:
         return Standing.SUGGESTION
     if not total and finding.estimate is None:
         return Standing.HIDDEN if _is_beside_the_limit(context, finding) else Standing.SUGGESTION

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -72,6 +72,8 @@ def choose(
         tuple(_suggestion(context, one, time_share, executed) for one in sorted(piles[kind], key=_rank))
         for kind in (Standing.SUGGESTION, Standing.NOTE)
     )
+    better = _other_launches(piles[Standing.SUGGESTION])
+    suggestions = tuple(replace(one, instead_of=better.get(one.code, "")) for one in suggestions)
     return Told(
         suggestions=suggestions[:top],
         notes=notes,
@@ -105,6 +107,19 @@ def _one_block_size(findings: Sequence[EstimatedMatch], rejected: Sequence[Rejec
     )
 
 
+def _other_launches(shown: Sequence[EstimatedMatch]) -> Mapping[str, str]:
+    """By code of a change of the launch's numbers, the code of another one that gives more."""
+    changes = [
+        one
+        for one in shown
+        if one.estimate is not None
+        and (target := one.match.parallel) is not None
+        and (target.blocks_new, target.threads_new) != (target.blocks_now, target.threads_now)
+    ]
+    best = max(changes, key=lambda one: one.estimate.expected if one.estimate else 0.0, default=None)
+    return {one.code: best.code for one in changes if best is not None and one is not best}
+
+
 def _replaced(context: KernelContext, shown: Sequence[EstimatedMatch]) -> list[EstimatedMatch]:
     """Findings most of whose samples another one takes with the accesses themselves, and with more gain."""
     if any(one.match.alone for one in shown):
@@ -124,10 +139,11 @@ def _replaced(context: KernelContext, shown: Sequence[EstimatedMatch]) -> list[E
     return found
 
 
-def _rank(finding: EstimatedMatch) -> tuple[bool, float, bool, int, str]:
-    """Estimated ones by what they are expected to give, then what was counted, then what the code shows."""
+def _rank(finding: EstimatedMatch) -> tuple[bool, bool, float, bool, int, str]:
+    """What leads, estimated ones by what they are expected to give, what was counted, what the code shows."""
     estimate = finding.estimate
     return (
+        not finding.match.leads,
         estimate is None,
         0.0 if estimate is None else -estimate.expected,
         not finding.match.counted,
@@ -166,6 +182,7 @@ def _suggestion(
         hotspots=spots,
         next_limit=_next_limit(context, finding),
         cure=_sentence(match.cure),
+        leads=match.leads,
     )
 
 

@@ -151,7 +151,7 @@ def _few_warps(occupancy: Occupancy | None, few: float) -> str:
 
 
 def beside_the_launch(
-    words: str, evidence: Evidence, profile: KernelProfile | None, *, full: bool = False
+    words: str, evidence: Evidence, profile: KernelProfile | None, *, full: Utilisation | None = None
 ) -> str:
     """What limits a kernel, with what its launch leaves idle: SMs without a block, lanes of each warp.
 
@@ -161,18 +161,20 @@ def beside_the_launch(
         words: What ``limiting_words`` gave.
         evidence: What the kernel's numbers rest on.
         profile: With the launch.
-        full: Whether a unit is at its limit, which comes first.
+        full: The unit that is at its limit, if any: it comes before SMs without work, but one that each SM
+            has for itself not before a grid that leaves most of them without.
     """
     if profile is None or not words:
         return words
     sms, blocks, lanes = profile.device.sms or 0, profile.launch.blocks, active_lanes(profile)
     idle = sms - blocks if 0 < blocks < sms else 0
     without = f"{idle} of {sms} SMs without work"
-    if idle and full:
-        words = f"{words}, with {without}"
-    elif 2 * idle >= sms > 0:
-        rest = "" if evidence is Evidence.COUNTED else f"; where there is work, by {words}"
+    shared = full is not None and full.name in {DRAM, L2}
+    if 2 * idle >= sms > 0 and not shared:
+        rest = "" if evidence is Evidence.COUNTED and full is None else f"; where there is work, by {words}"
         words = f"a grid of {counted(blocks, 'block')}, which leaves {without}{rest}"
+    elif idle and full is not None:
+        words = f"{words}{'' if shared else ' where there is work'}, with {without}"
     elif idle:
         warps = counted(-(-profile.launch.threads_per_block // _WARP), "warp")
         words = f"{words}; one block of {warps} is all that an SM has, with {without}"

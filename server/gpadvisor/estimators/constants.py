@@ -135,6 +135,10 @@ UNSURE: Final = Constant(1.1, Ground.TOLD, "of what may as well gain nothing: mo
 NOTABLE: Final = Constant(0.05, Ground.TOLD, "of the samples: with all of them gone the kernel gains 1.05x")
 SMALL: Final = Constant(0.01, Ground.TOLD, "of the samples: with all of them gone the kernel gains 1.01x")
 ABOUT: Final = Constant(1.05, Ground.TOLD, "times what is needed: rows rarely begin on a sector")
+SLOWEST_DRAM: Final = Constant(
+    20.0, Ground.TOLD, "bytes per ns: any GPU's DRAM moves more, so what keeps it busy for longer is more"
+)
+AGREES: Final = Constant(1.25, Ground.TOLD, "times: a model of equal blocks and a count agree no better")
 NEARLY: Final = Constant(0.9, Ground.TOLD, "of what every thread would access: a problem's edge has fewer")
 EDGE: Final = Constant(0.75, Ground.TOLD, "of a warp's threads: with fewer it is no problem's edge any more")
 MATRIX: Final = Constant(0.2, Ground.TOLD, "of the samples are in products before tensor cores are named")

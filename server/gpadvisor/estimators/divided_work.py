@@ -107,6 +107,7 @@ def one_thread(context: KernelContext, profile: KernelProfile) -> Match | None:
         advice=cure,
         regions=(),
         static_sites=(StaticSite(function=function.id, index=_first(function, loop), detail="the loop"),),
+        leads=True,
         alone=True,
     )
 

@@ -42,6 +42,9 @@ def tail(context: KernelContext, profile: KernelProfile, now: LaunchShape) -> fl
     waves, held = now.waves(profile.device.sms or 1), held_warps(context, profile)
     if held is None or waves <= 1:
         return 1.0
+    # Waves explain that many warps on average; where far fewer were counted, an SM never held as many.
+    if held * constants.AGREES < now.warps * waves / math.ceil(waves):
+        return 1.0
     return max(1.0, min(math.ceil(waves) / waves, now.warps / held))
 
 

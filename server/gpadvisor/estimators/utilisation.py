@@ -134,6 +134,26 @@ def utilisations(profile: KernelProfile) -> tuple[Utilisation, ...]:
     return tuple(sorted(kept, key=lambda entry: -entry.percent))
 
 
+def where_work_is(profile: KernelProfile, measured: Sequence[Utilisation]) -> tuple[Utilisation, ...]:
+    """Units where fewer blocks than SMs are: of each SM's own the busiest, else the mean of those with work.
+
+    The mean over all SMs tells of a unit that is full nowhere, where some SMs have nothing to do.
+    """
+    sms, blocks = profile.device.sms or 0, profile.launch.blocks
+    if not 0 < blocks < sms:
+        return tuple(measured)
+    found = []
+    for entry in measured:
+        base, _, suffix = entry.metric.partition(".")
+        most = profile.metric(f"{base}.max.{suffix.partition('.')[2]}")
+        if entry.name not in _OF_THE_DEVICE and suffix.endswith("_elapsed"):
+            share = max(entry.percent, min(constants.PEAK_PERCENT, entry.percent * sms / blocks))
+            found.append(replace(entry, percent=share if most is None else max(most, entry.percent)))
+        else:
+            found.append(entry)
+    return tuple(sorted(found, key=lambda entry: -entry.percent))
+
+
 def _measured(profile: KernelProfile) -> Iterator[Utilisation]:
     for name, bases in _METRICS.items():
         several = name.endswith(" pipe") or name in _BUSIEST

@@ -134,7 +134,8 @@ class Match:
     actionable: bool = True  # False where no change of the source would bring it about: then it is a note
     cure: str = ""
     """The whole change with what must be seen to, a verb first, without what was counted; it is never cut."""
-    alone: bool = False  # it comes before anything else is worth a look, whatever it gains
+    leads: bool = False  # told before all others, whatever it gains: without it they gain little
+    alone: bool = False  # ... and others are not told beside it
     place: tuple[FunctionId, int] | None = None
     """The instruction that the words speak of; the heaviest one where None."""
     counted: bool = False  # the report's counters prove it, where nobody sampled
@@ -216,6 +217,8 @@ class Suggestion:
     cure: str = ""  # the whole change with its conditions, a verb first; empty where only ``advice`` has it
     next_limit: str = ""  # what would limit the kernel after it, "DRAM throughput"; empty where no unit would
     suppressed: Suppression | None = None
+    leads: bool = False  # told before those that are expected to give something
+    instead_of: str = ""  # the code of another change of the launch, which gives more: a launch has one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

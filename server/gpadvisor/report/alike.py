@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kernels of which all that was found is told of others."""
+"""What is told in fewer words: kernels like others, and launches in place of better ones."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gpadvisor.report.entries import Family
+from gpadvisor.model.figures import gain
+from gpadvisor.report.entries import Family, NumberedSuggestion
 from gpadvisor.report.folding import SMALL_SHARE
 
 
@@ -28,3 +29,23 @@ def apart_from(others: Sequence[Family], groups: Sequence[Sequence[Family]]) -> 
     """Those that are in no group."""
     ids = {id(family) for group in groups for family in group}
     return [family for family in others if id(family) not in ids]
+
+
+def own_changes(family: Family) -> list[NumberedSuggestion]:
+    """The suggestions of a kernel without other launches in place of one that gives more."""
+    return [entry for entry in family.entries if _better(family, entry) is None]
+
+
+def other_launches(family: Family, better: NumberedSuggestion) -> list[str]:
+    """The other launches in place of one: ``1.5x (1.3-1.6)  Launch 2560 blocks instead of 64. (GPA301)``."""
+    others = [entry.suggestion for entry in family.entries if _better(family, entry) is better]
+    return [
+        f"{'' if one.speedup is None else gain(one.speedup) + '  '}{one.cure or one.advice} ({one.code})"
+        for one in others
+    ]
+
+
+def _better(family: Family, entry: NumberedSuggestion) -> NumberedSuggestion | None:
+    code = entry.suggestion.instead_of
+    same = (one for one in family.entries if one.kernel is entry.kernel and one.suggestion.code == code)
+    return next(same, None) if code else None

@@ -83,7 +83,7 @@ def families(advice: Advice) -> tuple[Family, ...]:
     for at, entry in found.items():
         own[owners[at]].append(entry)
     result = [
-        Family(kernels=tuple(kernels), entries=tuple(sorted(own[name], key=lambda entry: -saved(entry))))
+        Family(kernels=tuple(kernels), entries=tuple(sorted(own[name], key=_first)))
         for name, kernels in groups.items()
     ]
     numbers = itertools.count(1)
@@ -97,6 +97,10 @@ def families(advice: Advice) -> tuple[Family, ...]:
             for kernel in entry.also:
                 held.setdefault(id(kernel), []).append(entry.number)
     return tuple(replace(family, elsewhere=_elsewhere(family, held)) for family in numbered)
+
+
+def _first(entry: NumberedSuggestion) -> tuple[bool, float]:
+    return not entry.suggestion.leads, -saved(entry)
 
 
 def _order(family: Family) -> tuple[float, float]:

@@ -252,6 +252,7 @@ def _suggestion(suggestion: Suggestion) -> Json:
         "cure": optional(suggestion.cure or None),
         "advice": text(suggestion.advice),
         "next_limit": optional(suggestion.next_limit or None),
+        "instead_of": optional(suggestion.instead_of or None),
         "hotspots": [_hotspot(hotspot) for hotspot in suggestion.hotspots],
         "suppressed": None
         if suppressed is None

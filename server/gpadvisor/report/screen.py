@@ -14,7 +14,7 @@ from gpadvisor.model.advice import Advice, Category, KernelAdvice
 from gpadvisor.model.figures import expected, gain
 from gpadvisor.model.ids import SourceLocation
 from gpadvisor.model.profile import Evidence
-from gpadvisor.report.alike import alike_groups, apart_from, share_of
+from gpadvisor.report.alike import alike_groups, apart_from, other_launches, own_changes, share_of
 from gpadvisor.report.caveats import caveats
 from gpadvisor.report.entries import Family, NumberedSuggestion, cause, families, heaviest, primary
 from gpadvisor.report.folding import SMALL_SHARE
@@ -149,7 +149,7 @@ def _kernels(page: Page, found: Sequence[Family], room: int | None) -> list[str]
     for family in led:
         lines += heads[id(family)]
         lines += [line for entry in family.entries for line in blocks.get(entry.number, ())]
-        rest = _rest(page, [entry for entry in family.entries if entry.number not in blocks], left)
+        rest = _rest(page, [entry for entry in own_changes(family) if entry.number not in blocks], left)
         left = None if left is None else left - max(0, len(rest) - 1)
         lines += rest
     return lines + _others(page, others, None if room is None else room - len(lines))
@@ -161,7 +161,7 @@ def _blocks(page: Page, led: Sequence[Family], room: int | None) -> dict[int, li
     found: dict[int, list[str]] = {}
     for rank in range(most if page.top is None else min(most, page.top)):
         for family in led:
-            for entry in family.entries[rank : rank + 1]:
+            for entry in own_changes(family)[rank : rank + 1]:
                 block = _block(page, family, entry)
                 if room is None or rank == 0 or len(block) <= room:
                     found[entry.number] = block
@@ -208,6 +208,8 @@ def _block(page: Page, family: Family, entry: NumberedSuggestion) -> list[str]:
     first, *more = wrap(suggestion.cure or suggestion.advice, page.width, _INDENT, lead)
     lines = [style.heading(lead[:4]) + style.gain(won) + first[len(lead) :], *more]
     matched = f", {percent(suggestion.importance, 0)} of samples" if suggestion.matched_samples else ""
+    for words in other_launches(family, entry):
+        lines += _labelled(page, "or", words)
     lines += _labelled(page, "cause", f"{suggestion.title}{matched} ({suggestion.code})")
     lines += _place(page, family, entry)
     return lines + _labelled(page, "then", _after(entry))

@@ -59,6 +59,7 @@ from typing import Final
 
 from gpadvisor.analyzer.thread_use import thread_use
 from gpadvisor.estimators import constants
+from gpadvisor.estimators.caps import busiest_after
 from gpadvisor.estimators.context import KernelContext, Optimizer
 from gpadvisor.estimators.divided_work import divided, one_thread, one_warp
 from gpadvisor.estimators.launches import (
@@ -68,8 +69,9 @@ from gpadvisor.estimators.launches import (
     is_as_short_as_a_launch,
     shape,
 )
-from gpadvisor.estimators.parallel import issue_ratio, parallel
+from gpadvisor.estimators.parallel import issue_ratio, of_an_sm, parallel
 from gpadvisor.estimators.uneven_grids import fullest_sm, here, is_even, last_wave, overfull, tail
+from gpadvisor.estimators.utilisation import measured_loads
 from gpadvisor.evidence.launches import Freedom, freedom
 from gpadvisor.evidence.queries import by_stall, counted, kernel_functions, percent, share
 from gpadvisor.model.advice import Category, Match, ParallelTarget, Rejection
@@ -222,20 +224,27 @@ def _fewer_than_sms(
 ) -> Match | Rejection:
     """Fewer blocks than SMs, with threads that each have their own elements."""
     sms = profile.device.sms or 1
-    enough = context.machine.sm.schedulers.value * context.machine.sm.warp_size.value
+    sm = context.machine.sm
+    # A warp for each scheduler may issue all the time; of a unit that they share each SM has one.
+    enough = sm.warp_size.value * (1 if _is_sm_busy(context) else sm.schedulers.value)
     new = None
     if free.block is None and now.threads > enough:
         new = shape(context, profile, *_best_split(now.blocks, now.threads, sms, enough))
     if new is None or new.blocks <= now.blocks:
         new = now
     cure, facts = _split_words(context, now, new, sms, free)
+    # What a division of the kernel's own work gives is up to how it is done.
+    unknown = context.blame is not None and new is now and 2 * now.blocks <= sms
     more_threads, few_warps = _missing_threads(context, now)
     return Match(
         title=f"{counted(now.blocks, 'block')} for {counted(sms, 'SM')}",
         cure=cure + more_threads,
         advice=f"{facts} {cure}{few_warps}{more_threads}",
         regions=(),
-        parallel=_spread_target(context, now, new if new is not now else None, sms, ratio),
+        parallel=None
+        if unknown
+        else _spread_target(context, now, new if new is not now else None, sms, ratio),
+        leads=2 * now.blocks <= sms and (unknown or context.blame is None),
     )
 
 
@@ -279,7 +288,7 @@ def _split_words(
     else:
         why = (
             f"Its blocks of {counted(now.threads, 'thread')} are too small to split: that is no more than "
-            f"one warp for each of the {context.machine.sm.schedulers.value} schedulers"
+            f"one warp{'' if _is_sm_busy(context) else ' for each of the schedulers'}"
         )
     cure = (
         "Divide what a block does along another dimension (its loop, its tile), or run independent kernels "
@@ -293,7 +302,7 @@ def _missing_threads(context: KernelContext, now: LaunchShape) -> tuple[str, str
     if context.blame is None:
         return "", ""
     crowded = share(context.blame, by_stall(context.blame, _CROWDED))
-    if crowded > constants.NOTABLE:
+    if crowded > constants.NOTABLE or _is_sm_busy(context):
         return "", ""
     warps = now.blocks * -(-now.threads // context.machine.sm.warp_size.value)
     return (
@@ -303,6 +312,12 @@ def _missing_threads(context: KernelContext, now: LaunchShape) -> tuple[str, str
             f"own give them little: {counted(warps, 'warp')} are too few."
         ),
     )
+
+
+def _is_sm_busy(context: KernelContext) -> bool:
+    """Whether a unit that each SM has for itself is at its limit where there is work."""
+    busiest = busiest_after(of_an_sm(measured_loads(context)), ())
+    return busiest is not None and busiest.unit.percent >= constants.HIGH_PERCENT
 
 
 def _best_split(blocks: int, threads: int, sms: int, enough: int) -> tuple[int, int]:

@@ -599,7 +599,7 @@ def test_fewer_blocks_than_sms_are_said_first(blocks: int, said: str) -> None:
 @pytest.mark.parametrize(
     ("busy", "said"),
     [
-        (82.0, "L1 throughput at 82 % of its peak, with 4 of 68 SMs without work"),
+        (82.0, "L1 throughput at 87 % of its peak where there is work, with 4 of 68 SMs without work"),
         (40.0, "; one block of 8 warps is all that an SM has, with 4 of 68 SMs without work"),
     ],
 )
@@ -827,6 +827,7 @@ def test_of_two_block_sizes_the_better_one_is_proposed() -> None:
     assert less.reason == "Name of GPA302 (GPA302) proposes another block size, which gives more"
     more_blocks = advice(launch("GPA301", 1024, 1.2), launch("GPA302", 256, 1.9))
     assert [one.code for one in more_blocks.suggestions] == ["GPA302", "GPA301"]
+    assert [one.instead_of for one in more_blocks.suggestions] == ["", "GPA302"]
 
 
 @pytest.mark.parametrize(("busy", "shown"), [(99.0, 0), (60.0, 0), (59.0, 1)])
@@ -869,3 +870,48 @@ def test_loads_are_no_suggestion_where_a_pipe_was_counted_to_be_busy() -> None:
         code = (*function.instructions[:5], load, *function.instructions[6:])
         program = replace(context.program, functions=(replace(function, instructions=code),))
         assert len(advise_kernel(replace(context, program=program), [unrolled]).suggestions) == shown
+
+
+def _few_blocks(blocks: int, **metrics: float) -> KernelProfile:
+    measured = made.profile(metrics)
+    return replace(measured, launch=replace(measured.launch, grid=(blocks, 1, 1), duration_ns=1e6))
+
+
+@pytest.mark.parametrize(
+    ("blocks", "name", "said"),
+    [
+        # As 40 blocks on 56 SMs, whose FP64 pipes were at 49 % as a mean and at 86 % where there was work.
+        (
+            60,
+            "max",
+            "FP64 pipe throughput at 86 % of its peak where there is work, with 22 of 82 SMs without work",
+        ),
+        (
+            60,
+            "",
+            "FP64 pipe throughput at 82 % of its peak where there is work, with 22 of 82 SMs without work",
+        ),
+        (
+            30,
+            "max",
+            "a grid of 30 blocks, which leaves 52 of 82 SMs without work; where there is work, by FP64",
+        ),
+        (100, "max", "several things: the busiest unit is at 60 % of its peak"),
+    ],
+)
+def test_a_unit_is_full_where_there_is_work(blocks: int, name: str, said: str) -> None:
+    pipe = "sm__pipe_fp64_cycles_active"
+    most = {f"{pipe}.max.pct_of_peak_sustained_elapsed": 86.0} if name else {}
+    measured = _few_blocks(blocks, **{f"{pipe}.avg.pct_of_peak_sustained_elapsed": 60.0, **most})
+    context = made.context(None, measured=measured, evidence=Evidence.COUNTED)
+    assert advise_kernel(context, ()).limited_by.startswith(said)
+
+
+def test_what_leads_comes_first_and_is_shown_without_a_figure() -> None:
+    """As one block of 16 warps, of which another change was told first."""
+    first = optimizer("GPA301", replace(match(), leads=True, regions=()), Category.PARALLEL)
+    found = advice(first, optimizer("GPA106", match(0)))
+    assert [one.code for one in found.suggestions] == ["GPA301", "GPA106"]
+    assert found.suggestions[0].speedup is None
+    alone = optimizer("GPA301", replace(match(), leads=True, alone=True, regions=()), Category.PARALLEL)
+    assert [one.code for one in advice(alone, optimizer("GPA106", match(0))).suggestions] == ["GPA301"]

@@ -46,6 +46,13 @@ def test_larger_blocks_of_the_same_report() -> None:
     assert faster_words(slow.launch, best.launch).startswith("32768 blocks of 512 threads do the same")
 
 
+def test_as_much_of_a_dram_that_is_not_busy() -> None:
+    """As 36 launches of one product of vectors that kept DRAM busy for 13.4 ms each, in 14.5 to 22.7 ms."""
+    slow, best = _busy(108, 32, 22.73, 59.0), _busy(137, 1024, 14.49, 92.4, grid=16384)
+    assert _faster(slow, best) == best.launch
+    assert _faster(_busy(0, 32, 0.02273, 59.0), _busy(1, 256, 0.01449, 92.4)) is None  # what L2 may hold
+
+
 @pytest.mark.parametrize(
     "other",
     [

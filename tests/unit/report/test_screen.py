@@ -307,3 +307,14 @@ def test_nothing_found_is_told_apart(change: dict[str, Any], said: str) -> None:
     text = " ".join(render_text(values.advice(nothing, sources=())).split())
     assert said in text
     assert "worth its while" not in text
+
+
+def test_another_launch_in_place_of_a_better_one_is_told_with_it() -> None:
+    """As 640 blocks of 256 threads beside 2560 of 32, of which a launch has one."""
+    (kernel,) = kernels(1, suggestions=2)
+    first, second = kernel.suggestions
+    told = replace(second, code="GPA301", instead_of=first.code, cure="Launch 2560 blocks instead of 1024.")
+    text = " ".join(render_text(values.advice(replace(kernel, suggestions=(first, told)))).split())
+    assert "or 1.1x" in text or "or 1.2x" in text
+    assert "Launch 2560 blocks instead of 1024. (GPA301) cause" in text
+    assert " 2 1" not in text.partition("More:")[0].partition(" 1 1")[2]  # no row of its own
