@@ -35,15 +35,16 @@ def hotspots(
     by_latency = category is Category.LATENCY_HIDING
     weight = blame.rows.latency[rows] if by_latency else blame.rows.samples[rows]
     kept = rows[weight > 0]
-    spoken_of = _at_place(context, blame, match, kept)
-    ranked = kept[np.lexsort((kept, -weight[weight > 0], ~spoken_of))]
+    ranked = kept[np.lexsort((kept, -weight[weight > 0]))]
     top = list(ranked[:shown])
     if top and not any(_has_line(context, blame, row) for row in top):
         # Samples may gather in a routine of the compiler's: a reader wants the line that calls it.
         top[-1:] = [next((row for row in ranked[shown:] if _has_line(context, blame, row)), top[-1])]
+    spoken_of = ranked[_at_place(context, blame, match, ranked)][:1].tolist()
+    top = [*spoken_of, *(row for row in top if row not in spoken_of)][:shown]
     active = _active_by_row(match) if by_latency else {}
     found = [_hotspot(context, blame, int(row), active.get(int(row))) for row in top]
-    if match.place is not None and not spoken_of.any():
+    if match.place is not None and not spoken_of:
         found.insert(0, _static_hotspot(context, *match.place, _PLACE))
     if category is Category.NOTE:  # without an optimizer there is nothing that these stalls would go by
         return tuple(replace(hotspot, speedup=None) for hotspot in found)

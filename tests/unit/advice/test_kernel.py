@@ -250,6 +250,14 @@ def test_the_place_is_what_the_words_speak_of_with_or_without_samples_there() ->
         assert sum(spot.samples for spot in told.hotspots) == told.matched_samples
 
 
+def test_only_the_first_hotspot_is_of_the_place_and_the_others_are_the_heaviest() -> None:
+    rows = [made.Row(samples=10 * (9 - at), latency=0, definition=at // 4, use=9) for at in range(8)]
+    context = made.context(made.blame(*rows))
+    answer = match(*range(8), place=(FunctionId(0), 1))
+    (told,) = advise_kernel(context, [optimizer("GPA105", answer)], limits=NO_THRESHOLDS).suggestions
+    assert [spot.samples for spot in told.hotspots] == [50, 90, 80, 70, 60]
+
+
 def test_without_samples_one_change_is_told_once_too() -> None:
     context = made.context(evidence=Evidence.STATIC)
     sites = (StaticSite(function=FunctionId(0), index=3, detail="DADD"),)
