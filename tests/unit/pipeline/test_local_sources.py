@@ -58,6 +58,14 @@ def test_a_kernel_of_the_same_name_has_the_same_parameters(
     assert next(iter([one.line for one in found]), None) == line
 
 
+def test_of_several_states_of_a_kernel_that_named_like_the_profile_is_the_likeliest(tmp_path: Path) -> None:
+    for name in ("baseline", "relu_v1", "relu_v3", "relu"):
+        (tmp_path / f"{name}.cu").write_text("__global__ void relu(float *a) {}\n")
+    sources = KernelSources(tmp_path, tmp_path / "app_relu_v3.ncu-rep")
+    found = [one.path.stem for one in sources.definitions("relu", "relu(float*)")]
+    assert found == ["relu_v3", "relu", "baseline", "relu_v1"]
+
+
 def test_headers_of_the_library_have_no_suffix() -> None:
     assert local_sources.is_source_name(Path("/usr/include/c++/12/new"))
     assert local_sources.is_source_name(Path("/src/Kernel.CUH"))

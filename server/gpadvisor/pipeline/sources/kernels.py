@@ -78,7 +78,7 @@ class KernelSources:
             types: of its parameters, where they are known; a definition with others is of another kernel.
         """
         word = re.compile(rb"\b" + re.escape(name.encode()) + rb"\b")
-        near = sorted(self._kernels, key=lambda path: (-_common(path, self._profile), path))
+        near = sorted(self._kernels, key=lambda path: (*_apart(path, self._profile), path))
         asked = [path for path in near if word.search(self._kernels[path])][:_MAX_PARSED]
         texts = [(str(path), self._kernels[path].decode("utf-8", "replace")) for path in asked]
         facts, _ = read_source_facts(texts)
@@ -134,6 +134,7 @@ def _files(root: Path, profile: Path) -> Iterator[Path]:
             yield path
 
 
-def _common(path: Path, profile: Path) -> int:
-    """How many leading folders two files share."""
-    return len(Path(os.path.commonpath((path.parent, profile.parent))).parts)
+def _apart(path: Path, profile: Path) -> tuple[int, int]:
+    """Least for the likeliest: leading folders that it shares with a profile, then letters of its name."""
+    folders = len(Path(os.path.commonpath((path.parent, profile.parent))).parts)
+    return -folders, -len(path.stem) if path.stem in profile.stem else 0
