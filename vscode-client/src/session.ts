@@ -37,7 +37,7 @@ export class Session implements vscode.Disposable {
     private readonly status: StatusItem,
   ) {
     this.onNotification(StatusMessage, (said) => { status.say(said); });
-    this.onNotification(OverviewChangedMessage, ({ inputs }) => { status.inputs = inputs; });
+    this.onNotification(OverviewChangedMessage, (known) => { status.known = known; });
     this.#environmentChanged = finder.onDidChange(() => { void this.restart(); });
   }
 

@@ -4,7 +4,7 @@
 import * as vscode from "vscode";
 import { type Stage, statusItem } from "./decide/status";
 import { statusBar } from "./decide/statusBar";
-import type { StatusParams } from "./generated/protocol";
+import type { OverviewChangedParams, StatusParams } from "./generated/protocol";
 import { SELECTOR } from "./selector";
 import { StatusBarItem } from "./statusBarItem";
 
@@ -23,7 +23,7 @@ export class StatusItem implements vscode.Disposable {
   readonly #said = new Map<string | null, StatusParams>();
   readonly #subscriptions: vscode.Disposable[];
   #stage: Stage = { kind: "looking" };
-  #inputs = 0;
+  #known: OverviewChangedParams | undefined;
 
   public constructor() {
     this.#item.name = "GPAdvisor";
@@ -45,7 +45,7 @@ export class StatusItem implements vscode.Disposable {
     this.#stage = stage;
     if (stage.kind !== "running") {
       this.#said.clear();
-      this.#inputs = 0;
+      this.#known = undefined;
     }
     this.#show();
   }
@@ -56,9 +56,9 @@ export class StatusItem implements vscode.Disposable {
     this.#show();
   }
 
-  /** How many profiles and sources the server has looked at. */
-  public set inputs(inputs: number) {
-    this.#inputs = inputs;
+  /** What the server has looked at. */
+  public set known(known: OverviewChangedParams) {
+    this.#known = known;
     this.#show();
   }
 
@@ -76,7 +76,7 @@ export class StatusItem implements vscode.Disposable {
   #show(): void {
     const document = vscode.window.activeTextEditor?.document;
     const said = this.#said.get(document?.uri.toString() ?? null) ?? this.#said.get(null);
-    this.#bar.show(statusBar(this.#stage, said, document?.languageId === "cuda-cpp", this.#inputs));
+    this.#bar.show(statusBar(this.#stage, said, document?.languageId === "cuda-cpp", this.#known));
     const shown = statusItem(this.#stage, said, Date.now());
     this.#item.text = shown.text;
     this.#item.detail = shown.detail;

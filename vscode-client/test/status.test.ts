@@ -59,7 +59,7 @@ describe("statusItem", () => {
 describe("statusBar", () => {
   const running = { kind: "running" } as const;
   const bar = (change: Partial<StatusParams> = {}, isCuda = true): ReturnType<typeof statusBar> =>
-    statusBar(running, { ...SAID, ...change }, isCuda, 2);
+    statusBar(running, { ...SAID, ...change }, isCuda, { inputs: 2, best: null });
   it("says what was found, in which profile, and offers the list", () => {
     const shown = bar({ bar: "GPA: 3 findings, best 4.5x", profile: "/w/run.ncu-rep" });
     assert.equal(shown?.text, "GPA: 3 findings, best 4.5x · run");
@@ -80,24 +80,25 @@ describe("statusBar", () => {
     assert.equal(bar({ state: "noProfile" }, false), undefined);
     assert.equal(bar({ state: "noKernel" }, false), undefined);
     assert.notEqual(bar({ state: "idle" }, false), undefined);
-    assert.equal(statusBar(running, undefined, false, 0), undefined);
+    assert.equal(statusBar(running, undefined, false, undefined), undefined);
   });
   it("says of a CUDA source of which nothing was said yet that it will be", () => {
-    assert.equal(statusBar(running, undefined, true, 0)?.text, "GPA: starting");
+    assert.equal(statusBar(running, undefined, true, undefined)?.text, "GPA: starting");
   });
   it("tells of profiles where no source is shown", () => {
     for (const said of [undefined, { ...SAID, uri: null, state: "noProfile" } as const]) {
-      const shown = statusBar(running, said, false, 2);
-      assert.equal(shown?.text, "GPA: 2 inputs");
+      const shown = statusBar(running, said, false, { inputs: 2, best: "4.5x" });
+      assert.equal(shown?.text, "GPA: 2 inputs, best 4.5x");
+      assert.equal(statusBar(running, said, false, { inputs: 1, best: null })?.text, "GPA: 1 input");
       assert.deepEqual(shown.steps.map(({ command }) => command), ["gpadvisor.findings.focus", "gpadvisor.importProfile"]);
     }
   });
   it("says before the server runs what is wrong, with what helps", () => {
-    assert.equal(statusBar({ kind: "starting" }, undefined, true, 0)?.text, "GPA: starting");
-    const stopped = statusBar({ kind: "stopped", reason: "it ended too often" }, undefined, true, 0);
+    assert.equal(statusBar({ kind: "starting" }, undefined, true, undefined)?.text, "GPA: starting");
+    const stopped = statusBar({ kind: "stopped", reason: "it ended too often" }, undefined, true, undefined);
     assert.deepEqual([stopped?.severity, stopped?.steps[0]?.command], ["error", "gpadvisor.restart"]);
     assert.deepEqual(stopped?.lines, ["it ended too often"]);
-    assert.equal(statusBar({ kind: "restricted", shown: 1 }, undefined, true, 0)?.steps[0]?.command, "workbench.trust.manage");
+    assert.equal(statusBar({ kind: "restricted", shown: 1 }, undefined, true, undefined)?.steps[0]?.command, "workbench.trust.manage");
   });
 });
 

@@ -11,6 +11,7 @@ from typing import Final
 
 from lsprotocol import types as lsp
 
+from gpadvisor.editor.show.status import best_words
 from gpadvisor.lsp.background import Background
 from gpadvisor.lsp.client import Client
 from gpadvisor.lsp.features.diagnostics import complaints, file_diagnostics, heat_params
@@ -116,7 +117,8 @@ class Publisher:
         self._telling, now = False, self._state.now
         paths = {one.analysis.origin for one in now.entries.values()}
         inputs = len({*paths, *now.reading, *now.errors})
-        self._client.notify(OVERVIEW_CHANGED, to_wire(OverviewChangedParams(inputs=inputs)))
+        best = best_words(one.analysis for one in now.entries.values())
+        self._client.notify(OVERVIEW_CHANGED, to_wire(OverviewChangedParams(inputs=inputs, best=best)))
 
     def say_all(self) -> None:
         """The status of every open document, as after the start or the end of work."""

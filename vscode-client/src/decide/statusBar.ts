@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the status bar says: the state in a few words, what stands behind them, and what to do next.
 
-import type { NextStep, StatusParams } from "../generated/protocol";
+import type { NextStep, OverviewChangedParams, StatusParams } from "../generated/protocol";
 import { count, fileName } from "./figures";
 import { type Stage, statusItem } from "./status";
 
@@ -34,13 +34,13 @@ const ICONS: Partial<Record<StatusParams["state"], string>> = {
  * @param stage What the client itself knows.
  * @param said What the server said of the document, if one is shown.
  * @param isCuda Whether that document is a CUDA source: others concern us once something is known of them.
- * @param inputs How many profiles and sources are read or being read, for where no document is shown.
+ * @param known How many profiles and sources there are and the best of them, for where no document is shown.
  */
 export function statusBar(
   stage: Stage,
   said: StatusParams | undefined,
   isCuda: boolean,
-  inputs: number,
+  known: OverviewChangedParams | undefined,
 ): Bar | undefined {
   if (stage.kind !== "running") {
     return ofStage(stage);
@@ -49,11 +49,11 @@ export function statusBar(
     if (isCuda) {
       return { ...bar("GPA: starting", []), icon: ICONS.busy };
     }
-    return ofInputs(inputs);
+    return ofInputs(known);
   }
   const nothing = said.state === "noProfile" || said.state === "noKernel";
   if (nothing && !isCuda) {
-    return said.uri === null ? ofInputs(inputs) : undefined;
+    return said.uri === null ? ofInputs(known) : undefined;
   }
   const knows = said.state === "idle" || said.state === "stale";
   const from = said.profile === null ? "" : ` · ${cut(fileName(said.profile).replace(/\.ncu-repz?$/, ""))}`;
@@ -66,8 +66,12 @@ export function statusBar(
   };
 }
 
-function ofInputs(inputs: number): Bar | undefined {
-  return inputs === 0 ? undefined : bar(`GPA: ${count(inputs, "input")}`, [FINDINGS, IMPORT]);
+function ofInputs(known: OverviewChangedParams | undefined): Bar | undefined {
+  if (known === undefined || known.inputs === 0) {
+    return undefined;
+  }
+  const best = known.best === null ? "" : `, best ${known.best}`;
+  return bar(`GPA: ${count(known.inputs, "input")}${best}`, [FINDINGS, IMPORT]);
 }
 
 function ofStage(stage: Stage): Bar {

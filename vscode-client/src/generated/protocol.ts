@@ -211,6 +211,7 @@ export interface ExplainResult {
 /** Notification to the client: an overview asked for now may be another one. */
 export interface OverviewChangedParams {
   readonly inputs: number;
+  readonly best: string | null;
 }
 
 /** Request to the server. */
