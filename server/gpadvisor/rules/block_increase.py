@@ -46,6 +46,8 @@ their own: then more threads are missing, not more SMs.
 
 Blocks that are only split: the samples that waited for other warps of the SM (throttled, not selected, pipe
 busy) go as far as warps leave the scheduler, at most what GPA Eq. 10 gives; the fullest SM bounds the gain.
+Where a unit of the SM is at its limit, its time falls with the warps that share it. How a kernel's own work
+is divided nobody knows: that is told without a figure, and first where half of the SMs or more have nothing.
 More warps at once, by more threads, by passes that become blocks or by two warps for one: the waits of a warp
 are hidden as the issue rate of Eqs. 8 and 9 rises from the warps counted now, the time of the units stays,
 and both overlap. A fuller fullest SM: the blocks of the fullest SM over the mean, no more than was counted as
