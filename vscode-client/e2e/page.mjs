@@ -52,6 +52,7 @@ export async function pageTests(workspace) {
 async function opened(browser, file, options = {}) {
   const context = await browser.newContext({ viewport: { width: 1440, height: 1000 }, reducedMotion: "reduce", ...options });
   const page = await context.newPage();
+  page.setDefaultTimeout(WAIT.timeout);
   const wrong = [];
   page.on("console", (message) => wrong.push(`console: ${message.text()}`));
   page.on("pageerror", (error) => wrong.push(`error: ${error.message}`));
@@ -222,7 +223,7 @@ async function looks({ page, done }, name) {
 
 /** On paper all rows are there, of very many those around the current one; afterwards again what is in sight. */
 async function printed({ page, done }, { advice, files }) {
-  const [{ text }] = files;
+  const { text } = files[Number(await page.locator("#code select").inputValue())];
   const announce = (name) => page.evaluate((event) => globalThis.dispatchEvent(new globalThis.Event(event)), name);
   const rows = (grid) => page.locator(`#${grid} .body .row`).count();
   const [before, open] = [await rows("source-rows"), await page.locator("details[open]").count()];

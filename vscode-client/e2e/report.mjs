@@ -11,6 +11,7 @@ export async function report(workspace) {
   await withCodeServer({ name: "report", workspace }, async (driven) => {
     const { page, workspace: folder, open, remote, palette } = driven;
     utimesSync(path.join(folder, "run.ncu-rep"), new Date(), new Date()); // the newest
+    page.setDefaultTimeout(WAIT.timeout);
     const refused = [];
     page.on("console", (message) => {
       if (/content security policy/i.test(message.text()) && message.location().url.includes("webview")) {

@@ -40,6 +40,7 @@ export class Rows {
   #count = 0;
   #current = -1;
   #waiting = false;
+  #printing = false;
 
   public constructor(private readonly options: RowsOptions) {
     this.#heads = options.columns.map(({ title, kind, sort }) => {
@@ -83,6 +84,10 @@ export class Rows {
 
   /** Draws what is in sight again. */
   public refresh(): void {
+    if (this.#printing) {
+      this.#print();
+      return;
+    }
     this.#drawn.clear();
     this.#body.replaceChildren(this.layer);
     this.#draw();
@@ -120,6 +125,7 @@ export class Rows {
   #print(): void {
     const first = Math.max(0, Math.min(this.#count - PRINTED, this.#current - PRINTED / 2));
     const last = Math.min(this.#count, first + PRINTED);
+    this.#printing = true;
     this.#drawn.clear();
     this.#body.replaceChildren();
     this.element.classList.add("printing");
@@ -132,6 +138,7 @@ export class Rows {
   }
 
   #printed(): void {
+    this.#printing = false;
     this.element.classList.remove("printing");
     this.refresh();
   }
@@ -151,6 +158,9 @@ export class Rows {
   }
 
   #draw(): void {
+    if (this.#printing) {
+      return;
+    }
     const [top, bottom] = this.sight;
     const first = Math.max(0, Math.floor(top / ROW) - MARGIN);
     const last = Math.min(this.#count, Math.ceil(bottom / ROW) + MARGIN);
