@@ -359,7 +359,7 @@ class SourceMatch:
     report_path: str
     local_path: str | None
     method: (
-        str  # "content hash", "path suffix", "source map", "exact path", "embedded", "ambiguous", "unmatched"
+        str  # "content hash", "path suffix", "source map", "exact path", "code", "embedded", "ambiguous", ...
     )
     today: tuple[tuple[int, int | None], ...] = ()
     """Of another version than was profiled: lines that advice names, each with where its text is now."""

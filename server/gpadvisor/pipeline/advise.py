@@ -26,6 +26,7 @@ from gpadvisor.pipeline.cache import Cache
 from gpadvisor.pipeline.inputs import InputKind, input_kind
 from gpadvisor.pipeline.prefetch import Opened
 from gpadvisor.pipeline.request import Progress, Request
+from gpadvisor.pipeline.sources.chosen import SourceChooser
 from gpadvisor.pipeline.sources.facts import read_source_facts
 from gpadvisor.pipeline.sources.found import FoundSources, find_sources
 from gpadvisor.pipeline.sources.moved import with_todays_lines
@@ -100,7 +101,8 @@ def sources_of(
     known = analysis.source_lines
     named = _analysed_lines(analysis).keys() | {str(one.path) for one in known.definitions.values()}
     renamed = partial(seen.renamed, analysis.sha256) if seen is not None else lambda _: None
-    sources = find_sources(named, analysis.profile, compiled, request, renamed)
+    chooser = SourceChooser(kernel.context.program for kernel in analysis.kernels)
+    sources = find_sources(named, analysis.profile, compiled, request, renamed, chooser)
     return replace(sources, profiled={**known.texts, **sources.profiled})
 
 

@@ -28,7 +28,7 @@ from gpadvisor.pipeline.line_compiles import LineCompiler, NotCompiled
 from gpadvisor.pipeline.programs import kernel_program, kernel_sections, open_cubin
 from gpadvisor.pipeline.request import Progress, Request
 from gpadvisor.pipeline.sources import local as local_sources
-from gpadvisor.pipeline.sources.kernels import Definition, KernelSources
+from gpadvisor.pipeline.sources.kernels import Definition, KernelSources, told_by_name
 from gpadvisor.pipeline.sources.named import named_sources, texts_now
 from gpadvisor.report.names import base_name, parameters
 from gpadvisor.report.words import percent
@@ -166,8 +166,9 @@ class LineRecovery:
             self._here = self._here or KernelSources(self._request.root, self._path)
             types = None if (full := demangle(kernel)) == kernel else parameters(full)
             self._definitions[kernel] = self._here.definitions(name, profile.launch.demangled, types)
-        if self._definitions[kernel]:
-            self.known.definitions[kernel] = self._definitions[kernel][0]
+        found = told_by_name(self._definitions[kernel])
+        if found is not None:
+            self.known.definitions[kernel] = found
 
     def _sources(self, kernel: str) -> list[Path]:
         """What may be compiled for a kernel, the likeliest first."""

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Final, TypeAlias
 
@@ -39,7 +40,9 @@ def caveats(advice: Advice) -> list[str]:
         if code in concerned and not (code in _OF_SAMPLES and _modelled(advice))
     ]
     found = [
-        one for one in found if not any(one != other and one.lower() in other.lower() for other in found)
+        one
+        for one in found
+        if one and not any(one != other and one.lower() in other.lower() for other in found)
     ]
     found += _versions(advice)
     return [
@@ -133,8 +136,18 @@ def _defined(kernels: Sequence[KernelAdvice]) -> str:
 
 
 def _absent(advice: Advice, _kernels: Sequence[KernelAdvice]) -> str:
+    """The files that are missing, of those with the time where that is known; nothing if these are here."""
     missing = [match.report_path for match in advice.sources if match.local_path is None]
     missing = [path for path in missing if not is_library(path)] or missing
+    told = [one for one in advice.kernels if one.time_share is None or one.time_share >= SMALL_SHARE]
+    times = Counter[str]()
+    for scope in (one for kernel in told for one in kernel.scopes):
+        if scope.scope.location is not None:
+            times[scope.scope.location.file] += scope.samples + scope.caused
+    if times.total():
+        missing = sorted((path for path in missing if times[path]), key=lambda path: -times[path])
+        if not missing:
+            return ""
     first = base_file(missing[0]) if missing else "sources"
     more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
     return f"Source not here: {first}{more}; --source-root DIR names the folder."

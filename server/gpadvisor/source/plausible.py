@@ -41,3 +41,16 @@ def can_be(text: str, opcode: str) -> bool:
     if name == "BAR":
         return _SYNC.search(text) is not None
     return name not in _ACCESSES | _COMPUTING or _DECLARATION.match(text) is None
+
+
+_LOOKS: Final = (
+    (_ACCESSES, re.compile(r"[\[*]|->")),
+    (frozenset({"FFMA", "FMUL", "DFMA", "DMUL", "HFMA2", "HMUL2"}), re.compile(r"\*")),
+    (frozenset({"BAR"}), _SYNC),
+)
+
+
+def shows(text: str, opcode: str) -> bool:
+    """Whether a line looks like what an instruction is made of: an index, a product, a barrier."""
+    name = opcode.partition(".")[0]
+    return any(name in names and look.search(text) is not None for names, look in _LOOKS)

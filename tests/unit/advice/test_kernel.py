@@ -173,6 +173,17 @@ def test_a_launch_that_gains_little_or_nothing_is_not_shown_unless_asked_for(
     assert len(advice(one, limits=NO_THRESHOLDS).suggestions) == 1
 
 
+@pytest.mark.parametrize(("low", "gain", "shown"), [(0.98, 1.04, 0), (1.0, 1.04, 1), (0.98, 1.05, 1)])
+def test_a_small_gain_that_may_be_a_loss_is_not_shown_unless_asked_for(
+    low: float, gain: float, shown: int
+) -> None:
+    """After a division once for each thread: 1.03x (0.98-1.11) of a kernel that other things limit."""
+    promise = Estimate(low=low, expected=gain, high=1.11, paper=None, equation="", reason="")
+    one = optimizer("GPA102", match(0), estimate=lambda *_: promise)
+    assert len(advice(one).suggestions) == shown
+    assert len(advice(one, limits=NO_THRESHOLDS).suggestions) == 1
+
+
 @pytest.mark.parametrize(
     ("low", "nanoseconds", "shown"), [(0.97, 4400.0, 0), (1.1, 4400.0, 1), (0.97, 9e5, 1)]
 )

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gpadvisor.pipeline.sources import local as local_sources
-from gpadvisor.pipeline.sources.kernels import KernelSources
+from gpadvisor.pipeline.sources.kernels import KernelSources, told_by_name
 from gpadvisor.report.names import parameters
 
 
@@ -31,6 +31,20 @@ def test_a_link_to_itself_is_no_source(tmp_path: Path) -> None:
     (tmp_path / "kernel.cu").write_text("__global__ void kernel() {}")
     found = KernelSources(tmp_path, tmp_path / "run.ncu-rep")
     assert [place.path.name for place in found.definitions("kernel", "kernel()")] == ["kernel.cu"]
+
+
+def test_of_several_files_with_the_kernel_none_is_where_it_begins(tmp_path: Path) -> None:
+    """As of six versions of one exercise in one folder, of which the first by name was told."""
+    (tmp_path / "old").mkdir()
+    for name in ("baseline.cu", "old/first.cu"):
+        (tmp_path / name).write_text("__global__ void reduce(float *a, float *b) {}")
+    found = KernelSources(tmp_path, tmp_path / "run.ncu-rep").definitions("reduce", "reduce(float*, float*)")
+    told = told_by_name(found)
+    assert told is not None
+    assert told.path == tmp_path / "baseline.cu"
+    (tmp_path / "v5.cu").write_text("__global__ void reduce(float *a, float *b) {}")
+    found = KernelSources(tmp_path, tmp_path / "run.ncu-rep").definitions("reduce", "reduce(float*, float*)")
+    assert told_by_name(found) is None
 
 
 @pytest.mark.parametrize(

@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 from tests import advice_values as values
 
-from gpadvisor.model.advice import Category, KernelAdvice, Rejection
+from gpadvisor.model.advice import Category, KernelAdvice, Rejection, SourceMatch
 from gpadvisor.model.ids import Pc
 from gpadvisor.model.problem import Problem, ProblemCode
 from gpadvisor.report import render_markdown, render_text
+from gpadvisor.report.caveats import caveats
 from gpadvisor.report.entries import families
 
 LINES = 40
@@ -318,3 +319,18 @@ def test_another_launch_in_place_of_a_better_one_is_told_with_it() -> None:
     assert "or 1.1x" in text or "or 1.2x" in text
     assert "Launch 2560 blocks instead of 1024. (GPA301) cause" in text
     assert " 2 1" not in text.partition("More:")[0].partition(" 1 1")[2]  # no row of its own
+
+
+def test_of_missing_sources_only_those_with_time_are_named() -> None:
+    """After a file of two empty kernels, named in place of the one that had all the time."""
+    missing = [
+        SourceMatch(report_path=path, local_path=None, method="unmatched")
+        for path in ("/a/e.cu", values.GATHER_FILE)
+    ]
+    problem = Problem(ProblemCode.SOURCE_UNMATCHED, "no such source here")
+
+    def said(*matches: SourceMatch) -> str:
+        return " ".join(caveats(replace(values.measured(), sources=matches, problems=(problem,))))
+
+    assert "Source not here: gather.cu; " in said(*missing)
+    assert "Source not here" not in said(missing[0])

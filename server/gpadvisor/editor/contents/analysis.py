@@ -43,6 +43,7 @@ from gpadvisor.pipeline.analyse import AnalysedKernel, Analysis, analyse_file
 from gpadvisor.pipeline.cache import Cache
 from gpadvisor.pipeline.inputs import InputKind, input_kind
 from gpadvisor.pipeline.request import Progress, Request
+from gpadvisor.pipeline.sources.chosen import SourceChooser
 from gpadvisor.pipeline.sources.facts import begin_reading
 from gpadvisor.pipeline.sources.found import FoundSources, find_sources
 from gpadvisor.pipeline.sources.kernels import Definition
@@ -152,7 +153,8 @@ def sass_for_editor(
         if line is not None
         for place in (line.location, *(frame.call_site for frame in line.inline))
     }
-    sources = find_sources(named, analysis.profile, compiled, request)
+    chooser = SourceChooser([one.context.program])
+    sources = find_sources(named, analysis.profile, compiled, request, chooser=chooser)
     places = make_places(sources, request.root)
     places.know(one.context.program)
     return sass_view(one, display_name(one.demangled), places)

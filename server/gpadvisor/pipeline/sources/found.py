@@ -14,8 +14,12 @@ from gpadvisor.model.problem import Problem, ProblemCode
 from gpadvisor.model.profile import Profile, SourceText
 from gpadvisor.pipeline.request import Request
 from gpadvisor.pipeline.sources import local as local_sources
+from gpadvisor.pipeline.sources.chosen import SourceChooser
 from gpadvisor.source.matching import (
+    AMBIGUOUS,
+    CODE,
     EMBEDDED,
+    PATH_SUFFIX,
     RENAMED,
     UNMATCHED,
     LocalFile,
@@ -53,6 +57,7 @@ def find_sources(
     compiled: Path | None,
     request: Request,
     renamed: Callable[[str], Path | None] = lambda _: None,
+    chooser: SourceChooser | None = None,
 ) -> FoundSources:
     """Look for each named file in the project, where the mappings point, and under its own path.
 
@@ -62,6 +67,7 @@ def find_sources(
         compiled: A source that was compiled here, just now, under exactly this path.
         request: Root of the project and path mappings.
         renamed: What became of a file that is not where it was.
+        chooser: Which of several files it is, by the machine code.
     """
     embedded = {} if profile is None else profile.sources
     asked = [embedded.get(path, SourceText(path=path, sha256=None, text=None)) for path in sorted(named)]
@@ -85,6 +91,9 @@ def find_sources(
         for path, data in contents.items()
     ]
     matches = tuple(_followed(match, renamed, contents) for match in match_sources(asked, files, mappings))
+    if chooser is not None:
+        matches = tuple(_by_code(match, embedded, chooser, request.root, contents) for match in matches)
+        names = sorted({*names, *chooser.looked_at})
     local = {
         match.report_path: data.decode("utf-8", "replace")
         for match in matches
@@ -110,6 +119,26 @@ def _followed(
         return match
     contents[str(found)] = local_sources.read_source(found)
     return replace(match, local_path=str(found), method=RENAMED)
+
+
+def _by_code(
+    match: SourceMatch,
+    embedded: Mapping[str, SourceText],
+    chooser: SourceChooser,
+    root: Path,
+    contents: dict[str, bytes | None],
+) -> SourceMatch:
+    """The match, with the file that the machine code tells from others where the path does not."""
+    named, local = match.report_path, match.local_path
+    if named in embedded or match.method not in {AMBIGUOUS, UNMATCHED, PATH_SUFFIX}:
+        return match
+    if local is not None and chooser.may_be(named, contents.get(local)):
+        return match
+    found = chooser.choose(named, root)
+    if found is None:
+        return match
+    contents[str(found)] = local_sources.read_source(found)
+    return replace(match, local_path=str(found), method=CODE)
 
 
 def _prefer_project(contents: dict[str, bytes | None], in_project: Collection[str], root: Path) -> None:

@@ -88,7 +88,7 @@ class KernelSources:
             for place, text in enumerate(texts)
             if text in facts
             for site in facts[text].kernels
-            if site.name.rpartition("::")[2] == name and _may_have(site.parameters, types)
+            if site.name.rpartition("::")[2] == name and may_have(site.parameters, types)
         ]
         return tuple(
             Definition(path=asked[place], line=line, units=self._units(asked[place]))
@@ -103,7 +103,13 @@ class KernelSources:
         return (*users, path) if path.suffix in local_sources.DEVICE_SUFFIXES else tuple(users)
 
 
-def _may_have(written: Sequence[str] | None, wanted: Sequence[str] | None) -> bool:
+def told_by_name(found: Sequence[Definition]) -> Definition | None:
+    """The first of a kernel's definitions; None where another file beside it has one as well."""
+    beside = {one.path for one in found if one.path.parent == found[0].path.parent}
+    return found[0] if len(beside) == 1 else None
+
+
+def may_have(written: Sequence[str] | None, wanted: Sequence[str] | None) -> bool:
     """Whether the parameters of a definition can be those of a kernel; names of types are not followed."""
     if written is None or wanted is None:
         return True

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which of several files a line table means: by the kernels that they define, then by their lines."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Final
+
+from gpadvisor.cubin import demangle
+from gpadvisor.model.program import Function, FunctionKind, Program
+from gpadvisor.pipeline.sources import local as local_sources
+from gpadvisor.pipeline.sources.facts import read_source_facts
+from gpadvisor.pipeline.sources.kernels import may_have
+from gpadvisor.report.names import base_name, parameters
+from gpadvisor.source.facts import KernelSite
+from gpadvisor.source.line_map import split_lines
+from gpadvisor.source.plausible import can_be, shows
+
+_MAX_PARSED: Final = 48
+"""Files with the names of the kernels that are parsed."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Kernel:
+    """A kernel with lines in a file."""
+
+    name: str
+    types: tuple[str, ...] | None
+    first: int
+    last: int
+
+    def may_be(self, site: KernelSite) -> bool:
+        """Whether its lines are inside of a definition with its name and parameters."""
+        return (
+            site.name.rpartition("::")[2] == self.name
+            and may_have(site.parameters, self.types)
+            and site.line <= self.first
+            and self.last <= site.last_line
+        )
+
+
+class SourceChooser:
+    """What the machine code says of the files that its line table names."""
+
+    def __init__(self, programs: Iterable[Program]) -> None:
+        """Collect the lines of each file, with the opcodes that were made of them."""
+        self.looked_at: set[str] = set()
+        """Names of files that had a say."""
+        self._lines: dict[str, dict[int, set[str]]] = defaultdict(lambda: defaultdict(set))
+        self._kernels: dict[str, set[_Kernel]] = defaultdict(set)
+        for function in (one for program in programs for one in program.functions):
+            own: dict[str, list[int]] = defaultdict(list)
+            for instruction, line in zip(function.instructions, function.lines, strict=True):
+                if line is None or not line.location.line:
+                    continue
+                self._lines[line.location.file][line.location.line].add(instruction.opcode)
+                if not line.inline:
+                    own[line.location.file].append(line.location.line)
+            if function.kind is FunctionKind.KERNEL:
+                for file, lines in own.items():
+                    self._kernels[file].add(_kernel(function, lines))
+
+    def may_be(self, named: str, data: bytes | None) -> bool:
+        """Whether each line of a file can be what was made of it."""
+        lines = split_lines((data or b"").decode("utf-8", "replace"))
+        return all(
+            number <= len(lines) and all(can_be(lines[number - 1], one) for one in opcodes)
+            for number, opcodes in self._lines[named].items()
+        )
+
+    def choose(self, named: str, root: Path) -> Path | None:
+        """The file of a project that can be what was compiled; None where no text can, or several.
+
+        Its lines can be, and those of the kernels are in definitions with their names and parameters. Of
+        several such texts it is the one with most lines that look like their instructions.
+        """
+        if not self._kernels[named]:
+            return None
+        words = [kernel.name.encode() for kernel in self._kernels[named]]
+        same: list[Path] = []
+        others: list[Path] = []
+        for path in local_sources.walk(root):
+            if path.suffix in local_sources.DEVICE_SUFFIXES:
+                (same if path.name == PurePosixPath(named).name else others).append(path)
+        found: dict[str, Path] = {}
+        for path in (*same, *others):
+            self.looked_at.add(path.name)
+            data = local_sources.read_source(path) or b""
+            if len(found) < _MAX_PARSED and all(word in data for word in words) and self.may_be(named, data):
+                found.setdefault(data.decode("utf-8", "replace"), path)
+        facts, _ = read_source_facts([(str(path), text) for text, path in found.items()])
+        shown = {
+            path: self._shown(named, text)
+            for text, path in found.items()
+            if (read := facts.get((str(path), text))) is not None
+            and all(any(map(kernel.may_be, read.kernels)) for kernel in self._kernels[named])
+        }
+        best = [path for path, count in shown.items() if count == max(shown.values())]
+        return best[0] if len(best) == 1 else None
+
+    def _shown(self, named: str, text: str) -> int:
+        """Instructions that their line looks like; every line is there."""
+        lines = split_lines(text)
+        return sum(
+            shows(lines[number - 1], one) for number, opcodes in self._lines[named].items() for one in opcodes
+        )
+
+
+def _kernel(function: Function, lines: list[int]) -> _Kernel:
+    full = demangle(function.name)
+    types = None if full == function.name else parameters(full)
+    return _Kernel(base_name(function.demangled), types, min(lines), max(lines))
