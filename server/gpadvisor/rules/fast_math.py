@@ -44,21 +44,29 @@ Table III the three kernels of this kind gained 0.35 to 1.6 times what was match
 
 from __future__ import annotations
 
-import math
-import re
-import struct
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
 
 from gpadvisor.estimators import constants
 from gpadvisor.estimators.context import KernelContext, Optimizer, WhatIf
+from gpadvisor.estimators.fast_forms import FAST, gone_with_fast_forms
 from gpadvisor.estimators.reliefs import freed
 from gpadvisor.estimators.stall_elimination import stall_elimination
 from gpadvisor.evidence.divisions import integer_divisions
-from gpadvisor.evidence.measured import executed_warps
+from gpadvisor.evidence.library_math import (
+    POW,
+    QUOTIENTS,
+    becomes_whole,
+    has_broken_exponent,
+    is_behind_sequence,
+    is_float_math,
+    is_for_rare,
+    is_of_doubles,
+    routine_name,
+)
 from gpadvisor.evidence.patterns import (
     DIVISION_BY_CONSTANT,
     DOUBLE_DIVISION,
@@ -84,7 +92,6 @@ from gpadvisor.evidence.queries import (
 from gpadvisor.model.advice import Adjustment, Category, Match, Rejection, StaticSite
 from gpadvisor.model.blame import Blame
 from gpadvisor.model.ids import FunctionId
-from gpadvisor.model.instruction import OpcodeClass
 from gpadvisor.model.program import Function, FunctionKind
 from gpadvisor.model.stalls import StallClass
 from gpadvisor.source.edits import SiteKind
@@ -94,23 +101,12 @@ _TITLE: Final = "exact library math"
 _COPIES: Final = 3
 """So many operations of one kind on one line are a loop that the compiler has written out."""
 _SHOWN_PLACES: Final = 2
-_FAST: Final = {
-    "float division": "__fdividef",
-    "square root": "-prec-sqrt=false",
-    "expf": "__expf",
-    "logf": "__logf",
-    "powf": "__powf",
-    "sinf/cosf": "__sinf and __cosf",
-    "sinf/cosf slow path": "__sinf and __cosf",
-    DIVISION_BY_CONSTANT: "a product with 1 / the constant, which the compiler may not choose",
-    FLOAT_BY_CONSTANT: "a product with 1 / the constant, which the compiler may not choose",
-}
 _BY_CONSTANT: Final = frozenset({DIVISION_BY_CONSTANT, FLOAT_BY_CONSTANT})
 
 
 def _match(context: KernelContext) -> Match | Rejection:
     functions = kernel_functions(context.program, context.kernel)
-    helpers = tuple(function for function in functions if _is_float_math(function))
+    helpers = tuple(function for function in functions if is_float_math(function))
     inline = {
         function.id: math_sequences(function)
         for function in functions
@@ -143,39 +139,10 @@ def _match(context: KernelContext) -> Match | Rejection:
         static_sites=sites,
         relieves=freed(
             context,
-            _gone(context, functions, inline, helpers, doubles=constants.FAST_LEAST),
-            _gone(context, functions, inline, helpers, doubles=1.0),
+            gone_with_fast_forms(context, functions, inline, helpers, doubles=constants.FAST_LEAST),
+            gone_with_fast_forms(context, functions, inline, helpers, doubles=1.0),
         ),
     )
-
-
-def _is_float_math(function: Function) -> bool:
-    """Whether a routine of the compiler's is floating-point math.
-
-    Differs from GPA: it takes every name with ``cuda_sm`` for math. Shuffles and votes of a mask known at run
-    time have such names, too, and so have integer divisions, which are Strength Reduction's.
-    """
-    floats = any(mark in function.name for mark in ("f32", "f64", _POW))
-    return function.kind is FunctionKind.MATH_HELPER and floats
-
-
-_POW: Final = "__internal_accurate_pow"
-"""What pow() of doubles calls for every argument."""
-_RARE: Final = ("slowpath", "mediumpath", "_full")
-
-
-def _is_double(helper: Function) -> bool:
-    return "f64" in helper.name or _POW in helper.name
-
-
-def _is_for_rare(helper: Function) -> bool:
-    """Whether a routine is behind a sequence expanded in place, for arguments that are out of its range."""
-    return any(mark in helper.name for mark in _RARE)
-
-
-def _routine(helper: Function) -> str:
-    """A routine's own name, without the kernel's that it was compiled for."""
-    return "pow" if _POW in helper.name else helper.demangled.rpartition("$")[2]
 
 
 def _without_samples(
@@ -223,77 +190,6 @@ def _position(functions: tuple[Function, ...], wanted: FunctionId) -> int:
     return next(at for at, function in enumerate(functions) if function.id == wanted)
 
 
-_KEPT: Final = {
-    # Instructions of the fast form, from its machine code: an approximation with its scaling.
-    "float division": 4,
-    "square root": 2,
-    "expf": 3,
-    "logf": 3,
-    "powf": 4,
-    "sinf/cosf": 2,
-    "sinf/cosf slow path": 0,
-    # A product with the reciprocal.
-    FLOAT_BY_CONSTANT: 1,
-    DOUBLE_DIVISION: 1,
-    DIVISION_BY_CONSTANT: 1,
-}
-
-
-def _gone(
-    context: KernelContext,
-    functions: tuple[Function, ...],
-    inline: dict[FunctionId, tuple[CodeSequence, ...]],
-    helpers: tuple[Function, ...],
-    *,
-    doubles: float,
-) -> dict[tuple[FunctionId, int], float]:
-    """By instruction the share that the fast forms do without; of doubles, that a product does without.
-
-    Args:
-        context: executed counts say how often each sequence calls its routine for rare arguments.
-        functions: the kernel and what it calls.
-        inline: sequences expanded in place, by function.
-        helpers: routines of the library.
-        doubles: share of the operations on doubles that go.
-    """
-    gone: dict[tuple[FunctionId, int], float] = {}
-    replaced: dict[tuple[FunctionId, int], float] = {}
-    for function, found in inline.items():
-        for sequence in found:
-            kept = _KEPT.get(sequence.kind)
-            if kept is not None:
-                share = 1.0 if sequence.kind in _FAST else doubles
-                replaced.update({(function, index): share for index in sequence.indices})
-                share *= max(0.0, 1 - kept / len(sequence.indices))
-                gone.update({(function, index): share for index in sequence.indices})
-    for helper in helpers:
-        calls = [
-            (function, call.index)
-            for function in functions
-            for call in function.calls
-            if call.callee == helper.id
-        ]
-        if not _is_double(helper):
-            share = 1.0
-            gone.update({(function.id, index): share for function, index in calls})
-        else:  # what a double's sequence calls goes with it
-            share = _mean_share(context, calls, replaced)
-        gone.update({(helper.id, index): share for index in range(len(helper.instructions))})
-    return gone
-
-
-def _mean_share(
-    context: KernelContext,
-    calls: Sequence[tuple[Function, int]],
-    replaced: Mapping[tuple[FunctionId, int], float],
-) -> float:
-    """Of a routine's executions the share that goes with the sequences that call it."""
-    counts = {function.id: executed_warps(context.profile, function) for function, _ in calls}
-    weights = [1.0 if (own := counts[function.id]) is None else own[index] for function, index in calls]
-    shares = [replaced.get((function.id, index), 0.0) for function, index in calls]
-    return float(np.average(shares, weights=weights)) if sum(weights) else 0.0
-
-
 def _matched_rows(
     blame: Blame,
     inline: dict[FunctionId, tuple[CodeSequence, ...]],
@@ -325,19 +221,14 @@ def _calls(
     return tuple(
         (
             StaticSite(
-                function=function.id, index=call.index, detail=f"call of {_routine(by_id[call.callee])}"
+                function=function.id, index=call.index, detail=f"call of {routine_name(by_id[call.callee])}"
             ),
             by_id[call.callee],
         )
         for function in functions
         for call in function.calls
-        if call.callee in by_id and not _is_behind_sequence(function, call.index)
+        if call.callee in by_id and not is_behind_sequence(function, call.index)
     )
-
-
-def _is_behind_sequence(function: Function, call: int) -> bool:
-    """Whether a call is the way of rare arguments beside a sequence that is told itself."""
-    return any(call in sequence.indices for sequence in math_sequences(function))
 
 
 def _call_sites(functions: tuple[Function, ...], helpers: tuple[Function, ...]) -> tuple[StaticSite, ...]:
@@ -374,8 +265,8 @@ def _advice(
     parts = []
     for kind, places in sorted(kinds.items(), key=lambda entry: (-sum(entry[1].values()), entry[0])):
         where = _some([place for place, _ in places.most_common()])
-        parts.append(f"{kind} at {where}" + (f" (fast: {_FAST[kind]})" if kind in _FAST else ""))
-    own = sorted({_routine(helper) for helper in helpers if not kinds or not _is_for_rare(helper)})
+        parts.append(f"{kind} at {where}" + (f" (fast: {FAST[kind]})" if kind in FAST else ""))
+    own = sorted({routine_name(helper) for helper in helpers if not kinds or not is_for_rare(helper)})
     if own:
         parts.append("out-of-line " + ", ".join(own))
     cure = _cure(functions, inline, helpers)
@@ -401,13 +292,13 @@ def _cure(
         line_text(function, one.start)
         for function in functions
         for one in inline.get(function.id, ())
-        if one.kind in _QUOTIENTS and _becomes_whole(function, one)
+        if one.kind in QUOTIENTS and becomes_whole(function, one)
     ]
-    single = set(kinds) & _FAST.keys() - _BY_CONSTANT
+    single = set(kinds) & FAST.keys() - _BY_CONSTANT
     # The routine for rare arguments belongs to the sequence that is expanded beside its call.
     if cut:
         cures.append(f"divide whole numbers at {cut[0]}, where the quotient becomes one")
-    if single or any(not _is_double(one) and not (kinds and _is_for_rare(one)) for one in helpers):
+    if single or any(not is_of_doubles(one) and not (kinds and is_for_rare(one)) for one in helpers):
         fast = "call the fast forms or compile with --use_fast_math if the accuracy allows"
         where = [
             (line_text(function, one.start), one.kind)
@@ -416,7 +307,7 @@ def _cure(
             if one.kind in single
         ]
         of = dict.fromkeys(
-            f"{kind} at {place} (fast: {_FAST[kind]})" for (place, kind), _ in Counter(where).most_common()
+            f"{kind} at {place} (fast: {FAST[kind]})" for (place, kind), _ in Counter(where).most_common()
         )
         cures.append(f"{fast}: {_some(tuple(of))}" if of else fast)
     if _BY_CONSTANT & set(kinds):
@@ -428,66 +319,19 @@ def _cure(
         }
         cures.append(f"multiply by the reciprocal of the constant at {_some(tuple(by_constant))}")
     doubles = any("double" in kind for kind in kinds - _BY_CONSTANT)
-    if doubles or (not kinds & _BY_CONSTANT and any(_is_double(helper) for helper in helpers)):
+    if doubles or (not kinds & _BY_CONSTANT and any(is_of_doubles(helper) for helper in helpers)):
         cures.append(
             "use single precision where the result bears it (doubles have no fast forms), or one reciprocal "
             "for all that is divided by the same value"
         )
-    powers = {helper.id for helper in helpers if _POW in helper.name}
+    powers = {helper.id for helper in helpers if POW in helper.name}
     if any(
-        call.callee in powers and not _has_broken_exponent(function, call.index)
+        call.callee in powers and not has_broken_exponent(function, call.index)
         for function in functions
         for call in function.calls
     ):
         cures.append("write pow() with a small whole exponent as a product")
     return "; ".join(cures)
-
-
-def _has_broken_exponent(function: Function, call: int) -> bool:
-    """Whether a double in front of a call of pow() is a number, and no whole one."""
-    words: dict[int, int] = {}
-    for one in function.instructions[max(call - _ARGUMENTS, 0) : call]:
-        found = _WORD.fullmatch(one.operands)
-        if found is not None:
-            words[int(found[1])] = int(found[2], 16) & 0xFFFFFFFF
-    doubles = [
-        struct.unpack("<d", struct.pack("<II", words[low], words[low + 1]))[0]
-        for low in words
-        if low % 2 == 0 and low + 1 in words
-    ]
-    return any(math.isfinite(value) and not value.is_integer() for value in doubles)
-
-
-_ARGUMENTS: Final = 12
-"""Instructions in which the arguments of a call are put in place."""
-_WORD: Final = re.compile(r"R(\d+), (?:RZ, RZ, )?(-?0x[0-9a-f]+)")
-"""A register that a number is moved to."""
-_QUOTIENTS: Final = frozenset({"float division", FLOAT_BY_CONSTANT})
-_NEAR: Final = 32
-"""Instructions around a division in which what it divides and what comes of it are followed."""
-
-
-def _becomes_whole(function: Function, division: CodeSequence) -> bool:
-    """Whether the quotient of a whole number is cut to one, which a less exact quotient may miss by one."""
-    code = function.instructions
-    last = max((index for index in division.indices if code[index].opcode == "FFMA"), default=None)
-    check = next(index for index in division.indices if code[index].opcode == "FCHK")
-    divided = next((used for used in code[check].uses if f"R{used & 255}," in code[check].operands), None)
-    made = next((one for one in reversed(code[max(check - _NEAR, 0) : check]) if divided in one.defs), None)
-    if last is None or made is None or not made.opcode.startswith("I2F"):
-        return False
-    reached = set(code[last].defs)  # the quotient
-    end = max(division.indices) + 1
-    for one in code[end : end + _NEAR]:
-        moves = one.info.opclass is OpcodeClass.MOVE or "MOV" in one.modifiers
-        if reached.isdisjoint(one.uses):
-            if not moves:  # a move puts the other way's result there
-                reached.difference_update(one.defs)
-        elif one.opcode == "F2I":
-            return "TRUNC" in one.modifiers  # as a cast does, and not the reduction of a sine
-        elif moves or one.opcode == "FMUL":
-            reached.update(one.defs)
-    return False
 
 
 def _adjustments(
@@ -499,9 +343,9 @@ def _adjustments(
     """The paper's Table III where there is a fast form; of doubles, that only fewer operations help."""
     divisions = Counter(one.kind for found in inline.values() for one in found)
     by_constant = divisions[DIVISION_BY_CONSTANT] > divisions[DOUBLE_DIVISION]
-    fast = {number: tuple(one for one in found if one.kind in _FAST) for number, found in inline.items()}
+    fast = {number: tuple(one for one in found if one.kind in FAST) for number, found in inline.items()}
     quick = tuple(
-        helper for helper in helpers if not _is_double(helper) or (by_constant and "div" in helper.name)
+        helper for helper in helpers if not is_of_doubles(helper) or (by_constant and "div" in helper.name)
     )
     part = samples(blame, matched & _matched_rows(blame, fast, quick, ())) / max(1, samples(blame, matched))
     return (

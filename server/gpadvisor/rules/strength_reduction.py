@@ -55,22 +55,21 @@ known pattern count for a fifth.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from enum import Enum
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
 
 from gpadvisor.estimators import constants
+from gpadvisor.estimators.busy_doubles import busy_advice, busy_doubles, double_advice
 from gpadvisor.estimators.context import KernelContext, Optimizer, WhatIf
-from gpadvisor.estimators.reliefs import executions, freed
+from gpadvisor.estimators.division_words import division_advice, division_detail, written_at
+from gpadvisor.estimators.reliefs import freed
 from gpadvisor.estimators.stall_elimination import stall_elimination
-from gpadvisor.estimators.utilisation import PIPES, measured_loads
-from gpadvisor.evidence.divisions import division_calls, written_divisions
-from gpadvisor.evidence.double_excursions import DOUBLE_SUM, double_excursions, mixes_precision
+from gpadvisor.evidence.divisions import written_divisions
+from gpadvisor.evidence.double_excursions import double_excursions
 from gpadvisor.evidence.patterns import CodeSequence, is_slow_on, math_sequences
 from gpadvisor.evidence.queries import (
     Mask,
@@ -79,10 +78,7 @@ from gpadvisor.evidence.queries import (
     by_role,
     by_stall,
     causes,
-    counted,
     kernel_functions,
-    line_text,
-    loop_indices,
     percent,
     regions,
     samples,
@@ -91,7 +87,7 @@ from gpadvisor.evidence.queries import (
 from gpadvisor.model.advice import Adjustment, Category, Match, Rejection, Relief, StaticSite
 from gpadvisor.model.blame import Blame, Role
 from gpadvisor.model.ids import FunctionId
-from gpadvisor.model.instruction import Instruction, OpcodeClass, Pipe
+from gpadvisor.model.instruction import OpcodeClass, Pipe
 from gpadvisor.model.program import Function, FunctionKind
 from gpadvisor.model.stalls import StallClass
 from gpadvisor.source.edits import SiteKind
@@ -121,14 +117,14 @@ _TITLES: Final = {
 def _match(context: KernelContext) -> Match | Rejection:
     functions = kernel_functions(context.program, context.kernel)
     divisions = {
-        function.id: tuple(one for one in written_divisions(function) if _places(functions, function, one))
+        function.id: tuple(one for one in written_divisions(function) if written_at(functions, function, one))
         for function in functions
     }
     doubles = {function.id: double_excursions(function) for function in functions}
     kinds = {"division": _sites(functions, divisions), "double": _sites(functions, doubles)}
     sites = (*kinds["division"], *kinds["double"])
     if context.blame is None:
-        busy = _busy_doubles(context, functions)
+        busy = busy_doubles(context, functions)
         sites = _worth_naming(functions, sites)
         if busy is not None:
             sites = tuple(dict.fromkeys((*busy.sites, *sites)))
@@ -157,6 +153,28 @@ def _match(context: KernelContext) -> Match | Rejection:
             code=_CODE,
             reason="no stall on arithmetic of 10 or more cycles, nor on its pipes",
         )
+    masks = _masks(context, blame, slow, of_division, in_double)
+    weights = Counter({kind: samples(blame, mask) for kind, mask in masks.items()})
+    advice, cure = _words(context, functions, divisions, doubles, weights)
+    return Match(
+        title=_TITLES[weights.most_common(1)[0][0]],
+        advice=advice,
+        cure=cure,
+        regions=regions(blame, context.program, context.kernel, np.flatnonzero(slow)),
+        adjustments=_adjustments(weights),
+        static_sites=sites,
+        relieves=_reliefs(context, functions, divisions, doubles),
+        titles=_titles(blame, masks),
+        # Of the rest nothing but the program itself tells whether there is a cheaper form.
+        actionable=weights["library"] + weights["other"] <= (1 - 1 / _NOTABLE_PART) * sum(weights.values()),
+    )
+
+
+def _masks(
+    context: KernelContext, blame: Blame, slow: Mask, of_division: Mask, in_double: Mask
+) -> dict[str, Mask]:
+    """The rows of each kind of slow arithmetic."""
+    functions = kernel_functions(context.program, context.kernel)
     of_double = in_double & slow
     of_library = _rows_of(blame, {function.id: math_sequences(function) for function in functions})
     of_library |= np.isin(
@@ -172,20 +190,7 @@ def _match(context: KernelContext) -> Match | Rejection:
         "rate": slow & ~of_library & ~of_division & ~of_double & of_doubles,
     }
     masks["other"] = slow & ~np.any([*masks.values()], axis=0)
-    weights = Counter({kind: samples(blame, mask) for kind, mask in masks.items()})
-    advice, cure = _words(context, functions, divisions, doubles, weights)
-    return Match(
-        title=_TITLES[weights.most_common(1)[0][0]],
-        advice=advice,
-        cure=cure,
-        regions=regions(blame, context.program, context.kernel, np.flatnonzero(slow)),
-        adjustments=_adjustments(weights),
-        static_sites=sites,
-        relieves=_reliefs(context, functions, divisions, doubles),
-        titles=_titles(blame, masks),
-        # Of the rest nothing but the program itself tells whether there is a cheaper form.
-        actionable=weights["library"] + weights["other"] <= (1 - 1 / _NOTABLE_PART) * sum(weights.values()),
-    )
+    return masks
 
 
 def _titles(blame: Blame, masks: Mapping[str, Mask]) -> dict[tuple[FunctionId, int], str]:
@@ -281,37 +286,11 @@ def _sites(
 ) -> tuple[StaticSite, ...]:
     """Where the sequences start; for those in a routine of the compiler's, where that is called."""
     return tuple(
-        StaticSite(function=caller.id, index=index, detail=_detail(sequence))
+        StaticSite(function=caller.id, index=index, detail=division_detail(sequence))
         for function in functions
         for sequence in found[function.id]
-        for caller, index in _places(functions, function, sequence)
+        for caller, index in written_at(functions, function, sequence)
     )
-
-
-def _places(
-    functions: tuple[Function, ...], function: Function, sequence: CodeSequence
-) -> list[tuple[Function, int]]:
-    """Where a sequence is written: that of a routine of the compiler's where it is called for the source."""
-    if function.kind is not FunctionKind.MATH_HELPER:
-        return [(function, sequence.start)]
-    called = [
-        (caller, call.index) for caller in functions for call in caller.calls if call.callee == function.id
-    ]
-    if not called:
-        return [(function, sequence.start)]
-    return [(caller, index) for caller, index in called if index in division_calls(caller)]
-
-
-def _detail(sequence: CodeSequence) -> str:
-    if sequence.operand is None:
-        return sequence.kind
-    if sequence.operand.startswith("c["):
-        return f"{sequence.kind} by a kernel parameter or constant, {sequence.operand}"
-    if sequence.operand.startswith("UR"):
-        return f"{sequence.kind} by a value that is the same for the whole warp, {sequence.operand}"
-    if sequence.operand.startswith("0x"):
-        return f"{sequence.kind} by {int(sequence.operand, 16)}"
-    return f"{sequence.kind} by {sequence.operand}"
 
 
 def _words(
@@ -324,12 +303,12 @@ def _words(
     """What was found with what to change, and the changes alone."""
     parts: list[tuple[str, str]] = []
     if any(divisions.values()) and (not weights or weights["division"]):
-        parts.append(_division_advice(functions, divisions))
-    busy = _busy_doubles(context, functions)
+        parts.append(division_advice(functions, divisions))
+    busy = busy_doubles(context, functions)
     if busy is not None:
-        parts.insert(0, _busy_advice(functions, busy))
+        parts.insert(0, busy_advice(functions, busy))
     elif any(doubles.values()) and (not weights or weights["double"]):
-        parts.append(_double_advice(functions, doubles))
+        parts.append(double_advice(functions, doubles))
     if busy is None and weights["rate"] > sum(weights.values()) / _NOTABLE_PART:
         parts.append(
             (
@@ -348,221 +327,6 @@ def _words(
     return " ".join(
         f"{what}{change}" if what else f"{change[:1].upper()}{change[1:]}" for what, change in parts
     ), " ".join(changes)
-
-
-_LITERAL: Final = re.compile(r"c\[0x[1-9a-f]\w*\]|, -?\d")
-"""A number in an operand: of a constant bank that holds no parameters, or in the instruction."""
-_POW: Final = "__internal_accurate_pow"
-_NAMED: Final = 3
-
-
-@dataclass(frozen=True, slots=True)
-class _Doubles:
-    """Double precision in a kernel that also computes in floats, where its pipe is busy."""
-
-    percent: float  # of the pipe's peak
-    sites: tuple[StaticSite, ...]  # one for each line, the most executed first
-    literals: tuple[str, ...]  # lines with a number in double precision
-    powers: tuple[str, ...]  # lines that call pow()
-
-
-def _busy_doubles(context: KernelContext, functions: tuple[Function, ...]) -> _Doubles | None:
-    """What loads the pipe of double precision; None where it is fast, has little to do, or all is double."""
-    busy = next((one for one in measured_loads(context) if one.name == PIPES[Pipe.FP64]), None)
-    if busy is None or busy.percent < constants.DOUBLES_PERCENT:
-        return None
-    weights: Counter[str] = Counter()
-    first: dict[str, StaticSite] = {}
-    literals, powers = dict[str, None](), dict[str, None]()
-    mixed = slow = False
-    counts = executions(context) or {}
-    for function in functions:
-        if function.kind is FunctionKind.MATH_HELPER:
-            continue
-        routines = {
-            call.index: context.program.functions[call.callee]
-            for call in function.calls
-            if call.callee is not None
-        }
-        library = {index for sequence in math_sequences(function) for index in sequence.indices}
-        for index, one in enumerate(function.instructions):
-            routine = routines.get(index)
-            work = sum(map(_is_double, (one,) if routine is None else routine.instructions))
-            if not work or (function.lines[index] is None and context.program.has_line_info):
-                continue
-            place = line_text(function, index)
-            depth = len(function.enclosing_loops(index))
-            own = counts.get(function.id)
-            weights[place] += work * (int(own[index]) if own is not None else _PASSES**depth)
-            first.setdefault(place, StaticSite(function=function.id, index=index, detail="double precision"))
-            mixed |= mixes_precision(one)
-            slow |= one.info.opclass is OpcodeClass.FLOAT64 and is_slow_on(context.machine, one)
-            if routine is not None and _POW in routine.name:
-                powers[place] = None
-            elif index not in library and _has_literal(one):
-                literals[line_text(function, _converted(function, index))] = None
-    if not mixed or not slow:
-        return None
-    order = [place for place, _ in weights.most_common()]
-    return _Doubles(
-        percent=busy.percent,
-        sites=tuple(first[place] for place in order),
-        literals=tuple(place for place in order if place in literals and place not in powers),
-        powers=tuple(place for place in order if place in powers),
-    )
-
-
-_PASSES: Final = 10
-"""What a loop is taken to multiply executions by where nobody counted them: it only orders the lines."""
-
-
-def _is_double(instruction: Instruction) -> bool:
-    """Whether an instruction computes in double precision, or converts to or from it."""
-    converts = instruction.info.opclass is OpcodeClass.CONVERSION and "F64" in instruction.modifiers
-    return converts or instruction.info.opclass is OpcodeClass.FLOAT64
-
-
-def _has_literal(instruction: Instruction) -> bool:
-    computes = instruction.info.opclass is OpcodeClass.FLOAT64
-    return computes and _LITERAL.search(instruction.operands) is not None
-
-
-def _converted(function: Function, index: int) -> int:
-    """Where a float becomes the double that an instruction computes with, else the instruction."""
-    made = sorted(
-        at for used in function.instructions[index].uses for at in function.reaching.definitions(index, used)
-    )
-    lined = (at for at in made if function.lines[at] is not None or function.lines[index] is None)
-    return next((at for at in lined if function.instructions[at].opcode == "F2F"), index)
-
-
-def _busy_advice(functions: tuple[Function, ...], found: _Doubles) -> tuple[str, str]:
-    by_id = {function.id: function for function in functions}
-    places = [line_text(by_id[site.function], site.index) for site in found.sites]
-    changes = []
-    if found.literals:
-        changes.append(f"add the suffix f to the literals at {_list(found.literals)}")
-    if found.powers:
-        changes.append(f"write pow() at {_list(found.powers)} as a product, or powf()")
-    changes.append("call the float form of math functions")
-    what = (
-        f"The pipe of double precision, which is slow on this GPU, is busy for {found.percent:.0f} % of the "
-        f"time in a kernel of floats, most of it at {_list(places)}: "
-    )
-    return what, f"{', '.join(changes[:-1])}{' and ' if changes[:-1] else ''}{changes[-1]}."
-
-
-def _list(places: Sequence[str]) -> str:
-    more = f" and {counted(len(places) - _NAMED, 'more line')}" if len(places) > _NAMED else ""
-    return f"{', '.join(places[:_NAMED])}{more}"
-
-
-def _double_advice(
-    functions: tuple[Function, ...], doubles: dict[FunctionId, tuple[CodeSequence, ...]]
-) -> tuple[str, str]:
-    found = [one for sequences in doubles.values() for one in sequences]
-    place = _first_place(functions, doubles)
-    if all(one.kind == DOUBLE_SUM for one in found):
-        return (
-            f"Floats are added up in a double ({place}): ",
-            "add them up in a float if the sum may lose digits, or in several that are added up at the end.",
-        )
-    lines = {line_text(function, one.start) for function in functions for one in doubles[function.id]}
-    return (
-        (
-            f"{counted(len(lines), 'line')} convert{'' if len(lines) > 1 else 's'} float to double and back "
-            f"({place}): "
-        ),
-        "add the suffix f to literals and call the float form of math functions.",
-    )
-
-
-def _first_place(functions: tuple[Function, ...], found: dict[FunctionId, tuple[CodeSequence, ...]]) -> str:
-    """Where most of the sequences stand, in loops first."""
-    lines = Counter(
-        (line_text(caller, index), caller.innermost_loop(index) is not None)
-        for function in functions
-        for sequence in found[function.id]
-        for caller, index in _places(functions, function, sequence)
-    )
-    (place, _), _ = max(lines.items(), key=lambda entry: (entry[0][1], entry[1]))
-    return f"most at {place}" if len(lines) > 1 else f"at {place}"
-
-
-def _division_advice(
-    functions: tuple[Function, ...], divisions: dict[FunctionId, tuple[CodeSequence, ...]]
-) -> tuple[str, str]:
-    lines: dict[str, Counter[_Divisor]] = {}  # by place: copies of a loop's body are one division
-    numbers = set()
-    wide = False
-    for function in functions:
-        for sequence in divisions[function.id]:
-            for caller, index in _places(functions, function, sequence):
-                kind = _divisor(function, sequence)
-                lines.setdefault(line_text(caller, index), Counter())[kind] += 1
-                numbers.add(sequence.operand)
-                wide |= sequence.kind.startswith("64")
-    kinds = Counter(max(of_line, key=lambda kind: kind.value) for of_line in lines.values())
-    several = len(lines) > 1
-    text = "integer divisions or remainders" if several else "integer division or remainder"
-    text = f"{len(lines)} {text} by a run-time value ({_first_place(functions, divisions)})"
-    shift = "a shift and a mask where the divisor is a power of two"
-    narrow = " Divide in 32 bits where the numbers fit." if wide else ""
-    if kinds.keys() == {_Divisor.NUMBER} and len(numbers) == 1:
-        number = int(numbers.pop() or "0", 16)
-        return (
-            f"{text}: the divisor is {number}, but not as a constant of the source (as warpSize is 32): ",
-            f"write {number} as the divisor {_first_place(functions, divisions)}.{narrow}",
-        )
-    if uniform := kinds[_Divisor.UNIFORM]:
-        which = "each of them" if uniform == len(lines) else f"{uniform} of them"
-        return (
-            f"{text}; {f'in {which} ' if several else ''}all threads divide by the same value: ",
-            (
-                f"use {shift}, else pass a precomputed reciprocal (__umulhi) or make the divisor a template "
-                f"parameter.{narrow}"
-            ),
-        )
-    if kinds[_Divisor.CHANGES] == len(lines):
-        return (
-            f"{text}, which changes from pass to pass: ",
-            f"use {shift}, or carry quotient and remainder along.{narrow}",
-        )
-    return (
-        f"{text}: ",
-        f"use {shift}, and one reciprocal for all numbers that are divided by the same value.{narrow}",
-    )
-
-
-class _Divisor(Enum):
-    """What is known of a divisor; of copies of one line the last kind that any has."""
-
-    NUMBER = 0
-    UNIFORM = 1  # the same for all threads
-    CHANGES = 2  # computed anew in each pass of the loop around the division
-    OWN = 3
-
-
-def _divisor(function: Function, sequence: CodeSequence) -> _Divisor:
-    operand = sequence.operand or ""
-    if operand.startswith("0x"):
-        return _Divisor.NUMBER
-    if operand.startswith(("c[", "UR")):
-        return _Divisor.UNIFORM
-    first = min(sequence.indices)
-    loop = function.innermost_loop(first)
-    made = {
-        at for used in function.instructions[first].uses for at in function.reaching.definitions(first, used)
-    }
-    if made and all(_is_parameter(function.instructions[at]) for at in made):
-        return _Divisor.UNIFORM
-    inside = set() if loop is None else {*loop_indices(function, loop)}
-    return _Divisor.CHANGES if made & inside else _Divisor.OWN
-
-
-def _is_parameter(instruction: Instruction) -> bool:
-    """Whether an instruction only fetches a parameter or a size of the launch."""
-    return "c[" in instruction.operands and not instruction.uses
 
 
 def _common(context: KernelContext, functions: tuple[Function, ...]) -> str:

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Double precision in a kernel of floats: where its slow pipe is busy, where floats become doubles."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from gpadvisor.estimators import constants
+from gpadvisor.estimators.context import KernelContext
+from gpadvisor.estimators.division_words import first_place
+from gpadvisor.estimators.reliefs import executions
+from gpadvisor.estimators.utilisation import PIPES, measured_loads
+from gpadvisor.evidence.double_excursions import DOUBLE_SUM, mixes_precision
+from gpadvisor.evidence.patterns import CodeSequence, is_slow_on, math_sequences
+from gpadvisor.evidence.queries import (
+    counted,
+    line_text,
+)
+from gpadvisor.model.advice import StaticSite
+from gpadvisor.model.ids import FunctionId
+from gpadvisor.model.instruction import Instruction, OpcodeClass, Pipe
+from gpadvisor.model.program import Function, FunctionKind
+
+_LITERAL: Final = re.compile(r"c\[0x[1-9a-f]\w*\]|, -?\d")
+"""A number in an operand: of a constant bank that holds no parameters, or in the instruction."""
+
+
+_POW: Final = "__internal_accurate_pow"
+
+
+_NAMED: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class _Doubles:
+    """Double precision in a kernel that also computes in floats, where its pipe is busy."""
+
+    percent: float  # of the pipe's peak
+    sites: tuple[StaticSite, ...]  # one for each line, the most executed first
+    literals: tuple[str, ...]  # lines with a number in double precision
+    powers: tuple[str, ...]  # lines that call pow()
+
+
+def busy_doubles(context: KernelContext, functions: tuple[Function, ...]) -> _Doubles | None:
+    """What loads the pipe of double precision; None where it is fast, has little to do, or all is double."""
+    busy = next((one for one in measured_loads(context) if one.name == PIPES[Pipe.FP64]), None)
+    if busy is None or busy.percent < constants.DOUBLES_PERCENT:
+        return None
+    weights: Counter[str] = Counter()
+    first: dict[str, StaticSite] = {}
+    literals, powers = dict[str, None](), dict[str, None]()
+    mixed = slow = False
+    counts = executions(context) or {}
+    for function in functions:
+        if function.kind is FunctionKind.MATH_HELPER:
+            continue
+        routines = {
+            call.index: context.program.functions[call.callee]
+            for call in function.calls
+            if call.callee is not None
+        }
+        library = {index for sequence in math_sequences(function) for index in sequence.indices}
+        for index, one in enumerate(function.instructions):
+            routine = routines.get(index)
+            work = sum(map(_is_double, (one,) if routine is None else routine.instructions))
+            if not work or (function.lines[index] is None and context.program.has_line_info):
+                continue
+            place = line_text(function, index)
+            depth = len(function.enclosing_loops(index))
+            own = counts.get(function.id)
+            weights[place] += work * (int(own[index]) if own is not None else _PASSES**depth)
+            first.setdefault(place, StaticSite(function=function.id, index=index, detail="double precision"))
+            mixed |= mixes_precision(one)
+            slow |= one.info.opclass is OpcodeClass.FLOAT64 and is_slow_on(context.machine, one)
+            if routine is not None and _POW in routine.name:
+                powers[place] = None
+            elif index not in library and _has_literal(one):
+                literals[line_text(function, _converted(function, index))] = None
+    if not mixed or not slow:
+        return None
+    order = [place for place, _ in weights.most_common()]
+    return _Doubles(
+        percent=busy.percent,
+        sites=tuple(first[place] for place in order),
+        literals=tuple(place for place in order if place in literals and place not in powers),
+        powers=tuple(place for place in order if place in powers),
+    )
+
+
+_PASSES: Final = 10
+"""What a loop is taken to multiply executions by where nobody counted them: it only orders the lines."""
+
+
+def _is_double(instruction: Instruction) -> bool:
+    """Whether an instruction computes in double precision, or converts to or from it."""
+    converts = instruction.info.opclass is OpcodeClass.CONVERSION and "F64" in instruction.modifiers
+    return converts or instruction.info.opclass is OpcodeClass.FLOAT64
+
+
+def _has_literal(instruction: Instruction) -> bool:
+    computes = instruction.info.opclass is OpcodeClass.FLOAT64
+    return computes and _LITERAL.search(instruction.operands) is not None
+
+
+def _converted(function: Function, index: int) -> int:
+    """Where a float becomes the double that an instruction computes with, else the instruction."""
+    made = sorted(
+        at for used in function.instructions[index].uses for at in function.reaching.definitions(index, used)
+    )
+    lined = (at for at in made if function.lines[at] is not None or function.lines[index] is None)
+    return next((at for at in lined if function.instructions[at].opcode == "F2F"), index)
+
+
+def busy_advice(functions: tuple[Function, ...], found: _Doubles) -> tuple[str, str]:
+    """What was found, and what to change."""
+    by_id = {function.id: function for function in functions}
+    places = [line_text(by_id[site.function], site.index) for site in found.sites]
+    changes = []
+    if found.literals:
+        changes.append(f"add the suffix f to the literals at {_list(found.literals)}")
+    if found.powers:
+        changes.append(f"write pow() at {_list(found.powers)} as a product, or powf()")
+    changes.append("call the float form of math functions")
+    what = (
+        f"The pipe of double precision, which is slow on this GPU, is busy for {found.percent:.0f} % of the "
+        f"time in a kernel of floats, most of it at {_list(places)}: "
+    )
+    return what, f"{', '.join(changes[:-1])}{' and ' if changes[:-1] else ''}{changes[-1]}."
+
+
+def _list(places: Sequence[str]) -> str:
+    more = f" and {counted(len(places) - _NAMED, 'more line')}" if len(places) > _NAMED else ""
+    return f"{', '.join(places[:_NAMED])}{more}"
+
+
+def double_advice(
+    functions: tuple[Function, ...], doubles: dict[FunctionId, tuple[CodeSequence, ...]]
+) -> tuple[str, str]:
+    """What was found of conversions to double and back, and what to change."""
+    found = [one for sequences in doubles.values() for one in sequences]
+    place = first_place(functions, doubles)
+    if all(one.kind == DOUBLE_SUM for one in found):
+        return (
+            f"Floats are added up in a double ({place}): ",
+            "add them up in a float if the sum may lose digits, or in several that are added up at the end.",
+        )
+    lines = {line_text(function, one.start) for function in functions for one in doubles[function.id]}
+    return (
+        (
+            f"{counted(len(lines), 'line')} convert{'' if len(lines) > 1 else 's'} float to double and back "
+            f"({place}): "
+        ),
+        "add the suffix f to literals and call the float form of math functions.",
+    )

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Integer divisions in words: where they are written, what is known of the divisor, what to change."""
+
+from __future__ import annotations
+
+from collections import Counter
+from enum import Enum
+
+from gpadvisor.evidence.divisions import division_calls
+from gpadvisor.evidence.patterns import CodeSequence
+from gpadvisor.evidence.queries import (
+    line_text,
+    loop_indices,
+)
+from gpadvisor.model.ids import FunctionId
+from gpadvisor.model.instruction import Instruction
+from gpadvisor.model.program import Function, FunctionKind
+
+
+def written_at(
+    functions: tuple[Function, ...], function: Function, sequence: CodeSequence
+) -> list[tuple[Function, int]]:
+    """Where a sequence is written: that of a routine of the compiler's where it is called for the source."""
+    if function.kind is not FunctionKind.MATH_HELPER:
+        return [(function, sequence.start)]
+    called = [
+        (caller, call.index) for caller in functions for call in caller.calls if call.callee == function.id
+    ]
+    if not called:
+        return [(function, sequence.start)]
+    return [(caller, index) for caller, index in called if index in division_calls(caller)]
+
+
+def division_detail(sequence: CodeSequence) -> str:
+    """The division with its divisor."""
+    if sequence.operand is None:
+        return sequence.kind
+    if sequence.operand.startswith("c["):
+        return f"{sequence.kind} by a kernel parameter or constant, {sequence.operand}"
+    if sequence.operand.startswith("UR"):
+        return f"{sequence.kind} by a value that is the same for the whole warp, {sequence.operand}"
+    if sequence.operand.startswith("0x"):
+        return f"{sequence.kind} by {int(sequence.operand, 16)}"
+    return f"{sequence.kind} by {sequence.operand}"
+
+
+def first_place(functions: tuple[Function, ...], found: dict[FunctionId, tuple[CodeSequence, ...]]) -> str:
+    """Where most of the sequences stand, in loops first."""
+    lines = Counter(
+        (line_text(caller, index), caller.innermost_loop(index) is not None)
+        for function in functions
+        for sequence in found[function.id]
+        for caller, index in written_at(functions, function, sequence)
+    )
+    (place, _), _ = max(lines.items(), key=lambda entry: (entry[0][1], entry[1]))
+    return f"most at {place}" if len(lines) > 1 else f"at {place}"
+
+
+def division_advice(
+    functions: tuple[Function, ...], divisions: dict[FunctionId, tuple[CodeSequence, ...]]
+) -> tuple[str, str]:
+    """What was found, and what to change."""
+    lines: dict[str, Counter[_Divisor]] = {}  # by place: copies of a loop's body are one division
+    numbers = set()
+    wide = False
+    for function in functions:
+        for sequence in divisions[function.id]:
+            for caller, index in written_at(functions, function, sequence):
+                kind = _divisor(function, sequence)
+                lines.setdefault(line_text(caller, index), Counter())[kind] += 1
+                numbers.add(sequence.operand)
+                wide |= sequence.kind.startswith("64")
+    kinds = Counter(max(of_line, key=lambda kind: kind.value) for of_line in lines.values())
+    several = len(lines) > 1
+    text = "integer divisions or remainders" if several else "integer division or remainder"
+    text = f"{len(lines)} {text} by a run-time value ({first_place(functions, divisions)})"
+    shift = "a shift and a mask where the divisor is a power of two"
+    narrow = " Divide in 32 bits where the numbers fit." if wide else ""
+    if kinds.keys() == {_Divisor.NUMBER} and len(numbers) == 1:
+        number = int(numbers.pop() or "0", 16)
+        return (
+            f"{text}: the divisor is {number}, but not as a constant of the source (as warpSize is 32): ",
+            f"write {number} as the divisor {first_place(functions, divisions)}.{narrow}",
+        )
+    if uniform := kinds[_Divisor.UNIFORM]:
+        which = "each of them" if uniform == len(lines) else f"{uniform} of them"
+        return (
+            f"{text}; {f'in {which} ' if several else ''}all threads divide by the same value: ",
+            (
+                f"use {shift}, else pass a precomputed reciprocal (__umulhi) or make the divisor a template "
+                f"parameter.{narrow}"
+            ),
+        )
+    if kinds[_Divisor.CHANGES] == len(lines):
+        return (
+            f"{text}, which changes from pass to pass: ",
+            f"use {shift}, or carry quotient and remainder along.{narrow}",
+        )
+    return (
+        f"{text}: ",
+        f"use {shift}, and one reciprocal for all numbers that are divided by the same value.{narrow}",
+    )
+
+
+class _Divisor(Enum):
+    """What is known of a divisor; of copies of one line the last kind that any has."""
+
+    NUMBER = 0
+    UNIFORM = 1  # the same for all threads
+    CHANGES = 2  # computed anew in each pass of the loop around the division
+    OWN = 3
+
+
+def _divisor(function: Function, sequence: CodeSequence) -> _Divisor:
+    operand = sequence.operand or ""
+    if operand.startswith("0x"):
+        return _Divisor.NUMBER
+    if operand.startswith(("c[", "UR")):
+        return _Divisor.UNIFORM
+    first = min(sequence.indices)
+    loop = function.innermost_loop(first)
+    made = {
+        at for used in function.instructions[first].uses for at in function.reaching.definitions(first, used)
+    }
+    if made and all(_is_parameter(function.instructions[at]) for at in made):
+        return _Divisor.UNIFORM
+    inside = set() if loop is None else {*loop_indices(function, loop)}
+    return _Divisor.CHANGES if made & inside else _Divisor.OWN
+
+
+def _is_parameter(instruction: Instruction) -> bool:
+    """Whether an instruction only fetches a parameter or a size of the launch."""
+    return "c[" in instruction.operands and not instruction.uses

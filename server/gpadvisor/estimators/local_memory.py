@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What lives in local memory, and what room registers and shared memory have for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum
+from typing import Final
+
+from gpadvisor.analyzer.occupancy import occupancy
+from gpadvisor.estimators.context import KernelContext
+from gpadvisor.evidence.accesses import is_local, is_stack_slot, one_way_slots, passes_stack_on
+from gpadvisor.evidence.arrays import is_indexed_by_data
+from gpadvisor.evidence.measured import registers_per_thread, shared_bytes
+from gpadvisor.evidence.patterns import math_sequences
+from gpadvisor.evidence.queries import (
+    kernel_functions,
+)
+from gpadvisor.model.ids import FunctionId
+from gpadvisor.model.program import Function, FunctionKind
+
+REGISTER_STEP: Final = 8  # registers are given to a warp in units of 256, 8 for each thread
+
+
+_REGISTER_BYTES: Final = 4
+
+
+_WARP: Final = 32
+
+
+class LocalKind(Enum):
+    """What lives in local memory; the value is the pattern's title."""
+
+    SPILL = "registers spilled to local memory"
+    ARRAY = "local array indexed at run time"
+    BY_DATA = "local array indexed by data"
+    CALL = "registers kept on the stack across calls"
+    PASSED = "values passed on through local memory"
+
+
+LOCAL_WORDS: Final = {
+    LocalKind.SPILL: "a spilled register",
+    LocalKind.ARRAY: "an array of the thread",
+    LocalKind.BY_DATA: "an array of the thread",
+    LocalKind.CALL: "a register kept across a call",
+    LocalKind.PASSED: "a value whose address is passed on",
+}
+
+
+LocalPlaces = Mapping[tuple[FunctionId, int], LocalKind]
+
+
+def becomes_registers(context: KernelContext) -> bool:
+    """Whether a thread's registers have room for the arrays of its frame beside what they hold now."""
+    registers = registers_per_thread(context.program, context.kernel, context.profile)
+    frame = frame_bytes(context)
+    return 0 < frame <= _REGISTER_BYTES * (allowed_registers(context) - (registers or 0))
+
+
+def fits_shared(context: KernelContext) -> bool:
+    """Whether the frames of a block fit in shared memory with as many blocks on an SM as now.
+
+    Where no launch is known it is said with the condition.
+    """
+    if context.profile is None:
+        return True
+    launch = context.profile.launch
+    shared = shared_bytes(context.program, context.kernel, context.profile) or 0
+    found = occupancy(
+        context.machine.sm,
+        threads_per_block=launch.threads_per_block,
+        registers_per_thread=launch.registers_per_thread or 1,
+        shared_bytes=shared + frame_bytes(context) * max(launch.threads_per_block, _WARP),
+    )
+    return (found.blocks_per_sm or 0) >= (context.occupancy.blocks_per_sm or 1)
+
+
+def passes_to_own(context: KernelContext, function: Function) -> bool:
+    """Whether a function of the program is called, not printf or an assertion and library math alone."""
+    called = (call.callee for call in function.calls if call.callee is not None)
+    return any(context.program.functions[one].kind is not FunctionKind.MATH_HELPER for one in called)
+
+
+def kinds_of_accesses(context: KernelContext) -> LocalPlaces:
+    """Local accesses of the program's own code; the library keeps an array of its own (see Fast Math).
+
+    A kernel that also indexes its frame at run time has arrays in it, and one that passes its address on has
+    variables; there, fixed places are spills only if the compiler had no registers left, and both written and
+    read.
+    """
+    own: dict[Function, list[int]] = {}
+    for function in kernel_functions(context.program, context.kernel):
+        if function.kind is FunctionKind.MATH_HELPER:
+            continue
+        local = [index for index, one in enumerate(function.instructions) if is_local(one)]
+        library = {index for one in math_sequences(function) for index in one.indices} if local else set()
+        own[function] = [index for index in local if index not in library]
+    arrays = {
+        (function.id, index)
+        for function, indices in own.items()
+        for index in indices
+        if not is_stack_slot(function.instructions[index])
+    }
+    # Of several arrays nobody can say which access belongs to which.
+    by_data = any(is_indexed_by_data(context.program.functions[at], index) for at, index in arrays)
+    array = LocalKind.BY_DATA if by_data else LocalKind.ARRAY
+    full = _registers_full(context)
+    found = {}
+    for function, indices in own.items():
+        if function.kind is not FunctionKind.KERNEL:
+            fixed, one_way = LocalKind.CALL, set[int]()
+        elif arrays:
+            fixed, one_way = LocalKind.SPILL if full else array, set()
+        else:
+            fixed = LocalKind.SPILL if full or not passes_stack_on(function) else LocalKind.PASSED
+            one_way = one_way_slots(function, indices)
+        for index in indices:
+            kind = LocalKind.PASSED if index in one_way else fixed
+            found[function.id, index] = array if (function.id, index) in arrays else kind
+    return found
+
+
+def allowed_registers(context: KernelContext) -> int:
+    """Registers that __launch_bounds__ leaves for each thread, else what the hardware has."""
+    sm = context.machine.sm
+    facts = context.program.facts.get(context.kernel)
+    cap = sm.max_registers_per_thread.value
+    if facts is None or not facts.max_threads_per_block:
+        return cap
+    warps = -(-facts.max_threads_per_block // sm.warp_size.value) * (facts.min_blocks_per_sm or 1)
+    each = sm.registers.value // (warps * sm.warp_size.value)
+    return min(cap, max(REGISTER_STEP, each // REGISTER_STEP * REGISTER_STEP))
+
+
+def _registers_full(context: KernelContext) -> bool:
+    """Whether the compiler used all registers that the launch bounds and the hardware leave it."""
+    registers = registers_per_thread(context.program, context.kernel, context.profile)
+    return registers is None or registers >= allowed_registers(context) - 2
+
+
+def frame_bytes(context: KernelContext) -> int:
+    """Of the stack frame of a thread."""
+    facts = context.program.facts.get(context.kernel)
+    return 0 if facts is None or facts.stack_bytes is None else facts.stack_bytes

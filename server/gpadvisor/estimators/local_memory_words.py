@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What to do about values in local memory, in words."""
+
+from __future__ import annotations
+
+from gpadvisor.analyzer.occupancy import occupancy
+from gpadvisor.estimators.context import KernelContext
+from gpadvisor.estimators.local_memory import (
+    REGISTER_STEP,
+    LocalKind,
+    LocalPlaces,
+    allowed_registers,
+    becomes_registers,
+    fits_shared,
+    frame_bytes,
+    passes_to_own,
+)
+from gpadvisor.evidence.measured import registers_per_thread, shared_bytes
+from gpadvisor.evidence.queries import (
+    is_recursive,
+    kernel_functions,
+)
+from gpadvisor.model.program import Function, FunctionKind
+
+
+def local_advice(context: KernelContext, places: LocalPlaces) -> str:
+    """What shows each kind, and what to do about it."""
+    parts = []
+    kinds = set(places.values())
+    if LocalKind.SPILL in kinds:
+        size = f" ({frame} bytes of stack per thread)" if (frame := frame_bytes(context)) else ""
+        parts.append(f"Keep fewer values live at once, so that none is spilled{size}. {_cap_advice(context)}")
+    if LocalKind.ARRAY in kinds:
+        parts.append(
+            "An array of the thread is indexed with a value known only at run time"
+            f"{_or_passed_on(context)}: {_array_cure(context)[0].lower()}{_array_cure(context)[1:]}"
+        )
+    if LocalKind.BY_DATA in kinds:
+        parts.append(
+            "An array of the thread is indexed with values that were loaded, so that no unrolling makes "
+            f"registers of it. {_by_data_cure(context)}"
+        )
+    if LocalKind.CALL in kinds:
+        parts.append(_call_advice(context, places))
+    if LocalKind.PASSED in kinds:
+        parts.append(
+            "Values go through the stack to or from a function that is called: let it be inlined, or call it "
+            "less often."
+            if _calls_own(context, places)
+            else "The arguments of printf go through the stack: call it less often."
+        )
+    return " ".join(parts)
+
+
+def local_cure(context: KernelContext, places: LocalPlaces) -> str:
+    """What to do about each kind, without what shows it."""
+    kinds = set(places.values())
+    parts = []
+    if LocalKind.SPILL in kinds:
+        parts.append(f"Keep fewer values live at once, so that none is spilled{_cap_cure(context)}.")
+    if LocalKind.ARRAY in kinds:
+        parts.append(_array_cure(context))
+    if LocalKind.BY_DATA in kinds:
+        parts.append(_by_data_cure(context))
+    if LocalKind.CALL in kinds:
+        recursive, others = _callees(context, places)
+        parts += ["Inline the functions that are called (__forceinline__)."] if others else []
+        parts += [f"Write {recursive[0].demangled}, which calls itself, as a loop."] if recursive else []
+    if LocalKind.PASSED in kinds:
+        parts.append(
+            "Let the function that values go to or come from through the stack be inlined, or call it less "
+            "often."
+            if _calls_own(context, places)
+            else "Call printf less often: its arguments go through the stack, and it cannot be inlined."
+        )
+    return " ".join(part for part in parts if part)
+
+
+def _array_cure(context: KernelContext) -> str:
+    """What to do about an array whose index a loop counts."""
+    shared = f"keep it in shared memory{_if_it_fits(context)}" if fits_shared(context) else ""
+    frame = frame_bytes(context)
+    if frame and not becomes_registers(context):
+        return (
+            f"{shared[0].upper()}{shared[1:]}: {frame} bytes are more than the registers of a thread hold."
+            if shared
+            else f"Make the array smaller: {frame} bytes of each thread fit neither in its registers nor in "
+            "shared memory beside what is there."
+        )
+    other = f", or {shared}" if shared else ""
+    return (
+        "Unroll the loops over the index of the thread's array completely, with bounds that the compiler "
+        f"knows, so that the array is in registers{other}."
+    )
+
+
+def _by_data_cure(context: KernelContext) -> str:
+    """What to do about an array that data index; nothing where it has no other place."""
+    if not fits_shared(context):
+        return ""
+    return f"Keep the thread's array in shared memory{_if_it_fits(context)}: its index is data."
+
+
+def _if_it_fits(context: KernelContext) -> str:
+    if context.profile is not None:
+        return ""
+    frame = frame_bytes(context)
+    return f" if it fits, {frame} bytes for each thread of a block" if frame else " if it fits"
+
+
+def _cap_cure(context: KernelContext) -> str:
+    """What to do about a limit on registers, where one is set."""
+    registers = registers_per_thread(context.program, context.kernel, context.profile)
+    if registers is None or registers >= context.machine.sm.max_registers_per_thread.value:
+        return ""
+    source, cure = _register_limit(context, registers)
+    room = _registers_at_same_occupancy(context, registers)
+    if room is None:
+        return f"; or, for the limit of {registers} registers set by {source}, {cure}"
+    if room <= registers:
+        return ""
+    return f"; or raise the limit of {registers} registers, set by {source}, to {room}"
+
+
+def _callees(context: KernelContext, places: LocalPlaces) -> tuple[list[Function], list[Function]]:
+    """Functions that keep registers of their callers: those that call themselves, and the others."""
+    ids = dict.fromkeys(function for (function, _), kind in places.items() if kind is LocalKind.CALL)
+    functions = [context.program.functions[one] for one in ids]
+    recursive = [one for one in functions if is_recursive(context.program, one)]
+    return recursive, [one for one in functions if one not in recursive]
+
+
+def _calls_own(context: KernelContext, places: LocalPlaces) -> bool:
+    """Whether values are passed on to a function of the program."""
+    ids = {function for (function, _), kind in places.items() if kind is LocalKind.PASSED}
+    return any(passes_to_own(context, context.program.functions[one]) for one in ids)
+
+
+def _call_advice(context: KernelContext, places: LocalPlaces) -> str:
+    """What keeps registers on the stack, and the cure: recursion cannot be inlined."""
+    recursive, others = _callees(context, places)
+    parts = []
+    if others:
+        parts.append(
+            "Functions that are called keep registers of their caller (or spills of their own) on the stack: "
+            "inline them (__forceinline__)."
+        )
+    if recursive:
+        parts.append(
+            f"{recursive[0].demangled} calls itself and keeps its registers on the stack at every level: "
+            "write it as a loop."
+        )
+    return " ".join(parts)
+
+
+def _or_passed_on(context: KernelContext) -> str:
+    functions = kernel_functions(context.program, context.kernel)
+    called = next((one.demangled for one in functions if one.kind is FunctionKind.DEVICE), None)
+    return "" if called is None else f", or passed by address to a function that is called ({called})"
+
+
+def _cap_advice(context: KernelContext) -> str:
+    """What the limit on registers is, and how far it can be raised at the present occupancy."""
+    cap = context.machine.sm.max_registers_per_thread.value
+    registers = registers_per_thread(context.program, context.kernel, context.profile)
+    if registers is None:
+        return "Check the limit on registers (__launch_bounds__, -maxrregcount)."
+    if registers >= cap:
+        return f"All {cap} registers of a thread are in use: there is no limit to raise."
+    source, cure = _register_limit(context, registers)
+    room = _registers_at_same_occupancy(context, registers)
+    if room is None:
+        return f"The compiler stopped at {registers} of {cap} registers, held there by {source}: {cure}."
+    now = context.occupancy.warps_per_sm
+    if room > registers:
+        return (
+            f"The compiler stopped at {registers} registers, held there by {source}; up to {room} keep the "
+            f"{now} warps per SM of today."
+        )
+    return (
+        f"The compiler stopped at {registers} registers, held there by {source}; more would cost some of the "
+        f"{now} warps per SM."
+    )
+
+
+def _register_limit(context: KernelContext, registers: int) -> tuple[str, str]:
+    """What keeps the compiler from more registers, and what to do about that."""
+    facts = context.program.facts.get(context.kernel)
+    threads = None if facts is None else facts.max_threads_per_block
+    blocks = None if facts is None else facts.min_blocks_per_sm
+    bounded = threads is not None and registers >= allowed_registers(context) - 2
+    if bounded and blocks is not None and blocks > 1:
+        return f"__launch_bounds__({threads}, {blocks})", "lower the second number"
+    if bounded:
+        return f"__launch_bounds__({threads})", "lower it to the threads that are launched"
+    if threads is not None and blocks is None:
+        return "the second number of __launch_bounds__, -maxrregcount or maxnreg", "give it more"
+    return "-maxrregcount or maxnreg", "raise it"
+
+
+def _registers_at_same_occupancy(context: KernelContext, registers: int) -> int | None:
+    """The most registers for each thread that leave as many blocks on an SM as now."""
+    if context.profile is None or context.occupancy.blocks_per_sm is None:
+        return None
+    launch = context.profile.launch
+    shared = shared_bytes(context.program, context.kernel, context.profile) or 0
+    best = registers
+    for more in range(registers, context.machine.sm.max_registers_per_thread.value + 1, REGISTER_STEP):
+        found = occupancy(
+            context.machine.sm,
+            threads_per_block=launch.threads_per_block,
+            registers_per_thread=more,
+            shared_bytes=shared,
+        )
+        if (found.blocks_per_sm or 0) < context.occupancy.blocks_per_sm:
+            break
+        best = more
+    return best

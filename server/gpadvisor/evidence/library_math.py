@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Routines of the library: which are math, of doubles, for rare arguments; and what is done with a result."""
+
+from __future__ import annotations
+
+import math
+import re
+import struct
+from typing import Final
+
+from gpadvisor.evidence.patterns import (
+    FLOAT_BY_CONSTANT,
+    CodeSequence,
+    math_sequences,
+)
+from gpadvisor.model.instruction import OpcodeClass
+from gpadvisor.model.program import Function, FunctionKind
+
+
+def is_float_math(function: Function) -> bool:
+    """Whether a routine of the compiler's is floating-point math.
+
+    Differs from GPA: it takes every name with ``cuda_sm`` for math. Shuffles and votes of a mask known at run
+    time have such names, too, and so have integer divisions, which are Strength Reduction's.
+    """
+    floats = any(mark in function.name for mark in ("f32", "f64", POW))
+    return function.kind is FunctionKind.MATH_HELPER and floats
+
+
+POW: Final = "__internal_accurate_pow"
+"""What pow() of doubles calls for every argument."""
+
+
+_RARE: Final = ("slowpath", "mediumpath", "_full")
+
+
+def is_of_doubles(helper: Function) -> bool:
+    """Whether a routine computes in double precision."""
+    return "f64" in helper.name or POW in helper.name
+
+
+def is_for_rare(helper: Function) -> bool:
+    """Whether a routine is behind a sequence expanded in place, for arguments that are out of its range."""
+    return any(mark in helper.name for mark in _RARE)
+
+
+def routine_name(helper: Function) -> str:
+    """A routine's own name, without the kernel's that it was compiled for."""
+    return "pow" if POW in helper.name else helper.demangled.rpartition("$")[2]
+
+
+def is_behind_sequence(function: Function, call: int) -> bool:
+    """Whether a call is the way of rare arguments beside a sequence that is told itself."""
+    return any(call in sequence.indices for sequence in math_sequences(function))
+
+
+def has_broken_exponent(function: Function, call: int) -> bool:
+    """Whether a double in front of a call of pow() is a number, and no whole one."""
+    words: dict[int, int] = {}
+    for one in function.instructions[max(call - _ARGUMENTS, 0) : call]:
+        found = _WORD.fullmatch(one.operands)
+        if found is not None:
+            words[int(found[1])] = int(found[2], 16) & 0xFFFFFFFF
+    doubles = [
+        struct.unpack("<d", struct.pack("<II", words[low], words[low + 1]))[0]
+        for low in words
+        if low % 2 == 0 and low + 1 in words
+    ]
+    return any(math.isfinite(value) and not value.is_integer() for value in doubles)
+
+
+_ARGUMENTS: Final = 12
+"""Instructions in which the arguments of a call are put in place."""
+
+
+_WORD: Final = re.compile(r"R(\d+), (?:RZ, RZ, )?(-?0x[0-9a-f]+)")
+"""A register that a number is moved to."""
+
+
+QUOTIENTS: Final = frozenset({"float division", FLOAT_BY_CONSTANT})
+
+
+_NEAR: Final = 32
+"""Instructions around a division in which what it divides and what comes of it are followed."""
+
+
+def becomes_whole(function: Function, division: CodeSequence) -> bool:
+    """Whether the quotient of a whole number is cut to one, which a less exact quotient may miss by one."""
+    code = function.instructions
+    last = max((index for index in division.indices if code[index].opcode == "FFMA"), default=None)
+    check = next(index for index in division.indices if code[index].opcode == "FCHK")
+    divided = next((used for used in code[check].uses if f"R{used & 255}," in code[check].operands), None)
+    made = next((one for one in reversed(code[max(check - _NEAR, 0) : check]) if divided in one.defs), None)
+    if last is None or made is None or not made.opcode.startswith("I2F"):
+        return False
+    reached = set(code[last].defs)  # the quotient
+    end = max(division.indices) + 1
+    for one in code[end : end + _NEAR]:
+        moves = one.info.opclass is OpcodeClass.MOVE or "MOV" in one.modifiers
+        if reached.isdisjoint(one.uses):
+            if not moves:  # a move puts the other way's result there
+                reached.difference_update(one.defs)
+        elif one.opcode == "F2I":
+            return "TRUNC" in one.modifiers  # as a cast does, and not the reduction of a sine
+        elif moves or one.opcode == "FMUL":
+            reached.update(one.defs)
+    return False
