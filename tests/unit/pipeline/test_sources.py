@@ -70,6 +70,7 @@ _ALIKE = _RIGHT.replace("a[threadIdx.x] * a[threadIdx.x] + 1", "__fmaf_rn(b, b, 
         ({f"1/{FILE}": _NO_BARRIER, f"2/{FILE}": _RIGHT}, f"2/{FILE}"),
         ({f"1/{FILE}": _RIGHT, f"2/{FILE}": _RIGHT}, f"1/{FILE}"),
         ({f"1/{FILE}": _ALIKE, f"2/{FILE}": _RIGHT}, f"2/{FILE}"),
+        ({f"1/{FILE}": _RIGHT, f"2/{FILE}": _NO_BARRIER, "a.cu": f"{_RIGHT}// end\n"}, f"1/{FILE}"),
         # one of that name, which cannot be it, beside the right one of another
         ({FILE: _NO_BARRIER, "baseline.cu": _RIGHT}, "baseline.cu"),
         ({"baseline.cu": _RIGHT}, "baseline.cu"),

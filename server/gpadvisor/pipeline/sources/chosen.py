@@ -74,32 +74,40 @@ class SourceChooser:
     def choose(self, named: str, root: Path) -> Path | None:
         """The file of a project that can be what was compiled; None where no text can, or several.
 
-        Its lines can be, and those of the kernels are in definitions with their names and parameters. Of
-        several such texts it is the one with most lines that look like their instructions.
+        Its lines can be, and those of the kernels are in definitions with their names and parameters. One of
+        the same name comes first; of several such texts the one with most lines that look like their
+        instructions.
         """
         if not self._kernels[named]:
             return None
-        words = [kernel.name.encode() for kernel in self._kernels[named]]
         same: list[Path] = []
         others: list[Path] = []
         for path in local_sources.walk(root):
             if path.suffix in local_sources.DEVICE_SUFFIXES:
                 (same if path.name == PurePosixPath(named).name else others).append(path)
+                self.looked_at.add(path.name)
+        for files in (same, others):
+            shown = self._possible(named, files)
+            best = [path for path, count in shown.items() if count == max(shown.values())]
+            if best:
+                return best[0] if len(best) == 1 else None
+        return None
+
+    def _possible(self, named: str, files: Iterable[Path]) -> dict[Path, int]:
+        """Of each text that can be it the first file, with the instructions that its lines look like."""
+        words = [kernel.name.encode() for kernel in self._kernels[named]]
         found: dict[str, Path] = {}
-        for path in (*same, *others):
-            self.looked_at.add(path.name)
+        for path in files:
             data = local_sources.read_source(path) or b""
             if len(found) < _MAX_PARSED and all(word in data for word in words) and self.may_be(named, data):
                 found.setdefault(data.decode("utf-8", "replace"), path)
         facts, _ = read_source_facts([(str(path), text) for text, path in found.items()])
-        shown = {
+        return {
             path: self._shown(named, text)
             for text, path in found.items()
             if (read := facts.get((str(path), text))) is not None
             and all(any(map(kernel.may_be, read.kernels)) for kernel in self._kernels[named])
         }
-        best = [path for path, count in shown.items() if count == max(shown.values())]
-        return best[0] if len(best) == 1 else None
 
     def _shown(self, named: str, text: str) -> int:
         """Instructions that their line looks like; every line is there."""
