@@ -166,7 +166,7 @@ class LineRecovery:
             self._here = self._here or KernelSources(self._request.root, self._path)
             types = None if (full := demangle(kernel)) == kernel else parameters(full)
             self._definitions[kernel] = self._here.definitions(name, profile.launch.demangled, types)
-        found = told_by_name(self._definitions[kernel])
+        found = told_by_name(self._definitions[kernel], self._path)
         if found is not None:
             self.known.definitions[kernel] = found
 

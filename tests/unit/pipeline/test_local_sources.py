@@ -33,18 +33,24 @@ def test_a_link_to_itself_is_no_source(tmp_path: Path) -> None:
     assert [place.path.name for place in found.definitions("kernel", "kernel()")] == ["kernel.cu"]
 
 
-def test_of_several_files_with_the_kernel_none_is_where_it_begins(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("report", "told"), [("run", None), ("v5_fast", "v5.cu")])
+def test_of_several_files_with_the_kernel_none_is_where_it_begins(
+    tmp_path: Path, report: str, told: str | None
+) -> None:
     """As of six versions of one exercise in one folder, of which the first by name was told."""
     (tmp_path / "old").mkdir()
+    profile = tmp_path / f"{report}.ncu-rep"
+
+    def first() -> str | None:
+        found = KernelSources(tmp_path, profile).definitions("reduce", "reduce(float*, float*)")
+        one = told_by_name(found, profile)
+        return None if one is None else one.path.name
+
     for name in ("baseline.cu", "old/first.cu"):
         (tmp_path / name).write_text("__global__ void reduce(float *a, float *b) {}")
-    found = KernelSources(tmp_path, tmp_path / "run.ncu-rep").definitions("reduce", "reduce(float*, float*)")
-    told = told_by_name(found)
-    assert told is not None
-    assert told.path == tmp_path / "baseline.cu"
+    assert first() == "baseline.cu"
     (tmp_path / "v5.cu").write_text("__global__ void reduce(float *a, float *b) {}")
-    found = KernelSources(tmp_path, tmp_path / "run.ncu-rep").definitions("reduce", "reduce(float*, float*)")
-    assert told_by_name(found) is None
+    assert first() == told
 
 
 @pytest.mark.parametrize(

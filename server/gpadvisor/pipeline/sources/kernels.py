@@ -103,10 +103,12 @@ class KernelSources:
         return (*users, path) if path.suffix in local_sources.DEVICE_SUFFIXES else tuple(users)
 
 
-def told_by_name(found: Sequence[Definition]) -> Definition | None:
-    """The first of a kernel's definitions; None where another file beside it has one as well."""
-    beside = {one.path for one in found if one.path.parent == found[0].path.parent}
-    return found[0] if len(beside) == 1 else None
+def told_by_name(found: Sequence[Definition], profile: Path) -> Definition | None:
+    """The first of a kernel's definitions; None where another file beside it is as likely."""
+    profile = profile.resolve()
+    beside = (one for one in found if one.path.parent == found[0].path.parent)
+    alike = {one.path for one in beside if _apart(one.path, profile) == _apart(found[0].path, profile)}
+    return found[0] if len(alike) == 1 else None
 
 
 def may_have(written: Sequence[str] | None, wanted: Sequence[str] | None) -> bool:
