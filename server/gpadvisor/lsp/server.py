@@ -17,7 +17,7 @@ from typing import Any, BinaryIO, Final
 from cattrs import Converter
 from lsprotocol import converters
 from lsprotocol import types as lsp
-from pygls.exceptions import FeatureRequestError, JsonRpcException
+from pygls.exceptions import FeatureRequestError, JsonRpcException, JsonRpcInvalidParams
 from pygls.io_ import StdinAsyncReader, StdoutWriter, run_async
 from pygls.lsp.server import LanguageServer
 from pygls.protocol import (
@@ -55,9 +55,10 @@ class _Protocol(LanguageServerProtocol):
         try:
             return super().structure_message(data)
         except JsonRpcException as error:
+            wrong = JsonRpcInvalidParams()
             if "id" in data and "method" in data:
-                self._send_response(data["id"], error=error.to_response_error())
-            raise
+                self._send_response(data["id"], error=wrong.to_response_error())
+            raise wrong from error
 
     @lsp_method(lsp.TEXT_DOCUMENT_DID_OPEN)
     def lsp_text_document__did_open(self, params: lsp.DidOpenTextDocumentParams) -> Generator[Any, Any, None]:

@@ -131,6 +131,26 @@ def test_requests_that_are_none_are_answered(tmp_path: Path) -> None:
     assert done.returncode == 0
 
 
+def test_a_long_text_in_place_of_a_list_is_refused_at_once(tmp_path: Path) -> None:
+    """Each letter would be a wrong diagnostic with an account of its own: minutes and a gigabyte."""
+    document, start = {"uri": (tmp_path / "a.cu").as_uri()}, {"line": 0, "character": 0}
+    asked = {"textDocument": document, "range": {"start": start, "end": start}}
+    sent = (
+        message("initialize", INITIALIZE, 1)
+        + message("initialized", {})
+        + message("textDocument/codeAction", {**asked, "context": {"diagnostics": "A" * 200_000}}, 2)
+        + message("shutdown", None, 3)
+        + message("exit", None)
+    )
+    done = subprocess.run(
+        SERVER, input=sent, capture_output=True, timeout=PATIENCE_SECONDS, check=False, cwd=tmp_path
+    )
+    answers = {one["id"]: one for one in messages(done.stdout) if "method" not in one}
+    assert answers[2]["error"] == {"code": -32602, "message": "Invalid Params"}
+    assert "result" in answers[3]
+    assert done.returncode == 0
+
+
 @pytest.mark.parametrize(
     "header",
     [
