@@ -13,7 +13,7 @@ from gpadvisor.errors import UsageError
 from gpadvisor.lsp import protocol
 from gpadvisor.lsp.errors import answered, refusing
 from gpadvisor.lsp.features.kernels import chosen_kernel, kernel_choices
-from gpadvisor.lsp.paths import file_path
+from gpadvisor.lsp.paths import can_be_path, file_path
 from gpadvisor.lsp.session import Session
 from gpadvisor.lsp.snapshot import COMPILED, Snapshot
 
@@ -79,17 +79,22 @@ def register_shown(server: LanguageServer, session: Session) -> None:
     @server.command(protocol.APPLY_FIX)
     async def apply_fix(*words: Any) -> bool:
         agreed = len(words) > 2 and words[2] is True
-        return await answered(fixes.apply(_word(words, 1, "the id of a fix"), agreed=agreed))
+        return await answered(fixes.apply(_fix(words), agreed=agreed))
 
     @server.command(protocol.CHECK_FIX)
     async def check_fix(*words: Any) -> str:
-        return await answered(fixes.check(_word(words, 1, "the id of a fix")))
+        return await answered(fixes.check(_fix(words)))
 
 
 def _word(words: tuple[object, ...], index: int, what: str) -> str:
     if len(words) <= index or not isinstance(words[index], str):
         raise UsageError(f"the command needs {what}")
     return str(words[index])
+
+
+def _fix(words: tuple[object, ...]) -> str:
+    with refusing():
+        return _word(words, 1, "the id of a fix")
 
 
 def _source(now: Snapshot, words: tuple[object, ...]) -> str:
@@ -108,8 +113,8 @@ def _profile(now: Snapshot, words: tuple[object, ...]) -> str:
     with refusing():
         given = _word(words, 0, "the path of a profile")
         path = file_path(given) if given.startswith("file:") else str(Path(given).expanduser().absolute())
-        if path is None or "\0" in path:
-            raise UsageError(f"{given} is no file on this machine")
+        if path is None or not can_be_path(path):
+            raise UsageError(f"{given!a} is no file on this machine")
         if not now.may_read(path):
             raise UsageError("the workspace is not trusted: no profile is read")
         return path

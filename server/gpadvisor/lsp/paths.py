@@ -19,7 +19,15 @@ def file_path(uri: str) -> str | None:
     if not uri.startswith("file:"):
         return None
     path = to_fs_path(uri)
-    return None if not path or "\0" in path else resolved(path)
+    return resolved(path) if path and can_be_path(path) else None
+
+
+def can_be_path(text: str) -> bool:
+    """Whether a file system can be asked for it: JSON can name what none can have."""
+    try:
+        return b"\0" not in os.fsencode(text)
+    except UnicodeEncodeError:
+        return False
 
 
 def resolved(path: str) -> str:

@@ -131,6 +131,41 @@ def test_requests_that_are_none_are_answered(tmp_path: Path) -> None:
     assert done.returncode == 0
 
 
+@pytest.mark.parametrize(
+    ("command", "arguments"),
+    [
+        ("applyFix", None),
+        ("applyFix", ["x", 5]),
+        ("checkFix", []),
+        ("importProfile", ["\ud800"]),
+        ("analyzeFile", [{}]),
+        ("modelFile", ["file:///\ud800.cu"]),
+        ("selectKernel", [None]),
+        ("profile", []),
+    ],
+)
+def test_wrong_words_of_a_command_are_refused_in_a_sentence(
+    tmp_path: Path, command: str, arguments: object
+) -> None:
+    asked = {"command": f"gpadvisor.server.{command}", "arguments": arguments}
+    sent = (
+        message("initialize", TRUSTING, 1)
+        + message("initialized", {})
+        + message("workspace/executeCommand", asked, 2)
+        + message("shutdown", None, 3)
+        + message("exit", None)
+    )
+    done = subprocess.run(
+        SERVER, input=sent, capture_output=True, timeout=PATIENCE_SECONDS, check=False, cwd=tmp_path
+    )
+    (answer,) = (one for one in messages(done.stdout) if one.get("id") == 2 and "method" not in one)
+    error = answer["error"]
+    assert isinstance(error, dict)
+    assert error["code"] in {-32602, -32803}
+    assert "traceback" not in json.dumps(answer).lower()
+    assert "Traceback" not in done.stderr.decode()
+
+
 def test_a_long_text_in_place_of_a_list_is_refused_at_once(tmp_path: Path) -> None:
     """Each letter would be a wrong diagnostic with an account of its own: minutes and a gigabyte."""
     document, start = {"uri": (tmp_path / "a.cu").as_uri()}, {"line": 0, "character": 0}
