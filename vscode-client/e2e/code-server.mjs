@@ -139,7 +139,7 @@ export async function withCodeServer(options, body) {
   let browser;
   let page;
   const outside = new Set();
-  const shot = (name) => page.screenshot({ path: path.join(SHOTS, `${name}.png`) });
+  const shot = (name) => page.screenshot({ path: path.join(SHOTS, `${name}.png`), ...WAIT });
   const interrupted = () => {
     process.kill(-server.pid, "SIGTERM");
     process.exit(130);

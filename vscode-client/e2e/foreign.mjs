@@ -44,7 +44,10 @@ export async function foreign(_workspace, all) {
       for (const [at, report] of reports.entries()) {
         // Small windows in the second round of themes, and so on: neighbours are often of one repository.
         const look = LOOKS[(at * 2 + Math.floor(at / 4)) % LOOKS.length];
-        const row = await firstContact(driven, report, look, all, (what) => silent.push(`${report.name} ${what}`));
+        const row = await firstContact(driven, report, look, all, (what) => {
+          silent.push(`${report.name} ${what}`);
+          console.log(`  wrong: ${report.name} ${what}`); // a run of an hour may be ended before its end
+        });
         rows.push(`| ${report.name} | ${row.join(" | ")} |\n`);
         console.log(`  ${report.name}: ${row.join("; ")}`);
         writeFileSync(path.join(SHOTS, "foreign.md"), `${HEADER}${rows.join("")}`);
