@@ -26,7 +26,6 @@ export async function restricted(workspace) {
     await page.locator(".statusbar-item", { hasText: "Restricted Mode" }).first().click();
     await page.locator(".workspace-trust-editor .monaco-button", { hasText: /^Trust$/ }).first().click(WAIT);
     await editor.locator(".codelens-decoration", { hasText: "of GPU time" }).waitFor(WAIT);
-    await panel.locator("#notes").waitFor(WAIT); // the panel reads it now
     assert.ok(existsSync(path.join(root, "started")));
     checkRecording(path.join(root, "sent"));
   });
