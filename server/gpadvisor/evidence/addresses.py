@@ -19,6 +19,8 @@ _BITS: Final = 32
 _MASK: Final = (1 << _BITS) - 1
 _FOLLOWED: Final = 16
 """Registers of other blocks that an address is followed through."""
+_MOST_LETTERS: Final = 1000
+"""Of the names in a sum: that of a product is longer than both of its parts, and products have products."""
 _SIGN: Final = 1 << 31
 _REGISTER: Final = re.compile(r"U?R\d+\Z")
 _NUMBER: Final = re.compile(r"0x[0-9a-fA-F]+\Z")
@@ -99,7 +101,7 @@ class _Values:
             name = _name(number)
             if name is not None:
                 self._known[name] = _sum({f"{name}@{index}": 1}, 0)
-        if value is not None and targets:
+        if value is not None and targets and sum(len(name) for name, _ in value.terms) <= _MOST_LETTERS:
             self._known[targets[0]] = value
 
     def _computed(self, instruction: Instruction, operands: list[str]) -> Sum | None:

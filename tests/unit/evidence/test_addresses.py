@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import pytest
 from tests.optimizer_values import listing
 
@@ -80,3 +82,13 @@ def test_stores_are_compared_by_their_place() -> None:
 )
 def test_the_width_of_the_access_that_takes_them(count: int, width: int, per: int) -> None:
     assert Neighbours(tuple(range(count)), width).per_access == per
+
+
+def test_a_chain_of_products_takes_no_more_memory_with_each_of_them() -> None:
+    squares = "IMAD R4, R4, R4, RZ\n" * 12
+    tracemalloc.start()
+    try:
+        assert _runs(f"{squares}a| LDS R8, [R4]\nb| LDS R9, [R4+0x4]\nEXIT") == [("a", "b")]
+        assert tracemalloc.get_traced_memory()[1] < 1_000_000
+    finally:
+        tracemalloc.stop()
