@@ -39,7 +39,11 @@ def library_call(context: KernelContext) -> str:
 def _called(function: Function) -> dict[SourceLocation, SourceLocation]:
     """By line the library code that it calls, of calls with a loop inside."""
     lines = (function.lines[at] for loop in library_loops(function) for at in loop_indices(function, loop))
-    return {line.location: line.library[0] for line in lines if line is not None}
+    return {
+        line.location: line.library[0]
+        for line in lines
+        if line is not None and line.location not in line.library
+    }
 
 
 def _samples(blame: Blame, function: Function) -> Counter[int]:

@@ -13,7 +13,7 @@ from gpadvisor.analyzer.dominators import DominatorTree, immediate_dominators, r
 from gpadvisor.analyzer.flow import Flow, Graph, JumpTables, build_graph, control_transfers
 from gpadvisor.analyzer.loops import LoopNest, find_loops
 from gpadvisor.analyzer.partition import Part, split_section
-from gpadvisor.analyzer.places import loop_location, user_lines
+from gpadvisor.analyzer.places import called_lines, loop_location, user_lines
 from gpadvisor.cubin import CodeSection, Cubin, Lines, decode_lines, demangle
 from gpadvisor.machine import code_form
 from gpadvisor.model.ids import INSTRUCTION_BYTES, BlockId, FunctionId, LoopId, Pc
@@ -74,6 +74,7 @@ class _ProgramBuilder:
             own = {
                 index - part.start: flow for index, flow in flows.items() if part.start <= index < part.end
             }
+            own_lines = lines[part.start : part.end]
             self._flows.append(own)
             self._functions.append(
                 build_function(
@@ -81,7 +82,7 @@ class _ProgramBuilder:
                     section.name,
                     part,
                     instructions[part.start : part.end],
-                    tuple(lines[part.start : part.end]),
+                    called_lines(own_lines, is_kernel=part.kind is FunctionKind.KERNEL),
                     own,
                     self._problems,
                     tables=section.indirect_targets,

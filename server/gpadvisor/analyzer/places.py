@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Final
 
 from gpadvisor.model.ids import SourceLocation
@@ -68,6 +69,20 @@ def _user_line(entry: LineEntry) -> LineEntry:
     if level == 0:
         return entry
     return LineEntry(chain[level], entry.inline[level:], (*entry.library, *chain[:level]))
+
+
+def called_lines(lines: Sequence[LineEntry | None], *, is_kernel: bool) -> tuple[LineEntry | None, ...]:
+    """Those of one function; a library's code in another's is told apart, though no caller's line is with it.
+
+    Debug builds inline without a chain, and a function that is called has none.
+    """
+    known = {id(entry): entry for entry in lines if entry is not None}
+    if is_kernel and all(is_library(entry.location.file) for entry in known.values()):
+        return tuple(lines)
+    for key, entry in known.items():
+        if not entry.library and is_library(entry.location.file):
+            known[key] = replace(entry, library=(entry.location,))
+    return tuple(None if entry is None else known[id(entry)] for entry in lines)
 
 
 _MOVED_IN: Final = 0.25

@@ -50,7 +50,7 @@ class LineEntry:
 
     location: SourceLocation  # of a Program: the innermost one outside of libraries, where there is one
     inline: tuple[InlineFrame, ...] = ()
-    library: tuple[SourceLocation, ...] = ()  # library code inlined at the location, innermost first
+    library: tuple[SourceLocation, ...] = ()  # library code at the location, innermost first
 
 
 @dataclass(frozen=True, slots=True)

@@ -100,9 +100,13 @@ def sources_of(
     compiled = analysis.path if input_kind(analysis.path) is InputKind.SOURCE else None
     known = analysis.source_lines
     named = _analysed_lines(analysis).keys() | {str(one.path) for one in known.definitions.values()}
-    renamed = partial(seen.renamed, analysis.sha256) if seen is not None else lambda _: None
-    chooser = SourceChooser(kernel.context.program for kernel in analysis.kernels)
-    sources = find_sources(named, analysis.profile, compiled, request, renamed, chooser)
+    programs = [kernel.context.program for kernel in analysis.kernels]
+    if seen is None:
+        sources = find_sources(named, analysis.profile, compiled, request, chooser=SourceChooser(programs))
+    else:
+        chooser = SourceChooser(programs, partial(seen.beside, analysis.sha256))
+        renamed = partial(seen.renamed, analysis.sha256)
+        sources = find_sources(named, analysis.profile, compiled, request, renamed, chooser)
     return replace(sources, profiled={**known.texts, **sources.profiled})
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpadvisor.analyzer.places import is_library, user_lines
+from gpadvisor.analyzer.places import called_lines, is_library, user_lines
 from gpadvisor.model.ids import SourceLocation
 from gpadvisor.model.program import InlineFrame, LineEntry
 
@@ -31,6 +31,13 @@ def test_a_lambda_called_by_a_library_keeps_its_own_line() -> None:
 def test_a_kernel_of_a_library_stays_where_it_is() -> None:
     entry = LineEntry(TOOLKIT, (InlineFrame("reduce", TOOLKIT),))
     assert user_lines([entry]) == (entry,)
+
+
+def test_a_function_of_a_library_that_is_called_is_the_librarys() -> None:
+    inside, own, told = LineEntry(TOOLKIT), LineEntry(OWN), LineEntry(TOOLKIT, library=(TOOLKIT,))
+    assert called_lines([inside, None], is_kernel=False) == (told, None)
+    assert called_lines([inside, own, inside], is_kernel=True) == (told, own, told)
+    assert called_lines([inside], is_kernel=True) == (inside,)
 
 
 @pytest.mark.parametrize(

@@ -87,7 +87,8 @@ class Places:
 
     def chain(self, entry: LineEntry) -> tuple[Place, ...]:
         """The location and the call sites it was inlined at, innermost first."""
-        locations = (*entry.library, entry.location, *(frame.call_site for frame in entry.inline))
+        own = () if entry.location in entry.library else (entry.location,)
+        locations = (*entry.library, *own, *(frame.call_site for frame in entry.inline))
         return tuple(
             Place(file=self.name(place.file), line=place.line) for place in locations if place.line > 0
         )

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Final
@@ -45,8 +45,16 @@ class _Kernel:
 class SourceChooser:
     """What the machine code says of the files that its line table names."""
 
-    def __init__(self, programs: Iterable[Program]) -> None:
-        """Collect the lines of each file, with the opcodes that were made of them."""
+    def __init__(
+        self, programs: Iterable[Program], beside: Callable[[str], Collection[str]] = lambda _: ()
+    ) -> None:
+        """Collect the lines of each file, with the opcodes that were made of them.
+
+        Args:
+            programs: what was compiled.
+            beside: by a file's name what is known to be another file, as it was there together with it.
+        """
+        self._beside = beside
         self.looked_at: set[str] = set()
         """Names of files that had a say."""
         self._lines: dict[str, dict[int, set[str]]] = defaultdict(lambda: defaultdict(set))
@@ -80,10 +88,11 @@ class SourceChooser:
         """
         if not self._kernels[named]:
             return None
+        beside = self._beside(named)
         same: list[Path] = []
         others: list[Path] = []
         for path in local_sources.walk(root):
-            if path.suffix in local_sources.DEVICE_SUFFIXES:
+            if path.suffix in local_sources.DEVICE_SUFFIXES and str(local_sources.real(path)) not in beside:
                 (same if path.name == PurePosixPath(named).name else others).append(path)
                 self.looked_at.add(path.name)
         for files in (same, others):

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from gpadvisor.pipeline.cache import Cache
 from gpadvisor.pipeline.sources import local as local_sources
@@ -42,22 +42,29 @@ class SeenSources:
 
     def renamed(self, profile: str, name: str) -> Path | None:
         """The one file that came since a source of a profile went, and is like it."""
-        stored = self.cache.get(self._key(profile, name))
-        if stored is None:
+        entry = self._gone(profile, name)
+        if entry is None:
             return None
-        entry = json.loads(stored)
-        known, before = set(entry["files"]), Path(entry["file"])
-        if before.exists():
-            return None
+        known, suffix = set(entry["files"]), Path(entry["file"]).suffix
         new = [
             path
             for path in local_sources.walk(self.root)
-            if path.suffix == before.suffix and str(local_sources.real(path)) not in known
+            if path.suffix == suffix and str(local_sources.real(path)) not in known
         ]
         alike = {path: _likeness(entry["text"], path) for path in new[:_MAX_READ]}
         best = max(alike.values(), default=0.0)
         found = [path for path, likeness in alike.items() if likeness == best]
         return found[0] if best >= _LIKE and len(found) == 1 else None
+
+    def beside(self, profile: str, name: str) -> frozenset[str]:
+        """The files that stood beside a source that is gone: none of them is it."""
+        entry = self._gone(profile, name)
+        return frozenset() if entry is None else frozenset(entry["files"])
+
+    def _gone(self, profile: str, name: str) -> dict[str, Any] | None:
+        stored = self.cache.get(self._key(profile, name))
+        entry: dict[str, Any] | None = None if stored is None else json.loads(stored)
+        return None if entry is None or Path(entry["file"]).exists() else entry
 
     def _key(self, profile: str, name: str) -> str:
         parts = {"profile": profile, "file": name, "root": str(self.root.resolve())}
