@@ -9,7 +9,7 @@ from enum import Enum
 from functools import lru_cache
 from typing import Final
 
-from gpadvisor.evidence.accesses import is_ordered, is_shared
+from gpadvisor.evidence.accesses import is_memory, is_ordered, is_shared
 from gpadvisor.evidence.alignment import Alignment
 from gpadvisor.evidence.arrays import has_parameters, same_array
 from gpadvisor.model.ids import FunctionId, SourceLocation
@@ -119,6 +119,8 @@ def needless_in(function: Function) -> Mapping[int, Needless]:
         return {}
     if any(not is_whole_block(one) or one.guard is not None for one in code) or _reads_clock(function):
         return {}
+    if _reads_what_nothing_writes(function):
+        return {}
     left = set(barriers)
     found: dict[int, Needless] = {}
     for index in reversed(barriers):
@@ -143,6 +145,13 @@ def _reads_clock(function: Function) -> bool:
         one.info.opclass is OpcodeClass.SPECIAL_REGISTER and any(name in one.operands for name in _CLOCKS)
         for one in function.instructions
     )
+
+
+def _reads_what_nothing_writes(function: Function) -> bool:
+    """Whether shared memory is read and never written: the stores are missing, and the barriers are right."""
+    spaces = {_kind(one) for one in function.instructions if is_memory(one)}
+    read = (MemorySpace.SHARED, True) in spaces
+    return read and not {(MemorySpace.SHARED, False), (MemorySpace.GENERIC, False)} & spaces
 
 
 def _needless(function: Function, index: int, barriers: set[int]) -> Needless | None:

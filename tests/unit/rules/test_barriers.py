@@ -89,6 +89,7 @@ BOTH = "STS [R9], R0\nBAR.SYNC 0x0\nBAR.SYNC 0x0\nLDS R4, [R8]\n"
         ("LDS R4, [R8]\n@!P0 BAR.SYNC 0x0\n@!P0 BRA away\nBAR.SYNC 0x0\naway:\nEXIT", {}),  # one or the other
         ("BAR.SYNC 0x0\n@!P0 BAR.SYNC 0x0\nBAR.SYNC 0x0\nEXIT", {}),
         (f"{BOTH}EXIT", {2: NOTHING}),
+        ("LDG.E R0, [R2.64]\nBAR.SYNC 0x0\nLDS R4, [R8]\nBAR.SYNC 0x0\nEXIT", {}),  # the stores are missing
     ],
 )
 def test_barriers_that_protect_nothing(text: str, needless: dict[int, Needless]) -> None:
