@@ -126,7 +126,7 @@ async function pickKernels({ page, palette, shot }) {
       return;
     }
     await page.keyboard.press("Escape"); // the other launch is still being read
-    await launch.waitFor({ ...WAIT, state: "detached" });
+    await launch.waitFor({ ...WAIT, state: "hidden" });
   }
   assert.fail("the launch that was picked is not the chosen one");
 }
