@@ -91,7 +91,7 @@ async function looks({ page, theme, shot }, shown) {
 async function edited({ page }, shown, editor, { kernels: [kernel] }) {
   const [spot] = kernel.suggestions[0].hotspots;
   const { line } = spot.def ?? spot.use;
-  await editor.locator(".view-line").first().click();
+  await editor.locator(".view-line", { hasText: "along_x =" }).first().click(); // the first one may be behind a pinned line
   await page.keyboard.press("Control+Home");
   await page.keyboard.type("// one\n// two\n");
   await page.keyboard.press("Control+s");
