@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Loops that are a library's as a whole, inlined into the kernel: callers cannot change what they access.
+"""Loops that are a library's as a whole, inlined or called: callers cannot change what they access.
 
 They can where the library does something to one element, as an intrinsic or a block load: they say to which.
 """

@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import Final
 
@@ -48,28 +49,39 @@ class SourceChooser:
     def __init__(
         self, programs: Iterable[Program], beside: Callable[[str], Collection[str]] = lambda _: ()
     ) -> None:
-        """Collect the lines of each file, with the opcodes that were made of them.
+        """Nothing is read before a file is in doubt.
 
         Args:
             programs: what was compiled.
             beside: by a file's name what is known to be another file, as it was there together with it.
         """
-        self._beside = beside
+        self._programs, self._beside = tuple(programs), beside
         self.looked_at: set[str] = set()
         """Names of files that had a say."""
-        self._lines: dict[str, dict[int, set[str]]] = defaultdict(lambda: defaultdict(set))
-        self._kernels: dict[str, set[_Kernel]] = defaultdict(set)
-        for function in (one for program in programs for one in program.functions):
-            own: dict[str, list[int]] = defaultdict(list)
+
+    @cached_property
+    def _lines(self) -> Mapping[str, Mapping[int, set[str]]]:
+        """By file its lines, with the opcodes that were made of them."""
+        found: dict[str, dict[int, set[str]]] = defaultdict(lambda: defaultdict(set))
+        for function in (one for program in self._programs for one in program.functions):
             for instruction, line in zip(function.instructions, function.lines, strict=True):
-                if line is None or not line.location.line:
-                    continue
-                self._lines[line.location.file][line.location.line].add(instruction.opcode)
-                if not line.inline:
+                if line is not None and line.location.line:
+                    found[line.location.file][line.location.line].add(instruction.opcode)
+        return found
+
+    @cached_property
+    def _kernels(self) -> Mapping[str, set[_Kernel]]:
+        """By file the kernels that have lines of their own in it."""
+        found: dict[str, set[_Kernel]] = defaultdict(set)
+        for function in (one for program in self._programs for one in program.functions):
+            own: dict[str, list[int]] = defaultdict(list)
+            for line in function.lines:
+                if line is not None and line.location.line and not line.inline:
                     own[line.location.file].append(line.location.line)
             if function.kind is FunctionKind.KERNEL:
                 for file, lines in own.items():
-                    self._kernels[file].add(_kernel(function, lines))
+                    found[file].add(_kernel(function, lines))
+        return found
 
     def may_be(self, named: str, data: bytes | None) -> bool:
         """Whether each line of a file can be what was made of it."""
