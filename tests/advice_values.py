@@ -256,8 +256,16 @@ def estimate(low: float, expected: float, high: float, paper: float | None, **ch
     words = {
         "equation": "GPA Eq. 2: T / (T - M) with T = 12034, M = 1530",
         "reason": "the double literal is the only reason for the conversions",
+        **changes,
     }
-    return Estimate(low=low, expected=expected, high=high, paper=paper, **{**words, **changes})
+    return Estimate(
+        low=low,
+        expected=expected,
+        high=high,
+        paper=paper,
+        equation=words["equation"],
+        reasons=(words["reason"],),
+    )
 
 
 STRENGTH_REDUCTION = Suggestion(
@@ -762,7 +770,7 @@ def hostile() -> Advice:
             high=float("inf"),
             paper=float("-inf"),
             equation=name,
-            reason=name,
+            reasons=(name,),
         ),
     )
     return advice(

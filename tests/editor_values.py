@@ -49,7 +49,7 @@ def estimate(low: float = 1.12, expected: float = 1.15, high: float = 1.19) -> E
         high=high,
         paper=1.3,
         equation="GPA Eq. 4: T / (T - M)",
-        reason="held back",
+        reasons=("held back",),
     )
 
 

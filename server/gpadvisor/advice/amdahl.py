@@ -21,5 +21,5 @@ def program_estimate(estimate: Estimate | None, share: float | None) -> Estimate
         equation=(
             f"Amdahl: 1 / (1 - p + p / S) = {expected:.3f} with p = {share:.4f}, S = {estimate.expected:.3f}"
         ),
-        reason="the kernel's share of all kernel time in the report",
+        reasons=("the kernel's share of all kernel time in the report",),
     )

@@ -34,9 +34,8 @@ from gpadvisor.model.advice import (
     Utilisation,
 )
 from gpadvisor.model.blame import Coverage
-from gpadvisor.model.figures import part_of_run
 from gpadvisor.model.problem import Problem
-from gpadvisor.model.profile import LITTLE_OF_RUN, Device, Evidence
+from gpadvisor.model.profile import Device, Evidence
 from gpadvisor.model.stalls import StallClass
 
 
@@ -192,21 +191,18 @@ def _behind(context: KernelContext, stalls: Sequence[StallSummary], shown: Seque
 
 
 def _limited_by(context: KernelContext, seen: _Seen, shown: Sequence[EstimatedMatch]) -> str:
-    samples, full = seen.samples, seen.full
     words = limiting_words(
         context.evidence,
-        samples,
+        seen.samples,
         seen.stalls,
         seen.working,
         context.occupancy,
         _behind(context, seen.stalls, shown),
     )
-    if samples.first_share is not None and samples.first_share <= LITTLE_OF_RUN and "of the samples" in words:
-        words += f", in {part_of_run(samples.first_share)} of the run"
     profile = context.profile
     if (
         profile is not None
-        and not full
+        and not seen.full
         and context.evidence is not Evidence.MODELLED
         and is_as_short_as_a_launch(profile)
     ):

@@ -19,8 +19,8 @@ from gpadvisor.model.advice import (
     Suggestion,
     Utilisation,
 )
-from gpadvisor.model.figures import gain
-from gpadvisor.model.profile import Evidence, KernelProfile
+from gpadvisor.model.figures import gain, part_of_run
+from gpadvisor.model.profile import LITTLE_OF_RUN, Evidence, KernelProfile
 
 LIMIT_PERCENT: Final = 80.0
 """From here on a unit counts as the limit (Nsight Compute's line for high throughput)."""
@@ -111,10 +111,14 @@ def limiting_words(
     first = f"{behind}; {first}" if behind else first
     if busiest is not None and busy:
         unit_at = f"{unit_words(busiest)} at {busiest.percent:.0f} % of its peak"
-        return f"several things: {unit_at}, {first} of the samples)"
-    if latency or not others:
-        return f"latency: {first} of the samples)"
-    return f"several things: {first} of the samples), {others[0]})"
+        words = f"several things: {unit_at}, {first} of the samples)"
+    elif latency or not others:
+        words = f"latency: {first} of the samples)"
+    else:
+        words = f"several things: {first} of the samples), {others[0]})"
+    if samples.first_share is not None and samples.first_share <= LITTLE_OF_RUN:
+        words += f", in {part_of_run(samples.first_share)} of the run"
+    return words
 
 
 def _by_counters(utilisations: Sequence[Utilisation], occupancy: Occupancy | None) -> str:

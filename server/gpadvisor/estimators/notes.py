@@ -11,5 +11,5 @@ def no_estimate(context: KernelContext, match: Match) -> Estimate:
     """A range without a gain; a note names a fact, and no change of the source with a known effect."""
     del context, match
     return Estimate(
-        low=1.0, expected=1.0, high=1.0, paper=None, equation="none", reason="a note: it promises nothing"
+        low=1.0, expected=1.0, high=1.0, paper=None, equation="none", reasons=("a note: it promises nothing",)
     )

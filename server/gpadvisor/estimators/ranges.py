@@ -42,14 +42,13 @@ class Range:
         """The finished estimate; the ends never cross the expected value, and allow for how times differ."""
         if self.expected > constants.MOST_MEASURED:
             self.reasons.append(f"no change that was measured gave more than {constants.MOST_MEASURED:g}x")
-        reason = "; ".join(self.reasons) if self.reasons else "as the equation says"
         return Estimate(
             low=min(self.low, self.expected, self.high) * (1 - constants.RUN_TO_RUN),
             expected=self.expected,
             high=max(self.low, self.expected, self.high) * (1 + constants.RUN_TO_RUN),
             paper=paper,
             equation=equation,
-            reason=reason,
+            reasons=tuple(self.reasons),
         )
 
 

@@ -25,4 +25,11 @@ class Estimate:
     high: float
     paper: float | None  # what the paper's equation gives, None where the paper has none
     equation: str  # "GPA Eq. 2: T / (T - M) with T = 1000, M = 200"
-    reason: str  # why the range departs from the paper's value, or that it does not
+    reasons: tuple[
+        str, ...
+    ]  # the steps from the paper's value to the range; empty where it is as the equation says
+
+    @property
+    def reason(self) -> str:
+        """All steps in one line."""
+        return "; ".join(self.reasons) or "as the equation says"

@@ -149,8 +149,10 @@ def _estimate(estimate: Estimate, speedup: float, what: str, *, launch: bool = F
         low=speedup * constants.SIMULATED_LEAST,
         expected=speedup,
         high=speedup * highest,
-        reason=f"simulated, {what}: {speedup:.3f}x; {published} gained {constants.SIMULATED_LEAST:g} to "
-        f"{highest:g} times what such a pair of simulations gives",
+        reasons=(
+            f"simulated, {what}: {speedup:.3f}x",
+            f"{published} gained {constants.SIMULATED_LEAST:g} to {highest:g} times what such a pair gives",
+        ),
     )
 
 
@@ -249,7 +251,7 @@ def _barriers(case: _Case, finding: EstimatedMatch, estimate: Estimate) -> Estim
         changed,
         low=min(low, high) * constants.SIMULATED_LEAST,
         high=max(low, high) * constants.SIMULATED_MOST,
-        reason="; ".join(reasons),
+        reasons=tuple(reasons),
     )
 
 

@@ -107,9 +107,8 @@ def _derivation(page: Page, estimate: Estimate, won: str) -> list[str]:
     for letter in dict.fromkeys(_SYMBOL.findall(estimate.equation)):
         if letter in _LETTERS:
             lines += wrap(f"{_LETTERS[letter]}", page.width, " " * 10, f"   {letter:<7}")
-    reasons = [reason.strip() for reason in estimate.reason.split("; ") if reason.strip()]
     lines += wrap(f"From there to {won}:", page.width, " ")
-    for reason in reasons:
+    for reason in estimate.reasons or (estimate.reason,):
         lines += wrap(reason, page.width, "   ", " - ")
     return lines
 

@@ -223,7 +223,7 @@ def _no_estimate(context: KernelContext, match: Match) -> Estimate:
         high=1.0,
         paper=None,
         equation="none",
-        reason="a note: the paper has no estimate for stalls without an optimizer",
+        reasons=("a note: the paper has no estimate for stalls without an optimizer",),
     )
 
 

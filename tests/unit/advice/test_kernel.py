@@ -149,7 +149,7 @@ def test_what_rests_on_few_samples_is_not_shown(samples: int, shown: int) -> Non
 
 @pytest.mark.parametrize(("gain", "shown"), [(1.029, 0), (1.03, 1)])
 def test_what_promises_little_is_not_shown_unless_asked_for(gain: float, shown: int) -> None:
-    promise = Estimate(low=1.0, expected=gain, high=1.1, paper=None, equation="", reason="")
+    promise = Estimate(low=1.0, expected=gain, high=1.1, paper=None, equation="", reasons=())
     one = optimizer("GPA106", match(0), estimate=lambda *_: promise)
     assert len(advice(one).suggestions) == shown
     assert len(advice(one, limits=NO_THRESHOLDS).suggestions) == 1
@@ -159,7 +159,7 @@ def test_what_promises_little_is_not_shown_unless_asked_for(gain: float, shown: 
 def test_a_launch_that_gains_little_or_nothing_is_not_shown_unless_asked_for(
     low: float, gain: float, shown: int
 ) -> None:
-    promise = Estimate(low=low, expected=gain, high=1.3, paper=None, equation="", reason="")
+    promise = Estimate(low=low, expected=gain, high=1.3, paper=None, equation="", reasons=())
     other = optimizer("GPA106", match(0), estimate=lambda *_: promise)
     assert len(advice(other).suggestions) == 1
     target = ParallelTarget(
@@ -178,7 +178,7 @@ def test_a_small_gain_that_may_be_a_loss_is_not_shown_unless_asked_for(
     low: float, gain: float, shown: int
 ) -> None:
     """After a division once for each thread: 1.03x (0.98-1.11) of a kernel that other things limit."""
-    promise = Estimate(low=low, expected=gain, high=1.11, paper=None, equation="", reason="")
+    promise = Estimate(low=low, expected=gain, high=1.11, paper=None, equation="", reasons=())
     one = optimizer("GPA102", match(0), estimate=lambda *_: promise)
     assert len(advice(one).suggestions) == shown
     assert len(advice(one, limits=NO_THRESHOLDS).suggestions) == 1
@@ -191,7 +191,7 @@ def test_a_kernel_as_short_as_a_launch_is_promised_what_is_sure(
     low: float, nanoseconds: float, shown: int
 ) -> None:
     """After padding that gave 1.00x and 1.16x of two kernels of 4 us with the same conflicts."""
-    promise = Estimate(low=low, expected=1.12, high=1.5, paper=None, equation="", reason="")
+    promise = Estimate(low=low, expected=1.12, high=1.5, paper=None, equation="", reasons=())
     measured = made.profile()
     launch = replace(measured.launch, duration_ns=nanoseconds)
     context = made.context(thousand(), measured=replace(measured, launch=launch))
@@ -204,7 +204,7 @@ def test_a_kernel_as_short_as_a_launch_is_promised_what_is_sure(
 def test_what_leaves_the_load_of_a_full_unit_alone_is_not_shown(busy: float, left: float, shown: int) -> None:
     context = made.context(thousand(), measured=made.profile({f"dram__throughput{PCT}": busy}))
     relief = Relief(resource="DRAM", remaining=left, remaining_best=left)
-    promise = Estimate(low=1.0, expected=1.15, high=1.3, paper=None, equation="", reason="")
+    promise = Estimate(low=1.0, expected=1.15, high=1.3, paper=None, equation="", reasons=())
     one = optimizer("GPA104", match(0, relieves=(relief,)), estimate=lambda *_: promise)
     found = advise_kernel(context, [one])
     assert (len(found.suggestions), found.hidden) == (shown, 1 - shown)
@@ -213,7 +213,7 @@ def test_what_leaves_the_load_of_a_full_unit_alone_is_not_shown(busy: float, lef
 @pytest.mark.parametrize(("tiled", "shown"), [(1.6, ["GPA107"]), (1.2, ["GPA108", "GPA107"])])
 def test_loads_that_a_tile_replaces_are_not_to_be_widened_first(tiled: float, shown: list[str]) -> None:
     def promising(gain: float) -> Callable[[KernelContext, Match], Estimate]:
-        return lambda *_: Estimate(low=1.1, expected=gain, high=2.0, paper=None, equation="", reason="")
+        return lambda *_: Estimate(low=1.1, expected=gain, high=2.0, paper=None, equation="", reasons=())
 
     asked = [
         optimizer("GPA107", match(0), estimate=promising(tiled)),
@@ -228,7 +228,7 @@ def test_waits_for_work_that_idle_threads_could_share_are_told_once(by: str, sho
     """Of warps that wait for work of few others; a barrier that is not needed can go all the same."""
 
     def promising(gain: float) -> Callable[[KernelContext, Match], Estimate]:
-        return lambda *_: Estimate(low=1.1, expected=gain, high=2.0, paper=None, equation="", reason="")
+        return lambda *_: Estimate(low=1.1, expected=gain, high=2.0, paper=None, equation="", reasons=())
 
     asked = [
         optimizer("GPA105", match(0, replaced_by=by), estimate=promising(1.1)),
@@ -288,7 +288,7 @@ def test_what_limits_next_is_the_unit_that_the_cure_leaves_busiest() -> None:
     relief = Relief(resource="DRAM", remaining=0.2, remaining_best=0.2)
 
     def limit(*relieves: Relief, expected: float = 1.3) -> str:
-        promise = Estimate(low=1.0, expected=expected, high=2.0, paper=None, equation="", reason="")
+        promise = Estimate(low=1.0, expected=expected, high=2.0, paper=None, equation="", reasons=())
         one = optimizer("GPA106", match(0, relieves=relieves), estimate=lambda *_: promise)
         (suggestion,) = advise_kernel(context, [one]).suggestions
         return suggestion.next_limit
@@ -833,7 +833,7 @@ def test_of_two_block_sizes_the_better_one_is_proposed() -> None:
             busy_sms_new=80,
         )  # fmt: skip
         estimate = Estimate(
-            low=speedup, expected=speedup, high=speedup, paper=speedup, equation="10", reason="said"
+            low=speedup, expected=speedup, high=speedup, paper=speedup, equation="10", reasons=("said",)
         )
         answer = replace(match(0), parallel=target)
         return optimizer(code, answer, Category.PARALLEL, lambda _context, _match: estimate)

@@ -34,7 +34,9 @@ def test_parameters_are_checked() -> None:
 
 
 def test_analyses_survive_the_pipe() -> None:
-    estimate = Estimate(low=1.0, expected=1.2, high=float("inf"), paper=None, equation="Eq. 2", reason="no")
+    estimate = Estimate(
+        low=1.0, expected=1.2, high=float("inf"), paper=None, equation="Eq. 2", reasons=("no",)
+    )
     part = FindingPart(
         kernel="k", kernel_name="k", samples=1, importance=0.5, speedup=estimate, program_speedup=None
     )

@@ -10,7 +10,7 @@ from gpadvisor.model.figures import expected, factor, gain, span
 
 
 def estimate(low: float, value: float, high: float) -> Estimate:
-    return Estimate(low=low, expected=value, high=high, paper=None, equation="", reason="")
+    return Estimate(low=low, expected=value, high=high, paper=None, equation="", reasons=())
 
 
 @pytest.mark.parametrize(

@@ -62,7 +62,7 @@ def test_lines_move_by_the_lines_added_before_them() -> None:
 
 
 def test_literals() -> None:
-    speedup = Estimate(low=1.12, expected=1.15, high=1.19, paper=None, equation="", reason="")
+    speedup = Estimate(low=1.12, expected=1.15, high=1.19, paper=None, equation="", reasons=())
     (fix,) = offered(SCALE, finding("GPA102", 5, "scale", speedup=speedup))
     assert (
         fix.title == "Use float literals 0.25f and 1e-3f (est. 1.15x (1.12-1.19); changes rounding) [GPA102]"

@@ -55,7 +55,7 @@ def strange_advice(draw: st.DrawFn) -> Advice:
         high=draw(numbers),
         paper=draw(st.none() | numbers),
         equation=words,
-        reason=name,
+        reasons=(name,),
     )
     suggestion = replace(
         values.LOOP_UNROLLING,

@@ -243,7 +243,7 @@ def test_barriers_are_what_was_sampled() -> None:
 
 
 def promise(expected: float, *benefits: Benefit, bounded: bool = True) -> Promise:
-    speedup = Estimate(low=1, expected=expected, high=expected, paper=None, equation="", reason="")
+    speedup = Estimate(low=1, expected=expected, high=expected, paper=None, equation="", reasons=())
     return Promise(code="A", name="Cure", speedup=speedup, benefits=benefits, bounded=bounded)
 
 

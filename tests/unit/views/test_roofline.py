@@ -360,7 +360,7 @@ def test_what_makes_it_doubtful_is_said() -> None:
 
 
 def proposal(code: str, expected: float, *relieves: str) -> Proposal:
-    estimate = Estimate(low=1.0, expected=expected, high=expected, paper=None, equation="", reason="")
+    estimate = Estimate(low=1.0, expected=expected, high=expected, paper=None, equation="", reasons=())
     reliefs = tuple(Relief(resource=one, remaining=0.5, remaining_best=0.5) for one in relieves)
     return Proposal(code=code, name=code, speedup=estimate, relieves=reliefs, places=frozenset())
 
