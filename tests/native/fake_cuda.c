@@ -14,6 +14,7 @@
  *   non_user=N    N samples of each read lie in kernels of the driver's own
  *   unequal=N     the first read of a context counts N samples more in its total than in its rows
  *   pcs=N         instructions of each kernel that are sampled
+ *   nodes=N       kernels of each graph, 2 without a wish
  *   unread        the GPU's buffer is not consumed before sampling is disabled
  *   copies        each read has names of its own
  *   version=N     what cuptiGetVersion says
@@ -27,7 +28,12 @@
  *   reading samples, or disabling them, where sampling is not enabled
  *   cuptiEnableCallback in two threads at once
  *   cuptiActivityFlushAll in a callback of activity buffers, or before those are registered
- *   data of a callback, or the image of a module, used after the callback: they are overwritten and freed */
+ *   data of a callback, or the image of a module, used after the callback: they are overwritten and freed
+ *
+ * What CUPTI's release notes say of some releases aborts in those (`version`):
+ *   samples beside CONCURRENT_KERNEL activity: "made compatible" in CUDA 12.8 Update 1, whose number is that of 12.8
+ *   CONCURRENT_KERNEL disabled: "a potential deadlock" until CUDA 13.0 Update 1
+ *   no buffer for activity records: "a crash when the client fails to provide a buffer" until CUDA 12.9 */
 #define _GNU_SOURCE
 #include "fake_cuda.h"
 
@@ -151,6 +157,10 @@ static void check_data(const CUpti_PCSamplingData *data) {
         must(data->pPcData[i].size == sizeof *data->pPcData && data->pPcData[i].stallReason,
              "CUpti_PCSamplingPCData: size");
 }
+
+#define CUDA_12_9 27u
+#define CUDA_13_0_1 130001u
+static bool older_than(uint32_t version) { return (uint32_t)wish("version", CUPTI_API_VERSION) < version; }
 
 static void *copy_of(const void *from, size_t bytes) { return from ? memcpy(malloc(bytes), from, bytes) : NULL; }
 
@@ -428,6 +438,7 @@ static void make_activity(struct CUfunc_st *function, const unsigned grid[3], co
         wanted(&activity_buffer, &activity_room, &records);
         in_other--;
         must((uintptr_t)activity_buffer % 8 == 0, "an activity buffer that is not aligned");
+        must(activity_buffer || !older_than(CUDA_12_9), "no activity buffer in a release that crashes then");
         activity_used = 0;
     }
     if (activity_buffer) {
@@ -550,7 +561,7 @@ EXPORT CUresult fake_runtime_launch(CUfunction function, unsigned grid, unsigned
     return result;
 }
 
-/* A graph is a function to this driver; launching it runs the function twice, as two nodes. */
+/* A graph is a function to this driver; launching it runs the function once for each node. */
 EXPORT CUresult cuGraphLaunch(CUgraphExec graph, CUstream stream) {
     struct CUfunc_st *function = (struct CUfunc_st *)(void *)graph;
     const unsigned grid[] = {7, 1, 1}, block[] = {64, 1, 1};
@@ -563,7 +574,7 @@ EXPORT CUresult cuGraphLaunch(CUgraphExec graph, CUstream stream) {
     CUpti_CallbackData data = {.callbackSite = CUPTI_API_ENTER, .functionParams = &all, .functionReturnValue = &result,
                                .context = current, .contextUid = current->id, .correlationId = correlation};
     call_back(CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch, &data);
-    for (uint64_t node = 1; node <= 2; node++) {
+    for (uint64_t node = 1, nodes = (uint64_t)wish("nodes", 2); node <= nodes; node++) {
         make_activity(function, grid, block, 0, current, (uint32_t)(uintptr_t)stream, correlation, node);
         make_samples(function, current, correlation);
     }
@@ -634,11 +645,13 @@ EXPORT CUptiResult CUPTIAPI cuptiActivityRegisterCallbacks(CUpti_BuffersCallback
 }
 EXPORT CUptiResult CUPTIAPI cuptiActivityEnable(CUpti_ActivityKind kind) {
     long result = wish("activity", 0);
+    for (struct CUctx_st *context = contexts; kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL && context; context = context->next)
+        must(!context->sampling || !older_than(CUDA_12_9), "CONCURRENT_KERNEL beside samples in an older release");
     if (!result) atomic_store(&activity, (uint32_t)kind);
     return (CUptiResult)result;
 }
 EXPORT CUptiResult CUPTIAPI cuptiActivityDisable(CUpti_ActivityKind kind) {
-    (void)kind;
+    must(kind != CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL || !older_than(CUDA_13_0_1), "CONCURRENT_KERNEL disabled");
     atomic_store(&activity, 0);
     return CUPTI_SUCCESS;
 }
@@ -676,6 +689,8 @@ EXPORT CUptiResult CUPTIAPI cuptiPCSamplingEnable(CUpti_PCSamplingEnableParams *
     PARAMETERS(params, CUpti_PCSamplingEnableParams);
     if (result) return (CUptiResult)result;
     must(!in_launch, "cuptiPCSamplingEnable in a callback of a launch");
+    must(atomic_load(&activity) != CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL || !older_than(CUDA_12_9),
+         "samples beside CONCURRENT_KERNEL in an older release");
     if (wish("exclusive", 0) && atomic_load(&activity)) return CUPTI_ERROR_NOT_COMPATIBLE;
     pthread_mutex_lock(&lock);
     for (struct CUctx_st *other = contexts; other; other = other->next)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Calls that CUPTI's headers forbid, one for each name: forbidden NAME. Ends with the result where one returns. */
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -74,7 +75,9 @@ int main(int count, char **arguments) {
     cuptiSubscribe(&subscriber, callback, NULL);
     if (is("second subscriber")) return (int)cuptiSubscribe(&second, callback, NULL);
     cuptiActivityRegisterCallbacks(buffer_wanted, buffer_full);
-    cuptiActivityEnable(CUPTI_ACTIVITY_KIND_KERNEL);
+    bool concurrent = is("samples beside concurrent kernels") || is("disable concurrent kernels");
+    cuptiActivityEnable(concurrent ? CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL : CUPTI_ACTIVITY_KIND_KERNEL);
+    if (is("disable concurrent kernels")) return (int)cuptiActivityDisable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
     cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_CONTEXT_CREATED);
     cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel);
     cuCtxCreate(&context, 0, 0);

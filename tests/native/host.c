@@ -196,6 +196,15 @@ static void run_for_ever(CUmodule module) {
     for (;;) launch_some(function_of(module, "alpha"), 1, 100, 128);
 }
 
+static void print_most_memory(void) {
+    char line[256];
+    FILE *file = fopen("/proc/self/status", "r");
+    check(file != NULL, "/proc/self/status");
+    while (fgets(line, sizeof line, file))
+        if (strncmp(line, "VmHWM:", 6) == 0) printf("%ld\n", strtol(line + 6, NULL, 10));
+    fclose(file);
+}
+
 static void run_one(const char *mode, const char *path) {
     CUcontext context;
     if (strcmp(mode, "stubborn") == 0) signal(SIGINT, SIG_IGN), signal(SIGTERM, SIG_IGN); /* before its launches */
@@ -207,8 +216,9 @@ static void run_one(const char *mode, const char *path) {
     if (strcmp(mode, "runtime") == 0)
         for (unsigned i = 0; i < count; i++) fake_runtime_launch(alpha, 100, 128, NULL);
     if (strcmp(mode, "mixed") == 0) launch_some(alpha, count, 50, 512);
-    if (strcmp(mode, "graph") == 0)
+    if (strcmp(mode, "graph") == 0 || strcmp(mode, "graphs") == 0)
         for (unsigned i = 0; i < count; i++) cuGraphLaunch((CUgraphExec)(void *)alpha, NULL);
+    if (strcmp(mode, "graphs") == 0) print_most_memory();
     if (strcmp(mode, "failing") == 0) cuLaunchKernel(alpha, 1, 1, 1, 2048, 1, 1, 0, NULL, NULL, NULL);
     if (strcmp(mode, "unload") == 0) {
         cuModuleUnload(module);

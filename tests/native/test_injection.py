@@ -138,6 +138,47 @@ def test_threads_contexts_and_ways_to_launch(stand: Stand, tmp_path: Path, mode:
 
 
 @pytest.mark.parametrize("sampling", ["continuous", "serialized"])
+def test_nodes_of_graphs_take_no_memory(stand: Stand, tmp_path: Path, sampling: str) -> None:
+    """Of the application while it runs, and little of whoever reads what they left."""
+    most = {}
+    for nodes in (2, 2000):
+        done, truth = stand.run(
+            tmp_path / f"{nodes}",
+            "graphs",
+            100,
+            GPADVISOR_COLLECT_MODE=sampling,
+            FAKE_CUPTI=f"nodes={nodes}",
+        )
+        assert (done.returncode, done.stderr) == (0, "")
+        most[nodes] = int(done.stdout) << 10
+    assert truth.kernels == 300 + 100 * 2000
+    # Samples of each node come in serialized mode; the library reads them after the launch.
+    assert most[2000] - most[2] < 8 << 20
+    collection = tmp_path / "2000"
+    reader = subprocess.run(
+        [sys.executable, "-c", _READ, str(collection)], capture_output=True, text=True, check=True
+    )
+    grown, launches, samples = map(int, reader.stdout.split())
+    assert (launches, samples) == (truth.kernels, truth.samples)
+    file_bytes = sum(file.stat().st_size for file in collection.glob("*.gpacupti"))
+    assert grown < (32 << 20) + 2 * file_bytes
+
+
+_READ = """
+import sys
+from pathlib import Path
+from gpadvisor.store import load_profile
+def most():
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) << 10 for line in lines if line.startswith("VmHWM:"))
+before = most()
+kernels = load_profile(Path(sys.argv[1])).kernels
+launches = sum(int(kernel.metrics["gpadvisor__launches"]) for kernel in kernels)
+print(most() - before, launches, sum(kernel.total_samples for kernel in kernels))
+"""
+
+
+@pytest.mark.parametrize("sampling", ["continuous", "serialized"])
 def test_no_launch_waits_for_a_thread_that_reads_samples(stand: Stand, tmp_path: Path, sampling: str) -> None:
     """The first read does not come back before other threads have launched: the stand-in would abort."""
     done, truth = stand.run(
@@ -360,6 +401,26 @@ def test_times_beside_continuous_samples(stand: Stand, tmp_path: Path) -> None:
     profile = load_profile(tmp_path / "out")
     assert _samples(profile) == truth.samples_made
     assert None not in {kernel.launch.duration_ns for kernel in profile.kernels}
+
+
+@pytest.mark.parametrize("version", [24, 26, 28, 130000, 130001, 130500])
+def test_concurrent_times_come_where_the_release_gives_them(
+    stand: Stand, tmp_path: Path, version: int
+) -> None:
+    """By the release notes; the stand-in aborts where an older one is asked for them."""
+    done, truth = stand.run(
+        tmp_path / "out",
+        "plain",
+        10,
+        GPADVISOR_COLLECT_TIMES="concurrent",
+        FAKE_CUPTI=f"version={version}",
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    profile = load_profile(tmp_path / "out")
+    assert _samples(profile) == truth.samples_made
+    assert None not in {kernel.launch.duration_ns for kernel in profile.kernels}
+    said = [problem.message for problem in profile.problems if "one at a time" in problem.message]
+    assert len(said) == (version < 130001)
 
 
 def test_an_error_of_reading_is_not_taken_for_one_of_times(stand: Stand, tmp_path: Path) -> None:

@@ -32,9 +32,9 @@ def forbidden(stand: Stand, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return program
 
 
-def _ended(program: Path, stand: Stand, name: str) -> subprocess.CompletedProcess[str]:
+def _ended(program: Path, stand: Stand, name: str, **more: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [str(program), name], env=dict(stand.environment), capture_output=True, text=True, check=False
+        [str(program), name], env={**stand.environment, **more}, capture_output=True, text=True, check=False
     )
 
 
@@ -69,3 +69,20 @@ def test_what_is_forbidden_ends_the_process(forbidden: Path, stand: Stand, name:
 )
 def test_what_is_refused_says_so(forbidden: Path, stand: Stand, name: str, result: int) -> None:
     assert _ended(forbidden, stand, name).returncode == result
+
+
+CUDA_12_8, CUDA_12_9, CUDA_13_0, CUDA_13_0_1 = 26, 27, 130000, 130001
+
+
+@pytest.mark.parametrize(
+    ("name", "older", "first"),
+    [
+        ("samples beside concurrent kernels", CUDA_12_8, CUDA_12_9),
+        ("disable concurrent kernels", CUDA_13_0, CUDA_13_0_1),
+    ],
+)
+def test_what_the_release_notes_say_of_a_release_holds_in_it(
+    forbidden: Path, stand: Stand, name: str, older: int, first: int
+) -> None:
+    assert _ended(forbidden, stand, name, FAKE_CUPTI=f"version={older}").returncode == -signal.SIGABRT
+    assert _ended(forbidden, stand, name, FAKE_CUPTI=f"version={first}").returncode == 0

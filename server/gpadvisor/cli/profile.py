@@ -116,8 +116,8 @@ def _add_sampling(parser: argparse.ArgumentParser) -> None:
         "--times",
         choices=("serial", "concurrent", "none"),
         default="serial",
-        help="of CUPTI: serial runs kernels one at a time to time them; concurrent lets them overlap, beside "
-        "which not every release gives samples (default: serial)",
+        help="of CUPTI: serial runs kernels one at a time to time them; concurrent lets them overlap, "
+        "where CUPTI is of CUDA 13.0 Update 1 or newer (default: serial)",
     )
     parser.add_argument(
         "--buffer",

@@ -27,7 +27,7 @@ class KernelTimes(Enum):
     """Where start, end and resources of each kernel come from."""
 
     SERIAL = "serial"  # activity KERNEL: kernels run one at a time
-    CONCURRENT = "concurrent"  # CONCURRENT_KERNEL, which not every release gives beside continuous sampling
+    CONCURRENT = "concurrent"  # CONCURRENT_KERNEL, where the release gives it beside samples
     NONE = "none"
 
 

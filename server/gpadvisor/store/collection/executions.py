@@ -14,9 +14,10 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from gpadvisor.cubin import Cubin
+from gpadvisor.store.collection.bulk import KernelRow
 from gpadvisor.store.collection.layout import Stage
 from gpadvisor.store.collection.picks import Picker
-from gpadvisor.store.collection.process import KernelRow, LaunchRow, Process
+from gpadvisor.store.collection.process import LaunchRow, Process
 
 GRAPH: Final = 3
 _NOT_PICKED: Final = "not picked"
@@ -195,10 +196,14 @@ def group(
         picker: tells what was asked for; None: everything.
     """
     result = Grouping()
-    wanted = tuple(_wanted(process, picker or Picker(None)))
-    single = process.mode == SERIALIZED and sum(picked for *_, picked in wanted) <= MAX_LAUNCHES
+    picker = picker or Picker(None)
+    picks: bytes | None = None  # known before only where their number matters; executions are not kept
+    if process.mode == SERIALIZED:
+        picks = bytes(picker.takes(kernel) for _, kernel in _named(process, by_launch=picker.by_launch))
+    single = picks is not None and sum(picks) <= MAX_LAUNCHES
     images = _Images(process, cubins, sampled)
-    for number, (execution, kernel, picked) in enumerate(wanted):
+    for number, (execution, kernel) in enumerate(_named(process, by_launch=picker.by_launch)):
+        picked = picker.takes(kernel) if picks is None else picks[number] == 1
         binary, ambiguous = images.of(kernel, execution.context)
         rest: tuple[object, ...] = ()
         if not picked:
@@ -222,15 +227,14 @@ def group(
     return result
 
 
-def _wanted(process: Process, picker: Picker) -> Iterator[tuple[Execution, str, bool]]:
-    """Executions with their kernel, and whether they were asked for."""
+def _named(process: Process, *, by_launch: bool) -> Iterator[tuple[Execution, str]]:
+    """Executions with their kernel."""
     found = executions(process)
     # Reports come as kernels end; the ids of calls grow with time.
-    ordered = sorted(found, key=lambda one: min(one.correlations)) if picker.by_launch else found
-    for execution in ordered:
+    for execution in sorted(found, key=lambda one: min(one.correlations)) if by_launch else found:
         kernel = process.name(execution.name)
         if kernel is not None and all(execution.configuration.grid + execution.configuration.block):
-            yield execution, kernel, picker.takes(kernel)
+            yield execution, kernel
 
 
 def _add(to: ExecutionGroup, execution: Execution, *, ambiguous: bool) -> None:

@@ -53,6 +53,7 @@ class Stage(IntEnum):
     DROPPED = 11
     CONTEXT = 12
     KEPT = 13
+    SERIAL_TIMES = 14
 
 
 FILE_HEADER: Final = struct.Struct("<8s6I5Q")  # up to the live counters, lost records the last of them

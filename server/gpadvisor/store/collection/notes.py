@@ -32,7 +32,10 @@ _REASONS: Final = {
         "another profiler holds the GPU's counters, such as a second run, Nsight Compute or DCGM;"
         " wait for it, or pause DCGM with dcgmi profile --pause"
     ),
-    NOT_SUPPORTED: "this GPU or driver has no PC sampling; it needs compute capability 7.0 and a full driver",
+    NOT_SUPPORTED: (
+        "this GPU or driver has no PC sampling; it needs compute capability 7.0 (7.5 from CUDA 13 on)"
+        " and a full driver"
+    ),
     INSUFFICIENT_PRIVILEGES: (
         "the driver refuses performance counters to this user (as ERR_NVGPUCTRPERM in Nsight Compute);"
         " the kernel module on the host decides that, so another image, CUDA version or root inside a"
@@ -67,6 +70,10 @@ _WHAT: Final = {
     Stage.DRIVER: "CUPTI reports a fatal error of the driver",
     Stage.DROPPED: "CUPTI dropped records of kernel times",
     Stage.CONTEXT: "a further context of GPU",
+    Stage.SERIAL_TIMES: (
+        "kernels were run one at a time to time them: CUPTI times concurrent ones beside samples"
+        " from CUDA 13.0 Update 1 on"
+    ),
 }
 _NO_SAMPLES: Final = frozenset({Stage.LOAD, Stage.SUBSCRIBE, Stage.SAMPLING, Stage.CONFIGURE, Stage.CONTEXT})
 
@@ -84,7 +91,7 @@ def sentence(note: Note) -> str:
         return f"{what} ({note.code} or more)"
     if stage is Stage.CONTEXT:
         return f"{what} {note.code} has no PC samples: CUPTI samples one context of a GPU at a time"
-    if stage is Stage.KEPT:
+    if stage in {Stage.KEPT, Stage.SERIAL_TIMES}:
         return what
     if stage in {Stage.LOAD, Stage.MODULE, Stage.DRIVER}:
         return f"{what}: {note.text}"

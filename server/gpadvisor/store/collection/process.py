@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gpadvisor.errors import ProfileFormatError
 from gpadvisor.store.collection import layout
+from gpadvisor.store.collection.bulk import KernelRows, SampleRows
 from gpadvisor.store.collection.layout import RecordKind, Stage
 from gpadvisor.store.collection.records import Damage, FileHeader, read_header, records
 from gpadvisor.store.parts import MAX_SAMPLES
@@ -82,26 +82,6 @@ class LaunchRow(NamedTuple):
     shared_bytes: int
 
 
-class KernelRow(NamedTuple):
-    """One execution of a kernel, as the activity API reports it."""
-
-    correlation: int
-    device: int
-    context: int
-    stream: int
-    start_ns: int
-    end_ns: int
-    name: int
-    graph: int
-    registers: int
-    grid: tuple[int, int, int]
-    block: tuple[int, int, int]
-    cluster: tuple[int, int, int]
-    static_shared: int
-    dynamic_shared: int
-    shared_executed: int
-
-
 class Symbol(NamedTuple):
     """What a native address is."""
 
@@ -141,11 +121,11 @@ class Process:
     names: dict[int, str] = field(default_factory=dict)
     launches: list[LaunchRow] = field(default_factory=list)
     failed: dict[int, int] = field(default_factory=dict)
-    kernels: list[KernelRow] = field(default_factory=list)
+    kernels: KernelRows = field(default_factory=KernelRows)
     paths: dict[int, tuple[tuple[int, ...], tuple[int, ...]]] = field(default_factory=dict)
     frames: dict[int, tuple[int, int, int]] = field(default_factory=dict)  # file, function, line
     symbols: dict[int, Symbol] = field(default_factory=dict)
-    samples: list[tuple[int, NDArray[np.void]]] = field(default_factory=list)  # context, rows
+    samples: SampleRows = field(default_factory=SampleRows)
     totals: dict[int, SampleTotals] = field(default_factory=dict)
     damage: Damage = field(default_factory=Damage)
     unknown_records: int = 0
@@ -240,10 +220,7 @@ def _failed(process: Process, payload: memoryview) -> None:
 
 
 def _kernel(process: Process, payload: memoryview) -> None:
-    row = layout.KERNEL.unpack_from(payload)
-    # row[7] is the graph's node, which nothing needs.
-    shapes = row[10:13], row[13:16], row[16:19]
-    process.kernels.append(KernelRow._make((*row[:7], row[8], row[9], *shapes, *row[19:22])))
+    process.kernels.add(payload)
 
 
 def _path(process: Process, payload: memoryview) -> None:
@@ -274,9 +251,7 @@ def _samples(process: Process, payload: memoryview) -> None:
     if max(totals.total, totals.dropped, totals.non_user) > MAX_SAMPLES:
         raise ProfileFormatError(TOO_MANY)
     if count:
-        process.samples.append(
-            (context, np.frombuffer(payload, layout.SAMPLE, count, layout.SAMPLES.size).copy())
-        )
+        process.samples.add(context, np.frombuffer(payload, layout.SAMPLE, count, layout.SAMPLES.size))
 
 
 _READERS: Final[Mapping[int, Callable[[Process, memoryview], None]]] = {

@@ -61,11 +61,7 @@ class Rows:
 def sampled_places(process: Process) -> Iterator[tuple[SamplePlace, NDArray[np.void]]]:
     """The rows of a process by context, image, function and launch."""
     images = {module.crc: module.sha256 for module in process.modules if module.crc}
-    by_context: dict[int, list[NDArray[np.void]]] = {}
     for context, rows in process.samples:
-        by_context.setdefault(context, []).append(rows)
-    for context, parts in by_context.items():
-        rows = np.concatenate(parts)
         keys = np.stack([rows["crc"], rows["name"], rows["correlation"].astype(np.uint64)], axis=1)
         unique, index = np.unique(keys, axis=0, return_inverse=True)
         order = np.argsort(index.ravel(), kind="stable")
@@ -143,9 +139,9 @@ def place_samples(kernel: str, rows: Rows, cubin: Cubin | None, meaning: Meaning
             lost += int(part["samples"].astype(np.uint64).sum())
             continue
         section = sections.setdefault(home[0], len(sections))
-        found = np.array(
-            [own.get(index, (-1, False)) for index in part["reason"].tolist()], np.int64
-        ).reshape(-1, 2)
+        indexes, inverse = np.unique(part["reason"], return_inverse=True)
+        table = np.array([own.get(index, (-1, False)) for index in indexes.tolist()], np.int64).reshape(-1, 2)
+        found = table[inverse.ravel()]
         good = found[:, 0] >= 0
         lost += int(part["samples"][found[:, 0] == -1].astype(np.uint64).sum())
         count = part["samples"][good].astype(np.uint64)

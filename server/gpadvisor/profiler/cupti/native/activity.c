@@ -60,12 +60,13 @@ static void CUPTIAPI buffer_full(CUcontext context, uint32_t stream, uint8_t *bu
 
 bool gpa_activity_start(void) {
     CUptiResult result = gpa_cupti.cuptiActivityRegisterCallbacks(buffer_wanted, buffer_full);
-    /* Continuous sampling does not go with CONCURRENT_KERNEL, by the authors of Triton's Proton, and releases differ
-     * in what they say to it. KERNEL runs one kernel at a time, as serialized sampling does anyway. */
+    /* KERNEL runs one kernel at a time, as serialized sampling does anyway, and goes with samples in every release. */
+    bool concurrent = gpa_options.concurrent && gpa_cupti.version >= GPA_CONCURRENT_TIMES;
+    if (gpa_options.concurrent && !concurrent) gpa_note(GPA_STAGE_SERIAL_TIMES, (int)gpa_cupti.version, 0, "");
     CUpti_ActivityKind kinds[] = {CUPTI_ACTIVITY_KIND_KERNEL, CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL};
-    CUpti_ActivityKind kind = kinds[gpa_options.concurrent];
+    CUpti_ActivityKind kind = kinds[concurrent];
     if (result == CUPTI_SUCCESS) result = gpa_cupti.cuptiActivityEnable(kind);
-    if (result != CUPTI_SUCCESS && gpa_options.concurrent) {
+    if (result != CUPTI_SUCCESS && concurrent) {
         kind = CUPTI_ACTIVITY_KIND_KERNEL;
         result = gpa_cupti.cuptiActivityEnable(kind);
     }

@@ -93,6 +93,7 @@ enum gpa_stage {
     GPA_STAGE_DROPPED = 11, /* activity records that CUPTI dropped; the count stands in `code` */
     GPA_STAGE_CONTEXT = 12, /* a context that is not sampled, since another of its GPU is; `code` is the GPU */
     GPA_STAGE_KEPT = 13,    /* the buffer was full into which the last samples of a context go */
+    GPA_STAGE_SERIAL_TIMES = 14, /* concurrent times were asked for; `code` is the version that does not give them */
 };
 
 struct gpa_note {

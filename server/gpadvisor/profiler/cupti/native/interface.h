@@ -12,10 +12,13 @@
 #include <cupti_version.h>
 #include <stdbool.h>
 
-/* CUPTI_API_VERSION is 18 to 28 for CUDA 12, and 130000 and more from CUDA 13 on. From CUDA 12.4 on a row of
- * samples ends with a correlation id, and so has another size; from 12.2 on CUPTI tells its own fatal errors. */
+/* CUPTI_API_VERSION is 19 to 28 for CUDA 12, and 130000 and more from CUDA 13 on. From CUDA 12.4 on a row of
+ * samples ends with a correlation id, and so has another size; from 12.2 on CUPTI tells its own fatal errors. By the
+ * release notes samples and CONCURRENT_KERNEL "have been made compatible" in CUDA 12.8 Update 1, and disabling that
+ * kind had "a potential deadlock" until 13.0 Update 1. */
 #define GPA_ROWS_WITH_CORRELATION 22
 #define GPA_FATAL_ERRORS 20
+#define GPA_CONCURRENT_TIMES 130001
 
 #define GPA_CUPTI_FUNCTIONS(X)              \
     X(cuptiSubscribe)                       \
