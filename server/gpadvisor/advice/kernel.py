@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -18,7 +18,7 @@ from gpadvisor.advice.samples import sample_summary, stall_summaries
 from gpadvisor.advice.scopes import scope_summaries
 from gpadvisor.advice.shown import DEFAULT_THRESHOLDS, Thresholds
 from gpadvisor.advice.told import Told, choose
-from gpadvisor.advice.verdict import beside_the_launch, limiting, limiting_words, verdict
+from gpadvisor.advice.verdict import UNKNOWN, Limit, beside_the_launch, limit_of, limiting, verdict
 from gpadvisor.estimators.context import KernelContext, Optimizer
 from gpadvisor.estimators.half_rate import at_half_rate
 from gpadvisor.estimators.launches import is_as_short_as_a_launch
@@ -84,7 +84,7 @@ def advise_kernel(
     told = choose(context, answers, limits, time_share=time_share, top=top)
     profile, blame, seen = context.profile, context.blame, _seen(context)
     launch = None if profile is None else profile.launch
-    limited_by = _limited_by(context, seen, told.shown)
+    limit = _limit(context, seen, told.shown)
     return KernelAdvice(
         name=_name(context, demangled),
         mangled=context.kernel,
@@ -108,8 +108,10 @@ def advise_kernel(
         hidden=len(told.hidden),
         groups=groups(context, told.kept),
         rejected=told.rejected,
-        limited_by=limited_by,
-        verdict=_verdict(context, limited_by, told, full=seen.full),
+        limit=limit.name,
+        limited_by=limit.words,
+        verdict=_verdict(context, limit.words, told, full=seen.full),
+        has_code=_has_code(context),
         rules=_rules(context, optimizers, told, seen),
         problems=problems(context, seen.samples, more_problems),
     )
@@ -135,8 +137,12 @@ def _verdict(context: KernelContext, limited_by: str, told: Told, *, full: bool)
         suggestions=told.suggestions,
         rejected=told.rejected,
         hidden=len(told.hidden),
-        has_code=bool(context.program.functions) or context.blame is not None,
+        has_code=_has_code(context),
     )
+
+
+def _has_code(context: KernelContext) -> bool:
+    return bool(context.program.functions) or context.blame is not None
 
 
 def _rules(
@@ -190,8 +196,8 @@ def _behind(context: KernelContext, stalls: Sequence[StallSummary], shown: Seque
     return ""
 
 
-def _limited_by(context: KernelContext, seen: _Seen, shown: Sequence[EstimatedMatch]) -> str:
-    words = limiting_words(
+def _limit(context: KernelContext, seen: _Seen, shown: Sequence[EstimatedMatch]) -> Limit:
+    limit = limit_of(
         context.evidence,
         seen.samples,
         seen.stalls,
@@ -206,10 +212,11 @@ def _limited_by(context: KernelContext, seen: _Seen, shown: Sequence[EstimatedMa
         and context.evidence is not Evidence.MODELLED
         and is_as_short_as_a_launch(profile)
     ):
-        return f"its launch: {(profile.launch.duration_ns or 0.0) / 1000:.1f} us are about what one takes"
-    words = beside_the_launch(words, context.evidence, profile, full=limiting(seen.working))
+        took = (profile.launch.duration_ns or 0.0) / 1000
+        return Limit("its launch", f": {took:.1f} us are about what one takes")
+    limit = beside_the_launch(limit, context.evidence, profile, full=limiting(seen.working))
     call = library_call(context)
-    return f"{words}; {call}" if words and call else words
+    return limit if limit is UNKNOWN or not call else replace(limit, more=f"{limit.more}; {call}")
 
 
 def _hidden_text(context: KernelContext, finding: EstimatedMatch) -> str:

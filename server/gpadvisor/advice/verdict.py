@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 from gpadvisor.analyzer.occupancy import BLOCKS, GRID, WARPS
@@ -32,6 +33,22 @@ _ENOUGH: Final = 100
 _WORKING: Final = frozenset({"selected", "not_selected"})
 
 
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """What limits a kernel, behind "limited by"."""
+
+    name: str  # "L1 throughput", "latency"; empty where neither samples nor counters tell
+    more: str  # what goes on behind the name: " at 99 % of its peak"
+
+    @property
+    def words(self) -> str:
+        """All of it."""
+        return self.name + self.more
+
+
+UNKNOWN: Final = Limit("", "")
+
+
 def verdict(
     evidence: Evidence,
     limited_by: str,
@@ -47,7 +64,7 @@ def verdict(
 
     Args:
         evidence: What the kernel's numbers rest on.
-        limited_by: What ``limiting_words`` gave; empty without samples and counters.
+        limited_by: The words of what ``limit_of`` gave; empty without samples and counters.
         full: Whether a unit is at its limit.
         suggestions: Those that no comment in the source sets aside.
         rejected: Rules that found nothing.
@@ -57,8 +74,7 @@ def verdict(
     """
     what = f"Limited by {limited_by}"
     if not has_code:
-        said = "nothing is said about it" if not suggestions else "its launch alone is looked at"
-        missing = f"no machine code of this kernel could be read, so {said}"
+        missing = without_code(suggestions)
         return f"{what}; {missing}" if limited_by else missing.capitalize()
     if not limited_by:
         return f"Without samples nothing is said about time; {_shown(suggestions, suppressed)}"
@@ -72,15 +88,21 @@ def verdict(
     return f"{what}; {_nothing_helps(rejected, hidden, suppressed, full=full)}"
 
 
-def limiting_words(
+def without_code(suggestions: Sequence[Suggestion]) -> str:
+    """What is said of a kernel whose machine code could not be read."""
+    said = "nothing is said about it" if not suggestions else "its launch alone is looked at"
+    return f"no machine code of this kernel could be read, so {said}"
+
+
+def limit_of(
     evidence: Evidence,
     samples: SampleSummary,
     stalls: Sequence[StallSummary],
     utilisations: Sequence[Utilisation],
     occupancy: Occupancy | None = None,
     behind: str = "",
-) -> str:
-    """What limits a kernel, behind "limited by"; empty where neither samples nor counters tell.
+) -> Limit:
+    """What limits a kernel.
 
     Args:
         evidence: What the kernel's numbers rest on.
@@ -92,16 +114,16 @@ def limiting_words(
     """
     unit = limiting(utilisations)
     if unit is not None and evidence is not Evidence.STATIC:
-        return f"{unit_words(unit)} at {unit.percent:.0f} % of its peak"
-    counted_words = _by_counters(utilisations, occupancy)
-    few = 0 < samples.total < _ENOUGH and bool(counted_words)
+        return Limit(unit_words(unit), f" at {unit.percent:.0f} % of its peak")
+    by_counters = _by_counters(utilisations, occupancy)
+    few = 0 < samples.total < _ENOUGH and by_counters is not UNKNOWN
     if evidence is Evidence.COUNTED or few:
-        return counted_words
+        return by_counters
     if evidence is Evidence.STATIC or not samples.total:
-        return ""
+        return UNKNOWN
     waiting = [row for row in stalls if row.reason not in _WORKING]
     if not waiting:
-        return "the work itself: warps issue or are ready in every sample"
+        return Limit("the work itself", ": warps issue or are ready in every sample")
     latency = samples.active / samples.total < _ISSUE_BOUND
     first, *others = (f"{row.plain} ({100 * row.samples / samples.total:.0f} %" for row in waiting[:2])
     busiest = max(utilisations, key=lambda entry: entry.percent, default=None)
@@ -111,30 +133,31 @@ def limiting_words(
     first = f"{behind}; {first}" if behind else first
     if busiest is not None and busy:
         unit_at = f"{unit_words(busiest)} at {busiest.percent:.0f} % of its peak"
-        words = f"several things: {unit_at}, {first} of the samples)"
+        found = Limit("several things", f": {unit_at}, {first} of the samples)")
     elif latency or not others:
-        words = f"latency: {first} of the samples)"
+        found = Limit("latency", f": {first} of the samples)")
     else:
-        words = f"several things: {first} of the samples), {others[0]})"
+        found = Limit("several things", f": {first} of the samples), {others[0]})")
     if samples.first_share is not None and samples.first_share <= LITTLE_OF_RUN:
-        words += f", in {part_of_run(samples.first_share)} of the run"
-    return words
+        return replace(found, more=f"{found.more}, in {part_of_run(samples.first_share)} of the run")
+    return found
 
 
-def _by_counters(utilisations: Sequence[Utilisation], occupancy: Occupancy | None) -> str:
+def _by_counters(utilisations: Sequence[Utilisation], occupancy: Occupancy | None) -> Limit:
     """What the loads of the units leave as the limit; which stalls it is they do not tell."""
     busiest = max(utilisations, key=lambda entry: entry.percent, default=None)
     if busiest is None:
-        return ""
+        return UNKNOWN
     load = f"{busiest.percent:.0f} % of its peak ({unit_words(busiest)})"
     busy = busiest.percent >= constants.BUSY_PERCENT
     few = _few_warps(occupancy, constants.MAJORITY if busy else constants.BUSY_PERCENT / 100)
     warps = f", and {few}" if few and (not busy or busiest.name in {DRAM, L2}) else ""
     if busy:
-        return f"several things: the busiest unit is at {load}{warps}"
+        return Limit("several things", f": the busiest unit is at {load}{warps}")
     if not any(entry.name in {DRAM, L2} for entry in utilisations):
-        return f"what the report did not count: no unit is above {load}, but memory is not among them"
-    return f"latency: no unit is above {load}{warps}"
+        more = f": no unit is above {load}, but memory is not among them"
+        return Limit("what the report did not count", more)
+    return Limit("latency", f": no unit is above {load}{warps}")
 
 
 def _few_warps(occupancy: Occupancy | None, few: float) -> str:
@@ -155,36 +178,43 @@ def _few_warps(occupancy: Occupancy | None, few: float) -> str:
 
 
 def beside_the_launch(
-    words: str, evidence: Evidence, profile: KernelProfile | None, *, full: Utilisation | None = None
-) -> str:
+    limit: Limit, evidence: Evidence, profile: KernelProfile | None, *, full: Utilisation | None = None
+) -> Limit:
     """What limits a kernel, with what its launch leaves idle: SMs without a block, lanes of each warp.
 
     Counters are means over all SMs, so they tell little of those that work where most do not.
 
     Args:
-        words: What ``limiting_words`` gave.
+        limit: What ``limit_of`` gave.
         evidence: What the kernel's numbers rest on.
         profile: With the launch.
         full: The unit that is at its limit, if any: it comes before SMs without work, but one that each SM
             has for itself not before a grid that leaves most of them without.
     """
-    if profile is None or not words:
-        return words
+    if profile is None or limit is UNKNOWN:
+        return limit
     sms, blocks, lanes = profile.device.sms or 0, profile.launch.blocks, active_lanes(profile)
     idle = sms - blocks if 0 < blocks < sms else 0
     without = f"{idle} of {sms} SMs without work"
     shared = full is not None and full.name in {DRAM, L2}
     if 2 * idle >= sms > 0 and not shared:
-        rest = "" if evidence is Evidence.COUNTED and full is None else f"; where there is work, by {words}"
-        words = f"a grid of {counted(blocks, 'block')}, which leaves {without}{rest}"
+        rest = (
+            ""
+            if evidence is Evidence.COUNTED and full is None
+            else f"; where there is work, by {limit.words}"
+        )
+        limit = Limit(f"a grid of {counted(blocks, 'block')}", f", which leaves {without}{rest}")
     elif idle and full is not None:
-        words = f"{words}{'' if shared else ' where there is work'}, with {without}"
+        where = "" if shared else " where there is work"
+        limit = replace(limit, more=f"{limit.more}{where}, with {without}")
     elif idle:
         warps = counted(-(-profile.launch.threads_per_block // _WARP), "warp")
-        words = f"{words}; one block of {warps} is all that an SM has, with {without}"
+        only = f"one block of {warps} is all that an SM has, with {without}"
+        limit = replace(limit, more=f"{limit.more}; {only}")
     if lanes is not None and lanes <= _WARP / 2:
-        words += f", with {_WARP - round(lanes)} of the {_WARP} lanes of each warp idle"
-    return words
+        unused = f"{_WARP - round(lanes)} of the {_WARP} lanes of each warp idle"
+        limit = replace(limit, more=f"{limit.more}, with {unused}")
+    return limit
 
 
 def active_lanes(profile: KernelProfile) -> float | None:

@@ -69,7 +69,7 @@ def division_advice(
                 kind = _divisor(function, sequence)
                 lines.setdefault(line_text(caller, index), Counter())[kind] += 1
                 numbers.add(sequence.operand)
-                wide |= sequence.kind.startswith("64")
+                wide |= sequence.wide
     kinds = Counter(max(of_line, key=lambda kind: kind.value) for of_line in lines.values())
     several = len(lines) > 1
     text = "integer divisions or remainders" if several else "integer division or remainder"

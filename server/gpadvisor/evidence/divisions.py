@@ -127,7 +127,7 @@ class _Web:
         """The division as others see it; it starts on the line that most of it has."""
         wide = self._short or any("64" in modifier for modifier in self._code[self._start].modifiers)
         kind = f"{64 if wide else 32}-bit integer division"
-        return CodeSequence(kind, self._place(), frozenset(self._taken), self._text)
+        return CodeSequence(kind, self._place(), frozenset(self._taken), self._text, wide=wide)
 
     def _look_back(self, start: int) -> None:
         """The absolute value of a signed divisor, and the divisor itself."""

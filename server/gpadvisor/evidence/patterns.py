@@ -74,6 +74,7 @@ class CodeSequence:
     start: int
     indices: frozenset[int]
     operand: str | None = None  # the divisor as SASS prints it
+    wide: bool = False  # whether it works on 64-bit integers
 
 
 def uses(instruction: Instruction, registers: set[Register]) -> bool:

@@ -345,10 +345,12 @@ class KernelAdvice:
     hidden: int  # suggestions below the thresholds
     groups: tuple[Group, ...]
     rejected: tuple[Rejection, ...]
-    limited_by: str  # "L1 throughput at 99 % of its peak"; empty without samples
+    limit: str  # "L1 throughput": the name of what limits it; empty without samples
+    limited_by: str  # all that is known of it: "L1 throughput at 99 % of its peak"
     verdict: str  # one sentence: what limits this kernel, and whether anything helps
     rules: tuple[RuleComparison, ...]
     problems: tuple[Problem, ...]
+    has_code: bool = True  # whether its machine code could be read
     faster: str = ""  # another launch of the report that does the same work in less time
 
 
@@ -366,6 +368,12 @@ class SourceMatch:
     is_unsure: bool = False  # whether nothing says that the file is the version that was profiled
     by_name: bool = False  # whether not even a folder of its path is the report's
     odd_lines: int = 0  # of an unsure file: lines that cannot be what the instructions named there do
+    differs: bool = False  # whether both contents are known and not equal: lines may have moved since
+
+    @property
+    def how(self) -> str:
+        """The method, with what is known of the content."""
+        return f"{self.method}, content differs" if self.differs else self.method
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

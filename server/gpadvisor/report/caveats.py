@@ -15,7 +15,6 @@ from gpadvisor.model.profile import LITTLE_OF_RUN, Evidence
 from gpadvisor.report.folding import SMALL_SHARE
 from gpadvisor.report.names import core_name, short_name
 from gpadvisor.report.words import base_file, count, plural
-from gpadvisor.source.matching import DIFFERS
 
 Sentence: TypeAlias = Callable[[Advice, Sequence[KernelAdvice]], str]
 _NAME: Final = 32
@@ -67,7 +66,7 @@ def _versions(advice: Advice) -> list[str]:
             said.append(f"{name} seems to be another version than was profiled: {odd}.")
         elif match.by_name:
             said.append(f"{name} was found by its name alone: it may not be the version that was profiled.")
-        elif match.is_unsure and match.method.endswith(DIFFERS):
+        elif match.is_unsure and match.differs:
             said.append(f"{name} here is another version than was profiled, whose text is not known.")
     if len(said) > _SHOWN:
         said[_SHOWN:] = [f"The same holds for {plural(len(said) - _SHOWN, 'more source file')}."]

@@ -62,7 +62,7 @@ def advice_json(advice: Advice) -> dict[str, Json]:
             {
                 "report_path": text(match.report_path),
                 "local_path": optional(match.local_path),
-                "method": match.method,
+                "method": match.how,
             }
             for match in advice.sources
         ],

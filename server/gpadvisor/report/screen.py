@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Final
 
 from gpadvisor import __version__
+from gpadvisor.advice.verdict import without_code
 from gpadvisor.model.advice import Advice, Category, KernelAdvice
 from gpadvisor.model.figures import expected, gain
 from gpadvisor.model.ids import SourceLocation
@@ -52,6 +53,7 @@ _PATH: Final = 44
 _LEAST_FILE: Final = 24
 _CAST: Final = re.compile(r"\((?:unsigned |signed )?(?:bool|char|short|int|long|long long)\)(?=-?\d)")
 _ALL_OF_IT: Final = 0.995
+_NO_SAMPLES: Final = "without samples nothing is said about"
 
 
 def screen_lines(page: Page, advice: Advice, *, everything: bool = False) -> list[str]:
@@ -107,16 +109,14 @@ def _headline(page: Page, found: Sequence[Family]) -> list[str]:
         return [page.style.heading("No kernel was analysed.")]
     first = heaviest(found)
     name, limited_by = _name(first), first.head.limited_by
-    unknown = first.head.verdict.partition(";")[0].rstrip(".")
-    if not limited_by and first.share is not None and first.share <= _ALL_OF_IT:
-        why = unknown[:1].lower() + unknown[1:]
-        text = f"{name} takes {_share(first.share)} of the time; {why.replace('about time', 'about why')}"
-    elif not limited_by:
-        text = f"{name}: {unknown}"
-    elif first.share is None or first.share > _ALL_OF_IT:
-        text = f"{name} is limited by {limited_by}"
+    part = first.share is not None and first.share <= _ALL_OF_IT
+    takes = f"{name} takes {_share(first.share)} of the time"
+    if limited_by:
+        text = f"{takes}, limited by {limited_by}" if part else f"{name} is limited by {limited_by}"
+    elif not first.head.has_code:
+        text = f"{takes if part else name}; {without_code(first.head.suggestions)}"
     else:
-        text = f"{name} takes {_share(first.share)} of the time, limited by {limited_by}"
+        text = f"{takes}; {_NO_SAMPLES} why" if part else f"{name}: {_NO_SAMPLES} time"
     if first.head.faster:
         text += f". {first.head.faster}"
     elif not any(family.entries for family in found):
@@ -317,7 +317,7 @@ def _row(page: Page, family: Family) -> list[str]:
         won = "" if estimate is None else f"{gain(estimate)}  "
         where = "" if at is None else f" ({base_file(at.file)}:{at.line})"
         return wrap(f"{best.suggestion.title}{where}", page.width, " " * 8, f"{lead}{best.number}  {won}")
-    limit = re.split(":| at |, ", family.head.limited_by)[0]
+    limit = family.head.limit
     told = "nothing found" + (f", limited by {limit}" if limit else "")
     return wrap(told, page.width, " " * 8, lead)
 

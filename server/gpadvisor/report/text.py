@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from gpadvisor import __version__
 from gpadvisor.model.advice import Advice, KernelAdvice, LaunchSummary, SourceMatch
+from gpadvisor.model.estimate import Estimate
 from gpadvisor.model.figures import expected
 from gpadvisor.model.problem import Problem
 from gpadvisor.report.folding import folded, folded_problems, folded_words
@@ -17,6 +18,7 @@ from gpadvisor.report.screen import screen_lines
 from gpadvisor.report.tables import Column, Overflow, format_table
 from gpadvisor.report.text_kernel import kernel_lines
 from gpadvisor.report.words import cleaned, duration, percent, plural, wrap
+from gpadvisor.source.matching import EXACT_PATH
 
 
 def render_text(
@@ -79,11 +81,16 @@ def _title(page: Page, advice: Advice) -> list[str]:
 def best(kernel: KernelAdvice) -> str:
     """The suggestion that promises most, in two words, as the overview has it."""
     live = [suggestion for suggestion in kernel.suggestions if suggestion.suppressed is None]
-    estimated = [(entry.speedup, entry.code) for entry in live if entry.speedup is not None]
-    if estimated:
+    if estimated := _estimated(kernel):
         estimate, code = max(estimated, key=lambda pair: pair[0].expected)
         return f"{expected(estimate)} {code}"
     return plural(len(live), "finding") + ", no estimate" if live else "none"
+
+
+def _estimated(kernel: KernelAdvice) -> list[tuple[Estimate, str]]:
+    """What is expected of each suggestion that no comment sets aside, with its code."""
+    live = (suggestion for suggestion in kernel.suggestions if suggestion.suppressed is None)
+    return [(entry.speedup, entry.code) for entry in live if entry.speedup is not None]
 
 
 def _overview(page: Page, advice: Advice) -> list[str]:
@@ -117,7 +124,7 @@ def _overview(page: Page, advice: Advice) -> list[str]:
     def style(row: int, column: int, text: str) -> str:
         if row < 0:
             return page.style.quiet(text)
-        has_gain = column == 6 and "x" in text and not text.startswith("none")
+        has_gain = column == len(columns) - 1 and bool(_estimated(advice.kernels[row]))
         return page.style.gain(text) if has_gain else text
 
     return ["", *format_table(columns, rows, width=page.width, indent=1, style=style)]
@@ -185,14 +192,14 @@ def ranges(numbers: Sequence[int]) -> str:
 
 def _sources(page: Page, matches: Sequence[SourceMatch]) -> list[str]:
     # Where the path of the report is the path here there is nothing to tell.
-    matches = [match for match in matches if match.method != "exact path"]
+    matches = [match for match in matches if match.how != EXACT_PATH]
     if not matches:
         return []
     lines = page.heading("Source files")
     for match in matches:
         found = match.local_path not in (None, match.report_path)
         text = f"{match.report_path} -> {match.local_path}" if found else match.report_path
-        lines += wrap(f"{text} ({match.method})", page.width, "    ", "  ")
+        lines += wrap(f"{text} ({match.how})", page.width, "    ", "  ")
     return lines
 
 

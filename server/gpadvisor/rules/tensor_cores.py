@@ -70,9 +70,10 @@ from gpadvisor.model.machine import Feature
 _CODE: Final = "GPA402"
 _HALF: Final = frozenset({"HFMA2", "HMUL2"})
 _DOUBLE: Final = frozenset({"DFMA", "DMUL"})
+_SINGLE: Final = "TF32 or bfloat16"
 _NEEDED: Final = {
     "half precision": Feature.TENSOR_HALF,
-    "TF32 or bfloat16": Feature.TENSOR_TF32,
+    _SINGLE: Feature.TENSOR_TF32,
     "double precision": Feature.TENSOR_DOUBLE,
 }
 
@@ -104,9 +105,7 @@ def _match(context: KernelContext) -> Match | Rejection:
     features = code_form(context.machine.arch).features
     if _NEEDED[kind] not in features:
         return Rejection(code=_CODE, reason=f"{context.machine.arch} has no tensor cores for {kind}")
-    packed = (
-        " or packed (__ffma2_rn)" if Feature.PACKED_SINGLE in features and kind.startswith("TF32") else ""
-    )
+    packed = " or packed (__ffma2_rn)" if Feature.PACKED_SINGLE in features and kind == _SINGLE else ""
     return Match(
         title="a plain product without tensor cores",
         advice=(
@@ -123,7 +122,7 @@ def _kind(found: ProductLoop) -> str:
     opcodes = {found.function.instructions[index].opcode for index in found.products}
     if opcodes <= _HALF:
         return "half precision"
-    return "double precision" if opcodes & _DOUBLE else "TF32 or bfloat16"
+    return "double precision" if opcodes & _DOUBLE else _SINGLE
 
 
 def _rows(blame: Blame, found: ProductLoop) -> Mask:

@@ -26,8 +26,6 @@ RENAMED: Final = "renamed"
 """Seen here under the report's name before, and gone since; given by who remembers that."""
 AMBIGUOUS: Final = "ambiguous"
 UNMATCHED: Final = "unmatched"
-DIFFERS: Final = ", content differs"
-"""Behind the method where both contents are known and not equal: lines may have moved since the profile."""
 
 _WINDOWS: Final = re.compile(r"^(?:[A-Za-z]:|\\\\)")
 
@@ -150,9 +148,7 @@ def _match(source: SourceText, index: _Index, mappings: Sequence[PathMapping]) -
 
 def _found(source: SourceText, file: LocalFile, method: str) -> SourceMatch:
     differs = source.sha256 is not None and file.sha256 is not None and source.sha256 != file.sha256
-    return SourceMatch(
-        report_path=source.path, local_path=file.path, method=method + DIFFERS if differs else method
-    )
+    return SourceMatch(report_path=source.path, local_path=file.path, method=method, differs=differs)
 
 
 def _longest_suffix(

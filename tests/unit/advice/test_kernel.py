@@ -411,6 +411,7 @@ def test_machine_code_alone_gives_findings_without_estimates() -> None:
     assert (found.registers_per_thread, found.shared_bytes, found.launch) == (40, 512, None)
     assert "machine code alone" in found.evidence_reason
     assert found.verdict.startswith("Without samples nothing is said about time")
+    assert (found.limit, found.limited_by) == ("", "")
     assert found.device.arch == "sm_86"
 
 
@@ -634,6 +635,16 @@ def test_a_busy_pipe_comes_before_the_waits_behind_it() -> None:
     measured = made.profile({f"sm__pipe_alu_cycles_active{PCT}": 77.0})
     found = advise_kernel(made.context(thousand(), measured=measured), ())
     assert found.limited_by.startswith("several things: ALU pipe throughput at 77 % of its peak, waiting for")
+    assert found.limit == "several things"
+
+
+@pytest.mark.parametrize(("busy", "name"), [(93.0, "L1 throughput"), (20.0, "latency")])
+def test_what_limits_a_kernel_has_a_name_that_its_words_begin_with(busy: float, name: str) -> None:
+    measured = made.profile({f"l1tex__throughput{PCT}": busy})
+    found = advise_kernel(made.context(thousand(), measured=measured), ())
+    assert found.limit == name
+    assert found.limited_by.startswith(name)
+    assert len(found.limited_by) > len(name)
 
 
 def test_what_fills_a_queue_is_named_beside_the_wait_for_it() -> None:

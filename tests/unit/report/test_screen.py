@@ -91,14 +91,18 @@ def test_three_blocks_of_a_kernel_at_most_the_rest_in_short() -> None:
 
 
 def test_without_samples_no_code_stands_alone_in_the_headline() -> None:
-    verdict = "Without samples nothing is said about time; the machine code shows the patterns of GPA104"
-    shown = replace(values.kernel(), limited_by="", verdict=verdict, time_share=None)
+    shown = replace(values.kernel(), limit="", limited_by="", time_share=None)
     headline = " ".join(render_text(values.advice(shown), sources=values.SOURCES).splitlines()[2:4])
-    assert "Without samples nothing is said about time." in headline
+    assert ": without samples nothing is said about time." in headline
     assert "GPA" not in headline
     heavy = replace(shown, time_share=0.45)
     headline = " ".join(render_text(values.advice(heavy), sources=values.SOURCES).splitlines()[2:4])
     assert "gather<1> takes 45 % of the time; without samples nothing is said about why." in headline
+    unread = replace(heavy, has_code=False, suggestions=())
+    headline = " ".join(render_text(values.advice(unread), sources=values.SOURCES).splitlines()[2:4])
+    assert (
+        "of the time; no machine code of this kernel could be read, so nothing is said about it" in headline
+    )
 
 
 def test_instantiations_of_a_template_are_one_and_what_they_share_is_told_once() -> None:

@@ -24,7 +24,7 @@ def match(
     mappings = [PathMapping(*maps.split("="))] if maps else []
     (found,) = match_sources([SourceText(path=path, sha256=sha, text=text)], files, mappings)
     assert found.report_path == path
-    return found.local_path, found.method
+    return found.local_path, found.how
 
 
 def test_content_beats_a_longer_path() -> None:

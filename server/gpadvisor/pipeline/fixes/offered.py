@@ -275,23 +275,24 @@ def _launch_bounds(case: _Case) -> Iterator[Fix]:
         if case.rule.category is not Category.PARALLEL:
             # A bound above what is launched keeps registers from the threads there are.
             if site.number is not None and site.limit is None and threads < site.number:
-                yield _bounds(case, site, str(threads), f"Lower the launch bound to {threads} threads")
+                yield _bounds(case, site, (threads,), f"Lower the launch bound to {threads} threads")
             continue
         most = max(threads, site.number or 0)
         if blocks is not None and blocks > (site.limit or 1):
             what = f"Bound {site.name} to {most} threads, {blocks} blocks per SM"
-            yield _bounds(case, site, f"{most}, {blocks}", what)
+            yield _bounds(case, site, (most, blocks), what)
 
 
-def _bounds(case: _Case, site: EditSite, number: str, what: str) -> Fix:
-    most = number.partition(",")[0]
+def _bounds(case: _Case, site: EditSite, bounds: Sequence[int], what: str) -> Fix:
+    """A fix that writes ``bounds``: threads of a block, and blocks of an SM where they are told."""
+    number = ", ".join(map(str, bounds))
     return _fix(
         case,
         [site],
         f"{what} (__launch_bounds__({number}))",
         number=number,
         short="limits the block size",
-        reason=f"a launch of {site.name} with more than {most} threads per block then fails",
+        reason=f"a launch of {site.name} with more than {bounds[0]} threads per block then fails",
     )
 
 

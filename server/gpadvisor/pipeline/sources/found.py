@@ -130,7 +130,7 @@ def _by_code(
 ) -> SourceMatch:
     """The match, with the file that the machine code tells from others where the path does not."""
     named, local = match.report_path, match.local_path
-    if named in embedded or match.method not in {AMBIGUOUS, UNMATCHED, PATH_SUFFIX}:
+    if named in embedded or match.differs or match.method not in {AMBIGUOUS, UNMATCHED, PATH_SUFFIX}:
         return match
     if local is not None and chooser.may_be(named, contents.get(local)):
         return match
@@ -158,8 +158,8 @@ def _shown(path: str | None, here: Path) -> str | None:
 
 
 def _problems(matches: Collection[SourceMatch]) -> tuple[Problem, ...]:
-    ambiguous = [match.report_path for match in matches if match.method == "ambiguous"]
-    unmatched = [match.report_path for match in matches if match.method == "unmatched"]
+    ambiguous = [match.report_path for match in matches if match.method == AMBIGUOUS]
+    unmatched = [match.report_path for match in matches if match.method == UNMATCHED]
     problems = []
     if ambiguous:
         message = f"{_list(ambiguous)}: several files here fit equally well; --source-map OLD=NEW decides"

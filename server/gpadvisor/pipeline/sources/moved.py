@@ -33,7 +33,7 @@ def _told(match: SourceMatch, sources: FoundSources, lines: Mapping[int, str]) -
     then = sources.profiled.get(match.report_path)
     if then is None:
         parts, local = path_parts(match.report_path), path_parts(match.local_path)
-        by_name = match.method.startswith(PATH_SUFFIX) and parts[-2:] != local[-2:]
+        by_name = match.method == PATH_SUFFIX and parts[-2:] != local[-2:]
         texts = dict(enumerate(split_lines(now), 1))
         odd = sum(bool(opcode) and not can_be(texts.get(line, ""), opcode) for line, opcode in lines.items())
         return replace(match, by_name=by_name, is_unsure=True, odd_lines=odd)
