@@ -15,11 +15,9 @@ from gpadvisor.estimators.division_words import first_place
 from gpadvisor.estimators.reliefs import executions
 from gpadvisor.estimators.utilisation import PIPES, measured_loads
 from gpadvisor.evidence.double_excursions import DOUBLE_SUM, mixes_precision
+from gpadvisor.evidence.exact_doubles import exact_doubles
 from gpadvisor.evidence.patterns import CodeSequence, is_slow_on, math_sequences
-from gpadvisor.evidence.queries import (
-    counted,
-    line_text,
-)
+from gpadvisor.evidence.queries import counted, kernel_functions, line_text, percent
 from gpadvisor.model.advice import StaticSite
 from gpadvisor.model.ids import FunctionId
 from gpadvisor.model.instruction import Instruction, OpcodeClass, Pipe
@@ -113,6 +111,24 @@ def _converted(function: Function, index: int) -> int:
     )
     lined = (at for at in made if function.lines[at] is not None or function.lines[index] is None)
     return next((at for at in lined if function.instructions[at].opcode == "F2F"), index)
+
+
+def need_doubles(context: KernelContext) -> str | None:
+    """Why floats cannot do what a kernel computes in doubles; None where nothing shows that."""
+    counts, exact, every = executions(context) or {}, 0.0, 0.0
+    for function in kernel_functions(context.program, context.kernel):
+        cut, own = exact_doubles(function), counts.get(function.id)
+        for index, one in enumerate(function.instructions):
+            if one.info.opclass is OpcodeClass.FLOAT64:
+                weight = 1.0 if own is None else float(own[index])
+                every += weight
+                exact += weight if index in cut else 0.0
+    if not every or exact < constants.NOTABLE * every:
+        return None
+    return (
+        f"{percent(exact / every)} of the double operations make whole numbers that are cut by powers of "
+        "two: exact arithmetic, for which a float has too few digits"
+    )
 
 
 def busy_advice(functions: tuple[Function, ...], found: _Doubles) -> tuple[str, str]:

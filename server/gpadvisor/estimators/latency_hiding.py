@@ -10,6 +10,7 @@ from typing import Final
 from gpadvisor.estimators.context import KernelContext
 from gpadvisor.estimators.ranges import sampled_range, speedup
 from gpadvisor.model.advice import Estimate, Match, Region, Scope
+from gpadvisor.model.blame import Blame
 from gpadvisor.model.program import Program
 
 _SHOWN_SCOPES: Final = 4
@@ -69,14 +70,9 @@ def latency_hiding(context: KernelContext, match: Match, beside: Sequence[int] =
     blame = context.blame
     total = blame.total_samples
     active = total - blame.latency_samples
-    parents = scope_parents(context.program, match.regions)
-    latencies = [int(blame.rows.latency[region.rows].sum()) for region in match.regions]
-
-    scopes = [
-        ScopeSamples(active=region.active_samples, latency=latency, parent=parent)
-        for region, latency, parent in zip(match.regions, latencies, parents, strict=True)
-    ]
-    filled = possible = round(hidden_samples(scopes, active))
+    scopes = _scopes(context.program, blame, match.regions)
+    latencies = [round(scope.latency) for scope in scopes]
+    filled = possible = fillable(context.program, blame, match.regions)
     if beside:
         wider = [replace(scope, active=room) for scope, room in zip(scopes, beside, strict=True)]
         possible = round(hidden_samples(wider, total))
@@ -89,6 +85,21 @@ def latency_hiding(context: KernelContext, match: Match, beside: Sequence[int] =
     paper = speedup(total, filled)
     text = _text(total, active, match.regions, latencies, filled)
     return sampled_range(context, match, total, hidden).ordered(paper, text)
+
+
+def fillable(program: Program, blame: Blame, regions: Sequence[Region]) -> int:
+    """Latency samples that Eqs. 4 and 5 fill with the work of these scopes."""
+    active = blame.total_samples - blame.latency_samples
+    return round(hidden_samples(_scopes(program, blame, regions), active))
+
+
+def _scopes(program: Program, blame: Blame, regions: Sequence[Region]) -> list[ScopeSamples]:
+    return [
+        ScopeSamples(
+            active=region.active_samples, latency=int(blame.rows.latency[region.rows].sum()), parent=parent
+        )
+        for region, parent in zip(regions, scope_parents(program, regions), strict=True)
+    ]
 
 
 def scope_parents(program: Program, regions: Sequence[Region]) -> list[int | None]:

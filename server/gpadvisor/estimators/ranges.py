@@ -113,7 +113,8 @@ def measured_range(context: KernelContext, bound: MeasuredBound) -> Range:
     result = Range(
         low=bound.low, expected=bound.expected, high=bound.high, reasons=[f"{source}: {bound.reason}"]
     )
-    _over_elapsed(result, context)
+    if not bound.elapsed:
+        _over_elapsed(result, context)
     return result
 
 

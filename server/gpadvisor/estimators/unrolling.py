@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from math import prod
 from typing import Final
 
 from gpadvisor.analyzer.occupancy import occupancy
@@ -14,7 +15,7 @@ from gpadvisor.estimators.context import KernelContext
 from gpadvisor.estimators.launches import lacks_warps
 from gpadvisor.evidence.accesses import DEVICE_SPACES, is_ordered
 from gpadvisor.evidence.accumulators import is_recurrence
-from gpadvisor.evidence.arrays import same_array
+from gpadvisor.evidence.arrays import is_pointer_from_memory, same_array
 from gpadvisor.evidence.loops import LoopFacts, divergence, every_pass, loop_facts, measured_trips
 from gpadvisor.evidence.measured import (
     Values,
@@ -43,6 +44,7 @@ class Outlook:
 
     share: float
     possible: float  # at the high end: what no order of instructions can overlap is left out
+    in_flight: float  # on loads that several passes could have on their way together
     reasons: tuple[str, ...]
     store: int | None = None  # that may write what its loads read
 
@@ -63,16 +65,15 @@ def counts_of(context: KernelContext, found: Collection[Region]) -> Counts:
 def outlook_of(context: KernelContext, blame: Blame, region: Region, counts: Counts) -> Outlook:
     """Differs from GPA: it looks at none of this, which the paper names as the cause of its largest error."""
     if region.scope.function is None or region.scope.loop is None:
-        return Outlook(0.0, 1.0, ("the loop is not known",))
+        return Outlook(0.0, 1.0, 0.0, ("the loop is not known",))
     function = context.program.functions[region.scope.function]
     loop = region.scope.loop
     facts = loop_facts(function, loop)
     warps, threads = counts[function.id]
     few = lacks_warps(context)
-    overlap, possible = _overlap(blame, function, loop, region.rows)
+    overlap, possible, loads = _overlap(blame, function, loop, region.rows)
     load, store = _store_in_the_way(blame, function, facts, region.rows)
     checks = (
-        overlap,
         _passes(warps, function, loop, facts),
         _threads(warps, threads, facts, lanes_of(context)),
         None if few else _already(facts),
@@ -84,13 +85,13 @@ def outlook_of(context: KernelContext, blame: Blame, region: Region, counts: Cou
         if facts.copies >= UNROLL and not few
         else (_code_size(context, facts), _registers(context, function, loop, facts))
     )
-    share = 1.0
-    found = sorted((check for check in (*checks, *costs) if check is not None), key=lambda check: check[0])
-    for part, _ in found:
-        share *= part
+    found = [check for check in (*checks, *costs) if check is not None]
+    share = prod(part for part, _ in found)
+    found = sorted((*found, *(() if overlap is None else (overlap,))), key=lambda check: check[0])
     return Outlook(
-        share,
+        share * (1.0 if overlap is None else overlap[0]),
         possible,
+        share * loads,
         tuple(reason for _, reason in found),
         store=store,
     )
@@ -99,8 +100,8 @@ def outlook_of(context: KernelContext, blame: Blame, region: Region, counts: Cou
 _Check = tuple[float, str] | None
 
 
-def _overlap(blame: Blame, function: Function, loop: LoopId, rows: Rows) -> tuple[_Check, float]:
-    """The latency that a later pass could overlap at all, and what is left of it at the high end.
+def _overlap(blame: Blame, function: Function, loop: LoopId, rows: Rows) -> tuple[_Check, float, float]:
+    """The latency that a later pass could overlap at all, what is left at the high end, and that on loads.
 
     Values carried from pass to pass come one after the other, whatever the order of instructions; so do
     results of atomics, which the compiler neither moves nor doubles; and a load behind a condition inside the
@@ -112,18 +113,19 @@ def _overlap(blame: Blame, function: Function, loop: LoopId, rows: Rows) -> tupl
     heaviest = weights.most_common(_RECURRENCE_LIMIT)
     seen = sum(weight for _, weight in heaviest)
     if not seen:
-        return None, 1.0
+        return None, 1.0, 0.0
     parts: Counter[str] = Counter()
+    loads = 0
     for index, weight in heaviest:
-        parts[_hindrance(function, loop, index)] += weight
+        hindrance = _hindrance(function, loop, index)
+        parts[hindrance] += weight
+        made = function.instructions[index].info
+        if not hindrance and made.opclass is OpcodeClass.LOAD and made.space in DEVICE_SPACES:
+            loads += weight
     said = [f"{percent(parts[kind] / seen)} of its latency {kind}" for kind in _HINDRANCES if parts[kind]]
     never = (parts[_CARRIED] + parts[_ATOMIC]) / seen
-    if not said:
-        return None, 1.0
-    return (
-        1 - sum(parts[kind] for kind in _HINDRANCES) / seen,
-        " and ".join(said),
-    ), 1 - never
+    free = 1 - sum(parts[kind] for kind in _HINDRANCES) / seen
+    return (free, " and ".join(said)) if said else None, 1 - never, loads / seen
 
 
 _CARRIED: Final = "is on values carried from pass to pass"
@@ -219,6 +221,11 @@ def _held(function: Function, load: int | None, store: int | None) -> _Check:
         return (
             constants.HELD,
             f"each pass stores at {line_text(function, store)} to the array that it loads from",
+        )
+    if is_pointer_from_memory(function, load):
+        return constants.HELD, (
+            f"its store at {line_text(function, store)} may write what the next pass loads by a pointer that "
+            "is no parameter, so that nothing can be marked __restrict__"
         )
     # __restrict__, which the change names, takes this one away.
     return 1.0, f"its store at {line_text(function, store)} may write what the next pass loads"

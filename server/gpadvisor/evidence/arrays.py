@@ -12,6 +12,8 @@ from gpadvisor.model.instruction import MemorySpace, Register
 from gpadvisor.model.program import Function
 
 _PARAMETER: Final = re.compile(r"c\[0x0\]\[0x[0-9a-f]+\]")
+_VARIABLE: Final = "c[0x3]["
+"""Of a ``__constant__`` variable of the program."""
 _ADDRESS: Final = re.compile(r"\[([^\[\]]*R\d[^\[\]]*)\]")
 _REGISTER: Final = re.compile(r"\bU?R\d+")
 _SLICE_LIMIT: Final = 512
@@ -32,10 +34,12 @@ def same_pointer(function: Function, first: int, second: int) -> bool:
 
 
 def is_pointer_from_memory(function: Function, access: int) -> bool:
-    """Whether the pointer itself was loaded, as of a structure: no parameter is there to be marked."""
+    """Whether the pointer itself was loaded, or is a constant: no parameter is there to be marked."""
     makers = [function.instructions[index] for index in address_makers(function, access)]
     named = any(_PARAMETER.search(one.operands) for one in makers)
-    return not named and any(is_memory(one) and one.info.space not in _OWN for one in makers)
+    return not named and any(
+        (is_memory(one) and one.info.space not in _OWN) or _VARIABLE in one.operands for one in makers
+    )
 
 
 def _is_made_of(function: Function, access: int, base: int) -> bool:

@@ -76,13 +76,14 @@ class Adjustment:
 class MeasuredBound:
     """What measured counters say a cure gives, independent of samples; it replaces the equation's range.
 
-    The estimate has these values, of the time in which warps are there.
+    The estimate has these values, of the time in which warps are there if not said otherwise.
     """
 
     low: float  # speedups of the kernel
     expected: float
     high: float
     reason: str  # "sectors fall from 1109 M to 168 M; then L1 requests limit", with the numbers
+    elapsed: bool = False  # of the whole launch already: its last blocks are as fast as the others
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

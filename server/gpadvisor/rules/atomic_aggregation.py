@@ -41,9 +41,10 @@ by itself; then only the block is left.
 
 GPA Eq. 2 with the waits that are due to these operations, as far as aggregation removes operations: all but
 one in as many as the report shows to meet in a sector, and half of them at the low end. Other waits behind
-the same queue are not counted, so that the gain may be larger. Where the whole grid goes to one address, that
-address takes one operation after the other, and no other unit is busy, the time falls as the operations do,
-until the next unit is busy.
+the same queue are not counted, so that the gain may be larger. Where the threads of each warp go to one
+address, the waits for it are most of all, and no unit is busy, the time falls as the operations do, until the
+next unit is busy: the low end keeps the other waits if the address is not the whole grid's. What the
+operations themselves load on the way to L2 goes with them at the high end; expected is the geometric mean.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ from gpadvisor.estimators.caps import busiest_after
 from gpadvisor.estimators.context import KernelContext, Optimizer
 from gpadvisor.estimators.reliefs import freed
 from gpadvisor.estimators.stall_elimination import stall_elimination
-from gpadvisor.estimators.utilisation import measured_loads
+from gpadvisor.estimators.utilisation import L1, L1_DATA, L1_REQUESTS, L1_TO_L2, L2, measured_loads
 from gpadvisor.evidence.access_shapes import AccessShape, Lie, access_shape, is_for_one_thread
 from gpadvisor.evidence.accesses import is_shared
 from gpadvisor.evidence.addresses import is_same_for_all
@@ -88,6 +89,7 @@ _CODE: Final = "GPA110"
 _SECTORS: Final = "memory_l2_theoretical_sectors_global"
 _WORDS_PER_SECTOR: Final = 8
 _CYCLES: Final = ("lts__cycles_elapsed.max", "gpc__cycles_elapsed.max", "sm__cycles_elapsed.max")
+_ON_THE_WAY: Final = frozenset({L1, L1_DATA, L1_REQUESTS, L1_TO_L2, L2})
 _ATOMIC: Final = frozenset({OpcodeClass.ATOMIC, OpcodeClass.REDUCTION})
 _COMPARED: Final = frozenset({"CAS", "CAST"})
 _FLOATS: Final = frozenset({"F16", "F32", "F64", "BF16", "F16x2"})
@@ -133,7 +135,7 @@ def _match(context: KernelContext) -> Match | Rejection:
         return Rejection(code=_CODE, reason=f"{line_text(worst.function, worst.index)}: {why}")
     gone = {one.place: _gone(profile, one) for one in found}
     mean = sum(weights[place] * gone[place] for place in gone) / sum(weights.values())
-    bound = _serial(context, profile, found, mean)
+    bound = _serial(context, profile, found, mean, part)
     return Match(
         title="atomic operations meet at few addresses"
         if _meets(worst)
@@ -243,30 +245,51 @@ def _gone(profile: KernelProfile, atomic: _Atomic) -> float:
 
 
 def _serial(
-    context: KernelContext, profile: KernelProfile, found: list[_Atomic], gone: float
+    context: KernelContext, profile: KernelProfile, found: list[_Atomic], gone: float, part: float
 ) -> MeasuredBound | None:
-    """What is left where the whole grid goes to the same few words, and that alone takes the time."""
+    """What is left where the warps' threads meet, and that alone takes the time.
+
+    The whole grid's operations on one word are done one after the other. Where each warp or block has a word
+    of its own, the waits that are due to its operations go at least (``part`` of the samples, Eq. 2), and
+    what waits behind the same queue besides.
+    """
     cycles = next((value for name in _CYCLES if (value := profile.metric(name))), None)
-    operations = sum(
-        one.warps * (one.threads or 1.0) for one in found if is_same_for_all(one.function, one.index)
-    )
-    full = busiest_after(measured_loads(context), ())
+    shared = [one for one in found if is_same_for_all(one.function, one.index)]
+    alike = shared or [
+        one
+        for one in found
+        if _meets(one)
+        and not is_shared(one.function.instructions[one.index])
+        and access_shape(one.function, one.index, context.program.form, profile.launch)
+        == AccessShape(Lie.SAME)
+    ]
+    operations = sum(one.warps * (one.threads or 1.0) for one in alike)
+    loads = measured_loads(context)
+    full = busiest_after(loads, ())
     if (
         full is None
         or cycles is None
         or operations < constants.SERIAL * cycles
         or full.load > constants.SERIAL
+        or (not shared and part < constants.MAJORITY)
     ):
         return None
     after = 1 - gone
     by_warp = max((1 / (one.threads or 1.0) for one in found if _meets(one)), default=0.0)
+    # The operations load the way to L2, too: of that load none may go with them, or all.
+    others = busiest_after([one for one in loads if one.name not in _ON_THE_WAY], ())
+    least = max(after, full.load if others is None else others.load, constants.LEAST_TIME)
+    low = 1 / (max(2 * after, by_warp) + full.load)
+    words = "the whole grid shares" if shared else "all threads of a warp share"
     return MeasuredBound(
-        low=1 / (max(2 * after, by_warp) + full.load),
-        expected=1 / (after + full.load),
-        high=1 / max(after, full.load),
-        reason=f"{operations / 1e6:,.1f} M operations on words that the whole grid shares take "
-        f"{cycles / 1e6:,.1f} M cycles one after the other, while no unit is busier than "
-        f"{100 * full.load:.0f} % ({full.unit.metric}); {percent(after)} of them are left",
+        low=low if shared else min(low, 1 / (1 - part * gone)),
+        expected=float(1 / np.sqrt((after + full.load) * least)),
+        high=1 / least,
+        reason=f"{operations / 1e6:,.1f} M operations on words that {words} take {cycles / 1e6:,.1f} M "
+        f"cycles, while no unit is busier than {100 * full.load:.0f} % ({full.unit.metric}), which may be "
+        f"their work, too; {percent(after)} of them are left"
+        + ("" if shared else "; at least their own waits go, else what waits behind them, too"),
+        elapsed=True,
     )
 
 

@@ -28,7 +28,9 @@ float zr = 0.0f, zi = 0.0f;
 
 ## When this advice is wrong
 
-Where the result needs the digits, there is nothing to change but the GPU.
+Where the result needs the digits, there is nothing to change but the GPU. Whole numbers of more than 24 bits
+that are kept in doubles and cut by powers of two (random numbers of 46 bits) are exact; there the rule is
+silent.
 
 ## How the gain is estimated
 
@@ -48,6 +50,7 @@ import numpy as np
 
 from gpadvisor.errors import GpadvisorError
 from gpadvisor.estimators import constants
+from gpadvisor.estimators.busy_doubles import need_doubles
 from gpadvisor.estimators.caps import busiest_after
 from gpadvisor.estimators.context import KernelContext, Optimizer
 from gpadvisor.estimators.reliefs import executions
@@ -88,6 +91,9 @@ def _match(context: KernelContext) -> Match | Rejection:
     functions = kernel_functions(context.program, context.kernel)
     if any(mixes_precision(one) for function in functions for one in function.instructions):
         return Rejection(code=_CODE, reason="floats become doubles: Strength Reduction (GPA102) names where")
+    exact = need_doubles(context)
+    if exact is not None:
+        return Rejection(code=_CODE, reason=exact)
     rows = None
     if context.blame is not None:
         blame = context.blame

@@ -51,6 +51,7 @@ from typing import Final
 import numpy as np
 
 from gpadvisor.estimators import constants
+from gpadvisor.estimators.busy_doubles import need_doubles
 from gpadvisor.estimators.context import KernelContext, Optimizer, WhatIf
 from gpadvisor.estimators.fast_forms import FAST, gone_with_fast_forms
 from gpadvisor.estimators.reliefs import freed
@@ -117,6 +118,9 @@ def _match(context: KernelContext) -> Match | Rejection:
         return Rejection(code=_CODE, reason=_nothing(functions))
     if context.blame is None:
         return _without_samples(functions, helpers, inline)
+    exact = need_doubles(context) if _all_doubles(inline, helpers) else None
+    if exact is not None:
+        return Rejection(code=_CODE, reason=exact)
     blame = context.blame
     fetch = latency(blame, by_stall(blame, {StallClass.INSTRUCTION_FETCH})) / max(1, blame.latency_samples)
     if fetch > constants.MOST_FETCHES:
@@ -143,6 +147,12 @@ def _match(context: KernelContext) -> Match | Rejection:
             gone_with_fast_forms(context, functions, inline, helpers, doubles=1.0),
         ),
     )
+
+
+def _all_doubles(inline: dict[FunctionId, tuple[CodeSequence, ...]], helpers: tuple[Function, ...]) -> bool:
+    """Whether all library math is of doubles, which have no fast forms."""
+    kinds = {one.kind for found in inline.values() for one in found}
+    return all("double" in kind for kind in kinds - _BY_CONSTANT) and all(map(is_of_doubles, helpers))
 
 
 def _without_samples(

@@ -22,7 +22,9 @@ def _context(metrics: dict[str, float], arch: str = "sm_75", more: str = "") -> 
         Row("long_scoreboard", "two", 900, 900, due_to="one", kind=kind),
         Row("selected", "one", 100),
     ]
-    return context_of(code, rows, counts={"one": (1000, 32000), "two": (1000, 32000)}, metrics=metrics)
+    labels = ("one", "two", "cut") if "cut|" in more else ("one", "two")
+    counts = dict.fromkeys(labels, (1000, 32000))
+    return context_of(code, rows, counts=counts, metrics=metrics)
 
 
 def _speedups(metrics: dict[str, float]) -> tuple[float, float, float]:
@@ -53,3 +55,23 @@ def test_doubles_among_floats_are_another_rule() -> None:
     found = OPTIMIZER.match(_context({FP64: 84.0}, more="F2F.F32.F64 R8, R2 // 19\n"))
     assert isinstance(found, Rejection)
     assert "GPA102" in found.reason
+
+
+DIGITS = """\
+cut| DMUL R14, R28, 1.1920928955078125e-07 // 20
+F2I.F64.TRUNC R7, R14 // 20
+I2F.F64 R16, R7 // 20
+DFMA R28, R16, {times}, R28 // 20
+"""
+
+
+@pytest.mark.parametrize(
+    ("times", "exact"),
+    [("-8388608", True), ("-7.03687441776640000000e+13", True), ("-0.6931471805599453", False)],
+)
+def test_whole_numbers_of_many_digits_stay_doubles(times: str, exact: bool) -> None:
+    """As random numbers of 46 bits (NAS EP), for which float was told; exp() cuts by the logarithm of 2."""
+    found = OPTIMIZER.match(_context({FP64: 84.0}, more=DIGITS.format(times=times)))
+    assert isinstance(found, Rejection) is exact
+    if isinstance(found, Rejection):
+        assert "for which a float has too few digits" in found.reason
