@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
-from gpadvisor.evidence.accesses import DEVICE_SPACES, is_ordered
+from gpadvisor.evidence.accesses import DEVICE_SPACES, is_ordered, is_shared
 from gpadvisor.evidence.accumulators import is_recurrence, kept_in_memory
-from gpadvisor.evidence.arrays import is_pointer_from_memory, same_array, same_pointer
+from gpadvisor.evidence.arrays import address_registers, is_pointer_from_memory, same_array, same_pointer
 from gpadvisor.evidence.library_code import in_library_loop
-from gpadvisor.evidence.loops import loop_facts
-from gpadvisor.model.instruction import Instruction, OpcodeClass, Register
+from gpadvisor.evidence.loops import every_pass, loop_facts
+from gpadvisor.model.instruction import Instruction, OpcodeClass, Pipe, Register
 from gpadvisor.model.program import Function
 
 _FENCES: Final = frozenset(
@@ -31,6 +31,8 @@ _SOURCES: Final = frozenset(
 _LEAVES: Final = frozenset(
     {OpcodeClass.BRANCH, OpcodeClass.INDIRECT_BRANCH, OpcodeClass.RETURN, OpcodeClass.EXIT, OpcodeClass.NOP}
 )
+_WARP_FENCES: Final = frozenset({"WARPSYNC"})
+_ARITHMETIC: Final = frozenset({Pipe.FMA, Pipe.FP64, Pipe.FP16, Pipe.TENSOR})
 _WRITES: Final = frozenset({OpcodeClass.STORE, OpcodeClass.ATOMIC, OpcodeClass.REDUCTION})
 
 
@@ -52,6 +54,7 @@ class Cure(Enum):
     ONE_AHEAD = "a pass ahead"  # load one pass of the loop ahead
     ATOMIC = "atomic"
     IN_REGISTER = "in a register"  # what each pass writes to one place
+    LATE_STORE = "late store"  # to shared memory, behind the arithmetic that reads another buffer of it
 
 
 def room_to_move(function: Function, definition: int, use: int, wanted: int) -> Room:
@@ -154,6 +157,8 @@ def cure_of(function: Function, definition: int, use: int, room: Room, wanted: i
         return Cure.IN_REGISTER
     if instruction.info.opclass is not OpcodeClass.LOAD or instruction.info.space not in DEVICE_SPACES:
         return None
+    if store_behind(function, definition, use, wanted) is not None:
+        return Cure.LATE_STORE
     if room.obstacle is None:  # it could start a pass ahead
         return Cure.ONE_AHEAD if room.slots >= wanted and _begins_pass(function, definition) else None
     if room.obstacle_index is None:
@@ -165,6 +170,41 @@ def cure_of(function: Function, definition: int, use: int, room: Room, wanted: i
         return None if known or nameless or _has_cache_hint(instruction) else Cure.NO_ALIAS
     held = function.instructions[room.obstacle_index].info.opclass
     return Cure.BEFORE_BARRIER if held is OpcodeClass.BARRIER else None
+
+
+def store_behind(function: Function, definition: int, use: int, wanted: int) -> tuple[int, int] | None:
+    """Where what a loop loads could be stored to shared memory behind its arithmetic, as of two buffers.
+
+    The compiler keeps a store in front of loads of the same array, though these read what a barrier before
+    has made ready; until the next barrier nobody may read what is stored.
+
+    Returns:
+        The last arithmetic instruction of those that can stand between, and the barrier; None where a pass
+        has too few of them there.
+    """
+    loop = function.innermost_loop(use)
+    store = function.instructions[use]
+    if store.info.opclass is not OpcodeClass.STORE or not is_shared(store) or loop is None:
+        return None
+    behind = [at for at in loop_facts(function, loop).indices if at > use]
+    if loop != function.innermost_loop(definition) or not behind:
+        return None
+    kept = set(address_registers(function, use))
+    work: list[int] = []
+    loads = False
+    for at in behind:
+        one = function.instructions[at]
+        if one.info.opclass is OpcodeClass.BARRIER and len(work) >= wanted and loads:
+            return work[-1], at
+        if one.info.opclass in _FENCES or one.opcode in _WARP_FENCES:
+            return None
+        if is_shared(one) and one.info.opclass is OpcodeClass.LOAD:
+            if same_pointer(function, use, at) or not kept.isdisjoint(address_registers(function, at)):
+                return None  # its own thread may read it back
+            loads = True
+        elif one.info.pipe in _ARITHMETIC and loads and every_pass(function, loop, at):
+            work.append(at)
+    return None
 
 
 def _begins_pass(function: Function, definition: int) -> bool:

@@ -8,7 +8,8 @@ at how far the def could move up: to the instructions that make its address, to 
 store that may write what it reads, or to the start of its basic block; and at how much independent work
 follows the use. Suggested is only what a programmer can do and the compiler may not: to say that a store
 does not write what is loaded, to load before a barrier or a pass ahead, to aggregate an atomic, to keep
-an element in a register that each pass of a loop writes to memory. All else is the compiler's schedule,
+an element in a register that each pass of a loop writes to memory, to store what is loaded for the next
+pass to its buffer in shared memory behind the arithmetic of this one. All else is the compiler's schedule,
 and a note.
 
 ## Why warps stall
@@ -76,7 +77,7 @@ from gpadvisor.evidence.queries import (
     static_match,
     waits_to_hide,
 )
-from gpadvisor.evidence.reordering import Cure, Room, cure_of, room_to_move
+from gpadvisor.evidence.reordering import Cure, Room, cure_of, room_to_move, store_behind
 from gpadvisor.model.advice import Adjustment, Category, Estimate, Match, Rejection, StaticSite
 from gpadvisor.model.blame import CLASSES, NO_INDEX, Blame, DependencyClass
 from gpadvisor.model.instruction import OpcodeClass
@@ -110,7 +111,9 @@ class _Pair:
     def goes(self) -> float:
         """The share of its latency that other work can stand in for, or that is not waited for any more."""
         # With its stores gone the loads behind them start with those before them, and its own are not needed.
-        return 1.0 if self.cure is Cure.IN_REGISTER else min(1.0, self.room.slots / self.wanted)
+        # A late store has all of the arithmetic in front of it, which is as much as is wanted.
+        whole = self.cure in {Cure.IN_REGISTER, Cure.LATE_STORE}
+        return 1.0 if whole else min(1.0, self.room.slots / self.wanted)
 
 
 def _heaviest_cure(pairs: list[_Pair]) -> Cure | None:
@@ -163,6 +166,7 @@ def _match(context: KernelContext) -> Match | Rejection:
         adjustments=(_adjustment(pairs),),
         static_sites=(),
         actionable=cure is not None,
+        replaced_by="GPA204" if cure is Cure.LATE_STORE else "",  # whose copies need no registers
     )
 
 
@@ -190,15 +194,8 @@ def _pairs(context: KernelContext, blame: Blame, rows: Rows) -> list[_Pair]:
             cure = None  # there is no next pass to load for
         if cure is Cure.ONE_AHEAD and _is_short(context):
             cure = None  # full warps hide it, and come first
-        found.append(
-            _Pair(
-                row=row,
-                weight=int(blame.rows.latency[row]),
-                room=room,
-                wanted=wanted,
-                cure=cure,
-            )
-        )
+        weight = int(blame.rows.latency[row])
+        found.append(_Pair(row=row, weight=weight, room=room, wanted=wanted, cure=cure))
     return found
 
 
@@ -267,6 +264,14 @@ def _words(context: KernelContext, blame: Blame, pairs: list[_Pair]) -> tuple[st
     if top.cure is Cure.IN_REGISTER:
         store = definition if room_index is None or definition in kept_in_memory(function) else room_index
         return text, _in_register(line_text(function, store))
+    late = store_behind(function, definition, use, top.wanted) if top.cure is Cure.LATE_STORE else None
+    if late is not None:
+        work, barrier = (line_text(function, one) for one in late)
+        return text, (
+            f"keep the values of {line_text(function, definition)} in registers and store them behind the "
+            f"arithmetic that ends at {work}, before the barrier at {barrier} (not if a thread reads its own "
+            "ones before): the compiler may not, as that reads the same shared array."
+        )
     if top.cure is Cure.BEFORE_BARRIER and top.room.obstacle_index is not None:
         place = line_text(function, top.room.obstacle_index)
         return text, f"load the value before the barrier at {place}, which the compiler may not do."
