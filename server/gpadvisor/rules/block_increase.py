@@ -47,7 +47,8 @@ their own: then more threads are missing, not more SMs.
 Blocks that are only split: the samples that waited for other warps of the SM (throttled, not selected, pipe
 busy) go as far as warps leave the scheduler, at most what GPA Eq. 10 gives; the fullest SM bounds the gain.
 Where a unit of the SM is at its limit, its time falls with the warps that share it. How a kernel's own work
-is divided nobody knows: that is told without a figure, and first where half of the SMs or more have nothing.
+is divided nobody knows: where its warps do not wait for one another, that is told without a figure, and first
+where half of the SMs or more have nothing.
 More warps at once, by more threads, by passes that become blocks or by two warps for one: the waits of a warp
 are hidden as the issue rate of Eqs. 8 and 9 rises from the warps counted now, the time of the units stays,
 and both overlap. A fuller fullest SM: the blocks of the fullest SM over the mean, no more than was counted as
@@ -235,8 +236,11 @@ def _fewer_than_sms(
     if new is None or new.blocks <= now.blocks:
         new = now
     cure, facts = _split_words(context, now, new, sms, free)
-    # What a division of the kernel's own work gives is up to how it is done.
-    unknown = context.blame is not None and new is now and 2 * now.blocks <= sms
+    # What a division of the kernel's own work gives is up to how it is done, but for warps that wait in turn.
+    mostly_idle = 2 * now.blocks <= sms
+    unknown = (
+        context.blame is not None and new is now and mostly_idle and _crowded(context) <= constants.NOTABLE
+    )
     more_threads, few_warps = _missing_threads(context, now)
     return Match(
         title=f"{counted(now.blocks, 'block')} for {counted(sms, 'SM')}",
@@ -246,7 +250,7 @@ def _fewer_than_sms(
         parallel=None
         if unknown
         else _spread_target(context, now, new if new is not now else None, sms, ratio),
-        leads=2 * now.blocks <= sms and (unknown or context.blame is None),
+        leads=mostly_idle and (unknown or context.blame is None),
     )
 
 
@@ -303,7 +307,7 @@ def _missing_threads(context: KernelContext, now: LaunchShape) -> tuple[str, str
     """What else to do where warps do not stand in each other's way, and how it shows."""
     if context.blame is None:
         return "", ""
-    crowded = share(context.blame, by_stall(context.blame, _CROWDED))
+    crowded = _crowded(context)
     if crowded > constants.NOTABLE or _is_sm_busy(context):
         return "", ""
     warps = now.blocks * -(-now.threads // context.machine.sm.warp_size.value)
@@ -314,6 +318,11 @@ def _missing_threads(context: KernelContext, now: LaunchShape) -> tuple[str, str
             f"own give them little: {counted(warps, 'warp')} are too few."
         ),
     )
+
+
+def _crowded(context: KernelContext) -> float:
+    """The share of the samples that waited for other warps of the SM."""
+    return 0.0 if context.blame is None else share(context.blame, by_stall(context.blame, _CROWDED))
 
 
 def _is_sm_busy(context: KernelContext) -> bool:
@@ -343,7 +352,7 @@ def _factor(context: KernelContext, warps_new: float) -> tuple[float, str]:
     """The factor of Eq. 10 for this optimizer, and why."""
     if context.blame is None or warps_new > 1:
         return 1.0, f"a scheduler keeps {warps_new:g} warps, which still get in each other's way"
-    crowded = share(context.blame, by_stall(context.blame, _CROWDED))
+    crowded = _crowded(context)
     reason = (
         f"with at most one warp per scheduler the {percent(crowded)} of samples that are throttled, not "
         "selected or wait for a busy pipe go away"

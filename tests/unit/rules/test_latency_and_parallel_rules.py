@@ -517,6 +517,21 @@ def test_fewer_blocks_than_sms_are_said_whatever_the_kernel_allows(
     assert found.parallel is None
 
 
+def test_a_division_has_a_figure_where_warps_wait_for_one_another() -> None:
+    """As a matrix product of 64 blocks on 132 SMs whose stores fill a queue for 30 % of the samples."""
+    rows = (
+        Row("lg_throttle", "use", 300, 250, "load", GLOBAL),
+        Row("long_scoreboard", "use", 300, 300, "load", GLOBAL),
+        Row("selected", "use", 400),
+    )
+    context = _launch(rows, TILED, grid=38, block=512, static_shared=2048)
+    found = _match(block_increase, context)
+    assert "38 of" not in found.title
+    assert found.parallel is not None
+    estimate = block_increase.OPTIMIZER.estimate(context, found)
+    assert 1.2 < estimate.expected < estimate.high <= 80 / 38 * (1 + RUN_TO_RUN)
+
+
 def test_without_machine_code_a_split_is_conditional() -> None:
     context = _launch(ROWS, grid=20, block=512)
     bare = replace(context, program=replace(context.program, functions=()))
