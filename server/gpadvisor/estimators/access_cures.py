@@ -264,10 +264,11 @@ def cure_of_conflict(context: KernelContext, profile: KernelProfile, place: Plac
         )
     if found.pad is not None:
         lost = _lost_blocks(context, profile, found.pad / (found.row or _BANK_ROW_BYTES))
-        return (
-            f"pad each row of {found.row} bytes of the array at {where} by {found.pad} bytes or swizzle the "
-            f"index, so that {found.turns} turns of a warp become {found.after}{lost}"
-        )
+        array = f"pad each row of {found.row} bytes of the array at {where} by {found.pad} bytes"
+        if found.several:
+            array = f"pad the array at {where} by {found.pad} bytes after each {found.row}, a row or several,"
+        turns = f"so that {found.turns} turns of a warp become {found.after}{lost}"
+        return f"{array} or swizzle the index, {turns}"
     width = function.instructions[index].width_bytes or _WORD_BYTES
     if found.distance is None:
         return f"swizzle the index at {where}: padding its rows does not part the banks"

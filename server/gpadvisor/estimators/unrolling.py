@@ -16,6 +16,7 @@ from gpadvisor.estimators.launches import lacks_warps
 from gpadvisor.evidence.accesses import DEVICE_SPACES, is_ordered
 from gpadvisor.evidence.accumulators import is_recurrence
 from gpadvisor.evidence.arrays import is_pointer_from_memory, same_array
+from gpadvisor.evidence.lanes import exit_by_data
 from gpadvisor.evidence.loops import LoopFacts, divergence, every_pass, loop_facts, measured_trips
 from gpadvisor.evidence.measured import (
     Values,
@@ -105,7 +106,7 @@ def _overlap(blame: Blame, function: Function, loop: LoopId, rows: Rows) -> tupl
 
     Values carried from pass to pass come one after the other, whatever the order of instructions; so do
     results of atomics, which the compiler neither moves nor doubles; and a load behind a condition inside the
-    pass waits for that condition.
+    pass, or in a loop that the data may end, waits for that condition.
     """
     weights: Counter[int] = Counter()
     for row in rows.tolist():
@@ -131,7 +132,8 @@ def _overlap(blame: Blame, function: Function, loop: LoopId, rows: Rows) -> tupl
 _CARRIED: Final = "is on values carried from pass to pass"
 _ATOMIC: Final = "is on results of atomics and volatile loads, which stay one after the other"
 _CONDITIONAL: Final = "is on loads behind a condition inside the pass"
-_HINDRANCES: Final = (_CARRIED, _ATOMIC, _CONDITIONAL)
+_EARLY: Final = "is on loads of a loop that the data may end in any pass, before which no later pass loads"
+_HINDRANCES: Final = (_CARRIED, _ATOMIC, _CONDITIONAL, _EARLY)
 
 
 def _hindrance(function: Function, loop: LoopId, index: int) -> str:
@@ -142,6 +144,8 @@ def _hindrance(function: Function, loop: LoopId, index: int) -> str:
         return _CARRIED
     if opclass is OpcodeClass.LOAD and not every_pass(function, loop, index):
         return _CONDITIONAL
+    if opclass is OpcodeClass.LOAD and exit_by_data(function, index) is not None:
+        return _EARLY
     return ""
 
 

@@ -24,6 +24,8 @@ from gpadvisor.model.program import Function
 _PASSING: Final = frozenset({"MOVM", "PRMT", "MOV"})
 _ARGUMENTS: Final = (0x1000, 0x3000)
 """Two numbers for what is not known: what moves with them is a row's length, what stays a constant."""
+_ODD_ARGUMENT: Final = 1021
+"""A prime for each argument: products of them are never a multiple of 2^32, which would be no distance."""
 _BANK_BYTES: Final = 4
 _BANKS: Final = 32
 _SECTOR_BYTES: Final = 32
@@ -157,6 +159,7 @@ class Conflict:
     row: int | None = None  # bytes of the rows that these threads are in; None where an argument decides
     pad: int | None = None  # bytes at the end of each row that part most of them; None where no padding does
     after: int | None = None  # turns with that padding
+    several: bool = False  # whether ``row`` may be several of the array's: threads access shorter steps, too
     distance: int | None = None  # in bytes between neighbouring threads where they share banks within a row
 
 
@@ -178,7 +181,7 @@ def conflict(function: Function, index: int, form: CodeForm, launch: Launch) -> 
     if run > 1 and within and 0 < within[0] < _BANK_BYTES * _BANKS:
         return Conflict(turns=turns, distance=within[0])
     between = min(abs(int(addresses[one] - addresses[other])) for one, other in pairs)
-    row, step = _row(function, index, between), widest_shared(function)
+    (row, several), step = _row(function, index, between), widest_shared(function)
     start = addresses - addresses.min()
     after = {pad: _turns(start + start // row * pad, width) for pad in range(step, 4 * step + 1, step)}
     pad = min(after, key=lambda one: (after[one], one))
@@ -186,7 +189,8 @@ def conflict(function: Function, index: int, form: CodeForm, launch: Launch) -> 
         return Conflict(turns=turns)
     other = _addresses(function, index, form, launch, _ARGUMENTS[1], shared=True)
     known = isinstance(other, np.ndarray) and bool((_steps(other) == _steps(addresses)).all())
-    return Conflict(turns=turns, row=row if known else None, pad=pad, after=after[pad])
+    row_of_array = row if known else None
+    return Conflict(turns=turns, row=row_of_array, pad=pad, after=after[pad], several=several)
 
 
 def shared_passes(function: Function, index: int, form: CodeForm, launch: Launch) -> tuple[int, int] | None:
@@ -208,7 +212,7 @@ def shared_passes(function: Function, index: int, form: CodeForm, launch: Launch
 
 def words_of_a_warp(function: Function, index: int, form: CodeForm, launch: Launch) -> int | Lie | None:
     """Different words that the threads of a warp access; None where the addresses are not known."""
-    addresses = _addresses(function, index, form, launch, _ARGUMENTS[0])
+    addresses = _addresses(function, index, form, launch, _ODD_ARGUMENT)
     if addresses is None or isinstance(addresses, Lie):
         return addresses
     width = _width(function, index)
@@ -267,8 +271,11 @@ def _run(steps: Lanes) -> int:
     return 1 if WARP % run or (steps[inside] != steps[0]).any() else run
 
 
-def _row(function: Function, index: int, between: int) -> int:
-    """The length of a row where threads are ``between`` bytes apart: a thread may have several of its own."""
+def _row(function: Function, index: int, between: int) -> tuple[int, bool]:
+    """The length of a row where threads are ``between`` bytes apart: a thread may have several of its own.
+
+    And whether it may be several rows: of steps shorter than all banks nobody knows what they are.
+    """
     found = _OFFSET.search(function.instructions[index].operands)
     block = function.blocks[int(function.block_of[index])]
     offsets = {
@@ -279,7 +286,8 @@ def _row(function: Function, index: int, between: int) -> int:
         if other[1] == found[1]
     }
     apart = {abs(one - other) for one in offsets for other in offsets}
-    return min((own for own in apart if own >= _BANK_BYTES * _BANKS and between % own == 0), default=between)
+    row = min((own for own in apart if own >= _BANK_BYTES * _BANKS and between % own == 0), default=between)
+    return row, row != between and any(own % row for own in apart)
 
 
 def widest_shared(function: Function) -> int:

@@ -26,7 +26,7 @@ from gpadvisor.model.instruction import Instruction, MemorySpace, OpcodeClass
 from gpadvisor.model.profile import KernelProfile
 from gpadvisor.model.program import Function
 
-_SEEN: Final = frozenset(
+EFFECTS: Final = frozenset(
     {
         OpcodeClass.STORE,
         OpcodeClass.ATOMIC,
@@ -145,13 +145,13 @@ def _of_level(
 ) -> Discarded | None:
     warps, threads = counted.warps, counted.threads
     conditions = frozenset(
-        {one for index in stores for one in _deciding(function)[int(function.block_of[index])]}
+        {one for index in stores for one in deciding(function)[int(function.block_of[index])]}
         | {index for index in stores if function.instructions[index].guard is not None}
     )
     seen = {
         index
         for index, one in enumerate(function.instructions)
-        if index not in stores and (one.info.opclass in _SEEN or _is_ordered_load(one))
+        if index not in stores and (one.info.opclass in EFFECTS or _is_ordered_load(one))
     }
     needed = _needed(function, seen | conditions, keep=frozenset(stores))
     only = _needed(function, stores, keep=frozenset()) - needed - set(stores)
@@ -237,14 +237,14 @@ def _needed(function: Function, wanted: Collection[int], *, keep: frozenset[int]
             more = set(function.reaching.definitions(index, register)) - found
             found |= more
             pending += more
-        more = set(_deciding(function)[int(function.block_of[index])]) - found
+        more = set(deciding(function)[int(function.block_of[index])]) - found
         found |= more
         pending += more
     return found
 
 
 @lru_cache(maxsize=32)
-def _deciding(function: Function) -> tuple[tuple[int, ...], ...]:
+def deciding(function: Function) -> tuple[tuple[int, ...], ...]:
     """By block the branches that decide whether it is come to: its control dependences."""
     end = len(function.blocks)
     graph: nx.DiGraph[int] = nx.DiGraph()

@@ -47,8 +47,8 @@ def written_divisions(function: Function) -> tuple[CodeSequence, ...]:
     )
 
 
-_OF_DIRECTIVE: Final = re.compile(r"_\d+_gpu$")
-"""How the NVIDIA HPC compilers name the kernels of OpenACC and OpenMP loops, by line."""
+_OF_DIRECTIVE: Final = re.compile(r"_\d+_gpu$|^nvkernel_|^__omp_offloading_")
+"""How the NVIDIA HPC compilers and Clang name the kernels of OpenACC and OpenMP loops."""
 
 
 def division_calls(function: Function) -> frozenset[int]:
@@ -194,8 +194,10 @@ class _Web:
 
     def divides_collapsed_loop(self) -> bool:
         """Whether it takes the numbers of several loops out of one: a directive's, on the loops' own line."""
-        place = _location(self._function, self._place())
-        return bool(_OF_DIRECTIVE.search(self._function.name)) and place in _statements(self._function)
+        places = {_location(self._function, index) for index in (self._place(), self._start)}
+        return bool(_OF_DIRECTIVE.search(self._function.name)) and not places.isdisjoint(
+            _statements(self._function)
+        )
 
     def _place(self) -> int:
         """An instruction of the line that most of the division has.

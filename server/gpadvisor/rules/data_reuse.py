@@ -25,6 +25,7 @@ arithmetic runs at a tenth of its rate.
   would, or where threads share a constant: several results per thread, 2 x 2, then 4 x 4, then 8 x 8. What a
   thread has in registers is then used by a whole row or column of its results; loads for each multiply-add
   halve with each step.
+- Factors of a filter, the same for all threads of a warp: in constant memory.
 - Multiply bytes four at a time (`__dp4a`).
 - Lay the tiles out so that a thread's values are neighbours and come with one load of 16 bytes.
 
@@ -68,6 +69,7 @@ from gpadvisor.estimators.relieved import as_reliefs, relieved_bound
 from gpadvisor.estimators.reuse import WIDEST_BYTES, ReuseStep, larger, left_after, steps, tile_edge, units_of
 from gpadvisor.estimators.stall_elimination import stall_elimination
 from gpadvisor.estimators.utilisation import measured_loads
+from gpadvisor.evidence.access_shapes import words_of_a_warp
 from gpadvisor.evidence.products import WARP, ProductLoop, product_loops, times_loaded, with_sharing
 from gpadvisor.evidence.queries import (
     Mask,
@@ -116,7 +118,7 @@ def _match(context: KernelContext) -> Match | Rejection:
     bound = relieved_bound(measured_loads(context), left[0], left[1], left[2], _what(middle))
     return Match(
         title=_title(found),
-        cure=_cure(profile, found),
+        cure=_cure(context, profile, found),
         advice=_advice(context, profile, found),
         regions=regions(blame, context.program, context.kernel, np.flatnonzero(rows)),
         adjustments=() if bound is not None else (_adjustment(least, middle, most),),
@@ -213,13 +215,26 @@ def _advice(context: KernelContext, profile: KernelProfile, found: ProductLoop) 
             else f", and L1 serves each value that it fetches {times:.0f} times"
         )
     facts = f"The loop {_where(found)} loads {found.values_per_product:.3g} values for each multiply-add"
-    return f"{facts}{counted}: {_cure(profile, found)}."
+    return f"{facts}{counted}: {_cure(context, profile, found)}."
 
 
-def _cure(profile: KernelProfile, found: ProductLoop) -> str:
-    return _kept_values(profile, found) + (
-        "; and multiply four bytes at once (__dp4a)" if found.bytes_alone else ""
-    )
+def _cure(context: KernelContext, profile: KernelProfile, found: ProductLoop) -> str:
+    if found.bytes_alone:
+        return f"{_kept_values(profile, found)}; and multiply four bytes at once (__dp4a)"
+    if found.windows and _loads_alike(context, profile, found):
+        return f"{_kept_values(profile, found)}; and {_TO_CONSTANTS}"
+    return _kept_values(profile, found)
+
+
+_TO_CONSTANTS: Final = (
+    "load the factors that all threads of a warp share from constant memory (__constant__, up to 64 KiB)"
+)
+
+
+def _loads_alike(context: KernelContext, profile: KernelProfile, found: ProductLoop) -> bool:
+    """Whether a factor from device memory is the same for all threads of a warp, as those of a filter are."""
+    form, launch = context.program.form, profile.launch
+    return any(words_of_a_warp(found.function, index, form, launch) == 1 for index in found.loads)
 
 
 def _kept_values(profile: KernelProfile, found: ProductLoop) -> str:

@@ -78,6 +78,7 @@ from gpadvisor.evidence.queries import (
     by_role,
     by_stall,
     causes,
+    heaviest,
     kernel_functions,
     percent,
     regions,
@@ -155,9 +156,11 @@ def _match(context: KernelContext) -> Match | Rejection:
         )
     masks = _masks(context, blame, slow, of_division, in_double)
     weights = Counter({kind: samples(blame, mask) for kind, mask in masks.items()})
+    leading = max(weights, key=lambda kind: weights[kind])
+    worst = heaviest(blame, np.flatnonzero(masks[leading]))
     advice, cure = _words(context, functions, divisions, doubles, weights)
     return Match(
-        title=_TITLES[weights.most_common(1)[0][0]],
+        title=_TITLES[leading],
         advice=advice,
         cure=cure,
         regions=regions(blame, context.program, context.kernel, np.flatnonzero(slow)),
@@ -165,6 +168,7 @@ def _match(context: KernelContext) -> Match | Rejection:
         static_sites=sites,
         relieves=_reliefs(context, functions, divisions, doubles),
         titles=_titles(blame, masks),
+        place=(FunctionId(int(blame.rows.function[worst])), int(causes(blame)[worst])),
         # Of the rest nothing but the program itself tells whether there is a cheaper form.
         actionable=weights["library"] + weights["other"] <= (1 - 1 / _NOTABLE_PART) * sum(weights.values()),
     )

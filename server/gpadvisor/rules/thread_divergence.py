@@ -7,7 +7,8 @@ Instructions in which the report counted fewer active threads than the warp has:
 the threads of a warp take differently, loops that some of them leave early, and predicated code that a warp
 goes through although the condition holds for few of its threads or for none. Also what all threads compute
 and few of them store: the others fail a condition, before or after the loop, and nothing of it reaches memory
-or another thread. Warps that are short because of the block's size are not meant: see Thread Increase.
+or another thread. And grids of many more threads than elements. Warps that are short because of the block's
+size are not meant: see Thread Increase.
 
 ## Why warps stall
 
@@ -21,6 +22,7 @@ its issue slot and its turn in the pipe even if no thread is left for it.
 - In reductions: several elements per thread before the tree, the last 32 elements by warp shuffles.
 - Where blocks overhang the results (34 columns, blocks of 16 x 16): block sides that divide them, or one
   index over all results; the condition of the store around the loop, too.
+- Where most threads have no element: a grid of `(n + threads - 1) / threads` blocks.
 - Where the edge of a tile is read from global memory: load it with the tile.
 - Sort or bin work items by the side they take or by how long they take.
 - Loops that a comparison of the data ends: test every n-th pass, with the loads of n passes in flight; or let
@@ -46,17 +48,16 @@ decides which thread does what and cannot be sorted, the loss stays.
 ## How the gain is estimated
 
 Idle threads are turned into instructions that need not be executed: all of them at the high end, three in
-four expected, half of them at the low end; of results that are not stored at least the warps that store none.
-Where a unit is busy for 60 % of the time or more, its load falls
-by what these instructions put on it, until another unit limits. Where none is, the samples of the divergent
-branches shrink by the idle share (Eq. 2). Of a loop that the data end, the waits for its loads count as those
-of bfs in the paper's Table III did.
+four expected, half of them at the low end; of results that are not stored at least the warps that store none;
+of threads that need not be launched all, and three in four at the low end. Where a unit is busy for 60 % of
+the time or more, its load falls by what these instructions put on it, until another unit limits. Where none
+is, the samples of the divergent branches shrink by the idle share (Eq. 2). Of a loop that the data end, the
+waits for its loads count as those of bfs in the paper's Table III did.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -64,11 +65,10 @@ import numpy as np
 from gpadvisor.estimators import constants
 from gpadvisor.estimators.caps import busiest_after
 from gpadvisor.estimators.context import KernelContext, Optimizer
-from gpadvisor.estimators.reliefs import executions, freed
-from gpadvisor.estimators.relieved import as_reliefs, relieved_bound
+from gpadvisor.estimators.idle_executions import without
+from gpadvisor.estimators.reliefs import executions
 from gpadvisor.estimators.stall_elimination import stall_elimination
-from gpadvisor.estimators.utilisation import ADU_PIPE, CONSTANT_CACHE, L1_DATA, measured_loads
-from gpadvisor.evidence.accesses import is_shared
+from gpadvisor.estimators.utilisation import measured_loads
 from gpadvisor.evidence.discarded import Discarded, KeptOut, discarded
 from gpadvisor.evidence.idle_threads import Idle, idle_threads
 from gpadvisor.evidence.lanes import (
@@ -82,9 +82,8 @@ from gpadvisor.evidence.lanes import (
     passes_differ,
     stands_in_for_shared,
     threads_per_warp,
-    wavefronts,
 )
-from gpadvisor.evidence.measured import Values
+from gpadvisor.evidence.oversized_grids import oversized
 from gpadvisor.evidence.queries import (
     Mask,
     by_class,
@@ -94,20 +93,18 @@ from gpadvisor.evidence.queries import (
     line_text,
     percent,
     regions,
-    samples,
     share,
 )
 from gpadvisor.evidence.trees import in_level_loop, tree_barriers
 from gpadvisor.model.advice import Adjustment, Category, Match, Rejection
 from gpadvisor.model.blame import Blame, DependencyClass
-from gpadvisor.model.ids import FunctionId
-from gpadvisor.model.instruction import MemorySpace, Pipe
 from gpadvisor.model.profile import KernelProfile, Launch
-from gpadvisor.model.program import Program
 
 _CODE: Final = "GPA109"
 _ENDS: Final = (constants.MIDDLE, constants.MOST_OF, 1.0)
 """Shares of the idle threads' instructions that go: at the low end, expected, and at the high end."""
+_SPARED: Final = (constants.MOST_OF, 1.0, 1.0)
+"""The same where these threads need not be launched."""
 
 
 def _match(context: KernelContext) -> Match | Rejection:
@@ -119,8 +116,9 @@ def _match(context: KernelContext) -> Match | Rejection:
     is_busy = full is not None and full.unit.percent >= constants.BUSY_PERCENT
     found = idle_threads(context.program, context.kernel, profile, edge=constants.EDGE, guarded=is_busy)
     thrown = _thrown_away(context, profile, blame, 0.0 if found is None else found.lost)
-    if thrown is not None:
-        return thrown
+    spared = thrown or (_beyond_the_end(context, profile, blame) if is_busy else None)
+    if spared is not None:
+        return spared
     if found is None:
         return Rejection(
             code=_CODE,
@@ -144,7 +142,7 @@ def _match(context: KernelContext) -> Match | Rejection:
         return _early_exit(context, blame, found, rows, what)
     gone = [{place: end * idle for place, idle in found.shares.items()} for end in _ENDS]
     cure = _cure(found, choice, profile.launch)
-    return _without(
+    return without(
         context,
         blame,
         gone,
@@ -153,73 +151,6 @@ def _match(context: KernelContext) -> Match | Rejection:
         advice=_advice(found, cure, threads_per_warp(profile), what),
         what=what,
     )
-
-
-Gone = Mapping[tuple[FunctionId, int], float]
-"""By instruction the share of its executions that a cure saves."""
-
-
-def _without(
-    context: KernelContext,
-    blame: Blame,
-    gone: Sequence[Gone],
-    *,
-    title: str,
-    cure: str,
-    advice: str,
-    what: str,
-) -> Match:
-    """The match of a cure that saves these at the low end, expected, and at the high end."""
-    measured = measured_loads(context)
-    full = busiest_after(measured, ())
-    rows = by_place(blame, causes(blame), list(gone[-1]))
-    left = [_left(context, one) for one in gone]
-    is_busy = full is not None and full.unit.percent >= constants.BUSY_PERCENT
-    bound = relieved_bound(measured, left[0], left[1], left[2], what) if is_busy else None
-    return Match(
-        title=title,
-        cure=cure,
-        advice=advice,
-        regions=regions(blame, context.program, context.kernel, np.flatnonzero(rows)),
-        adjustments=() if bound is not None else (_adjustment(blame, gone),),
-        measured_bound=bound,
-        relieves=as_reliefs(left[1], left[2]),
-    )
-
-
-def _left(context: KernelContext, gone: Gone) -> dict[str, float]:
-    """What stays of each unit's load.
-
-    Accesses to shared memory without a thread take their turn in the data stage, too.
-    """
-    left = {one.resource: one.remaining for one in freed(context, gone)}
-    passes = None if context.profile is None else wavefronts(context.profile)
-    executed = executions(context)
-    if passes and executed:
-        accesses = sum(
-            saved * float(executed[function][index])
-            for (function, index), saved in gone.items()
-            if is_shared(context.program.functions[function].instructions[index])
-        )
-        left[L1_DATA] = 1 - min(1.0, accesses / passes)
-    if executed:
-        left |= _left_of_constants(context.program, executed, gone)
-    return left
-
-
-def _left_of_constants(
-    program: Program, executed: Mapping[FunctionId, Values], gone: Gone
-) -> dict[str, float]:
-    """What stays of the loads that take an address into constant memory, and of their pipe."""
-    every, saved = Counter[str](), Counter[str]()
-    for number, counts in executed.items():
-        for index, one in enumerate(program.functions[number].instructions):
-            if one.info.pipe is Pipe.ADU:
-                units = (ADU_PIPE, CONSTANT_CACHE) if one.info.space is MemorySpace.CONSTANT else (ADU_PIPE,)
-                for unit in units:
-                    every[unit] += counts[index]
-                    saved[unit] += counts[index] * gone.get((number, index), 0.0)
-    return {unit: 1 - saved[unit] / load for unit, load in every.items() if load}
 
 
 def _thrown_away(context: KernelContext, profile: KernelProfile, blame: Blame, idle: float) -> Match | None:
@@ -250,7 +181,7 @@ def _thrown_away(context: KernelContext, profile: KernelProfile, blame: Blame, i
     if not saves_warps and (found.keeps_out is KeptOut.OTHERS or not has_rows(profile.launch)):
         return None
     cure = _cure_of_results(found, profile.launch, whole_warps=saves_warps)
-    return _without(
+    return without(
         context,
         blame,
         [least, between, places],
@@ -260,6 +191,30 @@ def _thrown_away(context: KernelContext, profile: KernelProfile, blame: Blame, i
         f"{line_text(function, found.stores[0])}. {cure}",
         what=what,
     )
+
+
+def _beyond_the_end(context: KernelContext, profile: KernelProfile, blame: Blame) -> Match | None:
+    """A grid of many more threads than elements: the others find that there is nothing for them."""
+    function = kernel_function(context.program, context.kernel)
+    found = None if function is None else oversized(profile, function, edge=constants.EDGE)
+    if function is None or found is None:
+        return None
+    gone = [{(function.id, index): end * idle for index, idle in found.idle.items()} for end in _SPARED]
+    launched = profile.launch.blocks * profile.launch.threads_per_block
+    part = f"{max(1, round(found.working * 100))} %"
+    cure = f"Launch no more threads than there are elements: {part} of {launched:,} threads store anything."
+    where = line_text(function, found.condition)
+    what = f"{percent(1 - found.working)} of the threads are beyond the end at {where}"
+    match = without(
+        context,
+        blame,
+        gone,
+        title="most threads of the grid have no element",
+        cure=cure,
+        advice=f"{what}, before the store at {line_text(function, found.store)}. {cure}",
+        what=what,
+    )
+    return replace(match, place=(function.id, found.condition), leads=True)
 
 
 _NEIGHBOURS: Final = "Let the active threads be neighbours, so that whole warps skip the code"
@@ -372,19 +327,6 @@ _RESULTS: Final = {
         "have some for loading alone",
     ),
 }
-
-
-def _adjustment(blame: Blame, gone: Sequence[Gone]) -> Adjustment:
-    """The idle share of the matched samples."""
-    at = causes(blame)
-    weights = [samples(blame, by_place(blame, at, [place])) for place in gone[-1]]
-    low, middle, high = (float(np.average([*one.values()], weights=weights)) for one in gone)
-    return Adjustment(
-        low=low,
-        expected=middle,
-        high=high,
-        reason=f"{percent(high)} of the threads are idle where these samples are",
-    )
 
 
 OPTIMIZER: Final = Optimizer(

@@ -151,7 +151,7 @@ def _match(context: KernelContext) -> Match | Rejection:
     uneven = "" if of_work else uneven  # which is in it
     named = next(iter(redundant or held), None)
     return Match(
-        title="warps wait for slower ones at a barrier",
+        title=_ONE_WARP_TITLE if _is_one_warp(context) else "warps wait for slower ones at a barrier",
         cure=cure,
         advice=" ".join(
             part for part in (_slow_side(context, blame, rows), uneven, cure or _NO_CURE) if part
@@ -203,7 +203,7 @@ def _static_title(redundant: tuple[StaticSite, ...], trees: tuple[StaticSite, ..
         return "barrier without anything to protect"
     if trees:
         return _TREE_TITLE
-    return "barriers in a block of one warp"
+    return _ONE_WARP_TITLE
 
 
 def _static_advice(
@@ -226,6 +226,7 @@ def _static_advice(
 
 
 _NO_CURE: Final = "No uneven work is counted before it, and the code shows no barrier too many."
+_ONE_WARP_TITLE: Final = "barriers in a block of one warp"
 _ONE_WARP: Final = "Replace __syncthreads() by __syncwarp(): a block is one warp here."
 _WARP: Final = 32
 
@@ -280,12 +281,16 @@ def _barrier_advice(
 ) -> str:
     if redundant:
         return redundant_advice(context, redundant)
-    if context.profile is not None and context.profile.launch.threads_per_block <= _WARP:
+    if _is_one_warp(context):
         return _ONE_WARP
     held = _held(context, blame, rows, trees)
     if held:
         return tree_advice(context, held)
     return ""
+
+
+def _is_one_warp(context: KernelContext) -> bool:
+    return context.profile is not None and context.profile.launch.threads_per_block <= _WARP
 
 
 def _held(

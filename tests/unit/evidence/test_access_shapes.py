@@ -139,6 +139,9 @@ def test_padding_is_as_wide_as_the_widest_access_and_follows_the_threads_own_row
     stores = "\n".join(f"{'at| ' * (not i)}STS [R2{f'+{256 * i:#x}' if i else ''}], R4" for i in range(4))
     text = f"{ROW_AND_COLUMN}SHF.L.U32 R2, R0, 0xa, RZ\nLEA R2, R1, R2, 0x2\n{stores}\nLDS.128 R8, [R3]"
     assert _conflict(text, SQUARE) == Conflict(turns=16, row=256, pad=16, after=8)
+    # With values between these rows, too, nobody knows which step is a row: the array may have rows of 32.
+    between = text.replace("LDS.128", "STS [R2+0x20], R4\nLDS.128")
+    assert _conflict(between, SQUARE) == Conflict(turns=16, row=256, pad=16, after=8, several=True)
 
 
 @pytest.mark.parametrize(

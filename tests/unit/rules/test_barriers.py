@@ -232,6 +232,16 @@ def test_threads_that_leave_a_tree_by_a_remainder_come_first(test: str, apart: b
         assert "by a remainder" in found.reason
 
 
+def test_a_block_of_one_warp_has_no_slower_one() -> None:
+    """As in a scan by blocks of 4 x 8 threads."""
+    text = "late| STS [R9], R2 // 3\nBAR.SYNC 0x0 // 4\nafter| LDS R4, [R8] // 5\nEXIT"
+    rows = [Row("barrier", "after", 100, 100, "late", DependencyClass.SYNCHRONIZATION)]
+    found = warp_balance.OPTIMIZER.match(context_of(listing(text), rows, block=32))
+    assert isinstance(found, Match)
+    assert found.title == "barriers in a block of one warp"
+    assert "__syncwarp()" in found.cure
+
+
 def test_a_wait_without_uneven_work_is_a_note() -> None:
     """After an image kernel and a reduction: three remedies without a place helped nobody."""
     text = "FADD R2, R2, R3 // 3\nlate| STS [R9], R2 // 3\nBAR.SYNC 0x0 // 4\nafter| LDS R4, [R8] // 5\nEXIT"

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from tests.optimizer_values import Row, context_of, listing
 
@@ -40,6 +42,20 @@ def test_two_halves_are_in_one_word() -> None:
     found = OPTIMIZER.match(_context(BY_THREAD, {}))
     assert isinstance(found, Match)
     assert "16 different constants" in found.title
+
+
+def test_rows_whose_length_is_a_product_are_different_ones() -> None:
+    """As in a filter of (channels, rows, columns) read by blocks of 16 x 16: a warp reads of two rows."""
+    product = (
+        "S2R R5, SR_TID.Y\nMOV R6, c[0x0][0x160]\nIMAD R6, R6, c[0x0][0x164], RZ\n"
+        "IMAD R6, R6, c[0x0][0x168], RZ\nIMAD R1, R5, R6, R0\nSHF.L.U32 R1, R1, 0x2, RZ"
+    )
+    context = _context(product, {})
+    assert context.profile is not None
+    launch = replace(context.profile.launch, block=(16, 16, 1))
+    found = OPTIMIZER.match(replace(context, profile=replace(context.profile, launch=launch)))
+    assert isinstance(found, Match)
+    assert "32 different constants" in found.title
 
 
 def test_the_time_left_is_that_of_the_next_unit() -> None:

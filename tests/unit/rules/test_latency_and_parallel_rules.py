@@ -148,6 +148,15 @@ def test_a_load_behind_a_condition_waits_for_it() -> None:
     assert "on loads behind a condition inside the pass" in adjustment.reason
 
 
+def test_no_load_passes_the_early_exit_of_a_loop() -> None:
+    """As in a distance that is given up as soon as it is too large: #pragma unroll alone changes nothing."""
+    body = f"{STREAM}\nFSETP.GT.AND P1, PT, R8, R9, PT\n@P1 BRA found // 5"
+    text = f"{_loop(body)}\nfound:\nEXIT"
+    found = _match(loop_unrolling, context_of(listing(text), ROWS, registers=20))
+    assert "on loads of a loop that the data may end in any pass" in found.adjustments[0].reason
+    assert not found.actionable
+
+
 def test_a_barrier_in_each_pass() -> None:
     expected, reason = _expected(_loop(f"{STREAM}\nBAR.SYNC 0x0"))
     assert expected == pytest.approx(0.8 * 0.36)

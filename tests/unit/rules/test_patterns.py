@@ -41,7 +41,10 @@ def test_signed_and_uniform_divisions_are_told_with_their_divisor() -> None:
     assert integer_divisions(_function(wide))[0].kind == "64-bit integer division"
 
 
-@pytest.mark.parametrize(("kernel", "source"), [("scale_12_gpu", False), ("scale", True)])
+@pytest.mark.parametrize(
+    ("kernel", "source"),
+    [("scale_12_gpu", False), ("nvkernel__Z6jacobimmPKdPd_F247L8_2", False), ("scale", True)],
+)
 def test_a_collapsed_loop_is_divided_by_the_compiler(kernel: str, source: bool) -> None:
     """After an OpenACC kernel: the division takes the numbers of three loops out of one."""
     text = (

@@ -242,6 +242,10 @@ def test_doubles_by_accident_lead_where_they_weigh_most() -> None:
     assert sum(len(region.rows) for region in found.regions) == 4
     assert found.adjustments[-1].expected == pytest.approx(0.9)  # a tenth has no known cheaper form
     assert found.adjustments[-1].high == 1.0
+    rows[3] = Row("short_scoreboard", "use", 120, 20, "other", ARITHMETIC)
+    code = listing(text)
+    found = _match(strength_reduction, context_of(code, rows))
+    assert found.place == code.tags["widen"]  # what the words are about, not the heaviest of all
 
 
 def test_ordinary_arithmetic_and_memory_are_not_slow() -> None:

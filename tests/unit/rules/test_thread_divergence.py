@@ -456,3 +456,52 @@ def test_a_condition_of_a_library_is_not_the_callers_to_arrange() -> None:
     lines = tuple(lines[at] if at in calls else one for at, one in enumerate(function.lines))
     called = replace(context.program, functions=(replace(function, lines=lines),))
     assert isinstance(OPTIMIZER.match(replace(context, program=called)), Match)
+
+
+TOO_LARGE = """
+    start| S2R R0, SR_TID.X // 4
+    S2R R1, SR_CTAID.X // 4
+    index| IMAD R2, R1, 0x20, R0 // 4
+    {flag}
+    test| ISETP.GE.AND P0, PT, R2, {end}, PT // 7
+    sum| @!P0 FFMA R8, R9, R9, R8 // 8
+    store| @!P0 STG.E [R12.64], R8 // 8
+    EXIT
+"""
+
+
+def _too_large(
+    storing: int, issue: float = 80.0, flag: str = "", end: str = "c[0x0][0x164]"
+) -> KernelContext:
+    """Of 32e6 threads in 1e6 warps, as many as given have an element."""
+    code = listing(TOO_LARGE.format(flag=flag, end=end))
+    counts = dict.fromkeys(("start", "index", "test", "sum"), (10**6, 32 * 10**6))
+    rows = [Row("wait", tag, 100) for tag in ("start", "index", "test")]
+    counts["store"] = 10**6, storing
+    return _in_rows(context_of(code, rows, counts=counts, metrics={ISSUE: issue}, block=32))
+
+
+def test_a_grid_of_many_more_threads_than_elements() -> None:
+    """As in a signal of 35,000 values for which 547 x 547 blocks of 32 x 32 are launched."""
+    context = _too_large(1_600_000)
+    found = _match(context)
+    assert found.title == "most threads of the grid have no element"
+    assert found.cure == (
+        "Launch no more threads than there are elements: 5 % of 131,072 threads store anything."
+    )
+    assert "beyond the end at kernel.cu:7, before the store at kernel.cu:8" in found.advice
+    estimate = OPTIMIZER.estimate(context, found)
+    assert 1.5 < estimate.low < estimate.expected < estimate.high <= 1 / 0.05
+
+
+@pytest.mark.parametrize(
+    ("context", "why"),
+    [
+        (_too_large(16_000_000), "half of the threads have an element"),
+        (_too_large(1_600_000, issue=20.0), "no unit is busy with the others"),
+        (_too_large(1_600_000, flag="LDG.E R3, [R4.64]", end="R3"), "what is loaded decides"),
+    ],
+)
+def test_a_grid_that_need_not_be_smaller(context: KernelContext, why: str) -> None:
+    found = OPTIMIZER.match(context)
+    assert isinstance(found, Rejection) or "grid" not in found.title, why
