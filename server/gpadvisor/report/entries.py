@@ -8,7 +8,8 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from gpadvisor.model.advice import Advice, Category, CodeRef, KernelAdvice, Suggestion
+from gpadvisor.analyzer.places import is_library
+from gpadvisor.model.advice import Advice, Category, CodeRef, KernelAdvice, ScopeKind, Suggestion
 from gpadvisor.model.ids import SourceLocation
 from gpadvisor.report.folding import SMALL_SHARE
 from gpadvisor.report.names import base_name
@@ -132,9 +133,13 @@ def cause(suggestion: Suggestion) -> CodeRef | None:
 
 
 def primary(suggestion: Suggestion) -> SourceLocation | None:
-    """Its line, else that of the scope."""
-    code = cause(suggestion)
-    return suggestion.scope.location if code is None or code.location is None else code.location
+    """Its line, else that of the scope; of library code without a caller's line the user's loop around."""
+    code, scope = cause(suggestion), suggestion.scope
+    at = None if code is None else code.location
+    if at is None or scope.location is None:
+        return scope.location if at is None else at
+    inside = scope.kind is ScopeKind.LOOP and is_library(at.file) and not is_library(scope.location.file)
+    return scope.location if inside else at
 
 
 def by_number(found: Sequence[Family], wanted: str) -> NumberedSuggestion | None:

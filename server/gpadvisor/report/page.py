@@ -54,7 +54,8 @@ class Page:
         if location is None or location.file not in self.unsure or code is None:
             return False
         line = self.line(location)
-        return location == code.location and (line is None or not can_be(line, code.opcode))
+        opcode = code.opcode if location == code.location else "BRA"  # of the loop around it
+        return line is None or not can_be(line, opcode)
 
     def line(self, location: SourceLocation | None) -> str | None:
         """A source line with its indentation."""

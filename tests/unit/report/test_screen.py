@@ -132,6 +132,19 @@ def test_without_lines_findings_of_two_kernels_are_two() -> None:
     assert text.count("place  0x0200") == 2
 
 
+def test_the_place_in_a_package_is_the_users_loop_around_it() -> None:
+    """As in a kernel of Julia, whose line tables have no callers."""
+    package = values.at(40, "/home/me/.julia/packages/LLVM/9gCXO/src/interop/base.jl")
+    spot = replace(values.STORE_HOTSPOT, definition=values.code(0x200, "LDL", package))
+    inside = replace(values.LOOP_UNROLLING, hotspots=(spot,))
+    text = render_text(values.advice(values.kernel(groups=(), suggestions=(inside,))))
+    assert "base.jl" not in text
+    assert values.LOOP.location is not None
+    assert f"gather.cu:{values.LOOP.location.line}" in text
+    called = replace(inside, scope=values.KERNEL)
+    assert "base.jl:40" in render_text(values.advice(values.kernel(groups=(), suggestions=(called,))))
+
+
 def test_one_change_of_many_launches_is_told_once() -> None:
     """As 22 kernels of two blocks, of which each was told the same."""
     launch = replace(
