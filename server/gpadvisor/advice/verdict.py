@@ -21,12 +21,12 @@ from gpadvisor.model.advice import (
     Utilisation,
 )
 from gpadvisor.model.figures import gain, part_of_run
+from gpadvisor.model.machine import WARP
 from gpadvisor.model.profile import LITTLE_OF_RUN, Evidence, KernelProfile
 
 LIMIT_PERCENT: Final = 80.0
 """From here on a unit counts as the limit (Nsight Compute's line for high throughput)."""
 _ISSUE_BOUND: Final = 0.6
-_WARP: Final = 32
 _LANES: Final = "smsp__thread_inst_executed_per_inst_executed.ratio"
 _ENOUGH: Final = 100
 """From fewer samples the share of a stall is known to no better than a tenth of all."""
@@ -208,11 +208,11 @@ def beside_the_launch(
         where = "" if shared else " where there is work"
         limit = replace(limit, more=f"{limit.more}{where}, with {without}")
     elif idle:
-        warps = counted(-(-profile.launch.threads_per_block // _WARP), "warp")
+        warps = counted(-(-profile.launch.threads_per_block // WARP), "warp")
         only = f"one block of {warps} is all that an SM has, with {without}"
         limit = replace(limit, more=f"{limit.more}; {only}")
-    if lanes is not None and lanes <= _WARP / 2:
-        unused = f"{_WARP - round(lanes)} of the {_WARP} lanes of each warp idle"
+    if lanes is not None and lanes <= WARP / 2:
+        unused = f"{WARP - round(lanes)} of the {WARP} lanes of each warp idle"
         limit = replace(limit, more=f"{limit.more}, with {unused}")
     return limit
 
@@ -221,7 +221,7 @@ def active_lanes(profile: KernelProfile) -> float | None:
     """Threads of a warp that take part in an instruction, as counted, else as launched; None: all."""
     found = profile.metric(_LANES)
     threads = profile.launch.threads_per_block
-    return found or (float(threads) if 0 < threads < _WARP else None)
+    return found or (float(threads) if 0 < threads < WARP else None)
 
 
 def limiting(utilisations: Sequence[Utilisation]) -> Utilisation | None:

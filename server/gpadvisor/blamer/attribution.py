@@ -108,9 +108,8 @@ class _Attribution:
 
     def _graph(self, function: Function, waiting: frozenset[int]) -> FunctionGraph:
         issued = self._issues[function.id]
-        return FunctionGraph(
-            function, self._machine, issued, waiting, occupied(self._profile, function, issued.astype(float))
-        )
+        busy = occupied(self._profile, function, issued.astype(float), self._machine)
+        return FunctionGraph(function, self._machine, issued, waiting, busy)
 
     def _function(self, function: Function, rows: NDArray[np.bool_]) -> None:
         """Attribute the dependency and throttle stalls of one function."""

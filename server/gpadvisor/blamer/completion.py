@@ -24,10 +24,6 @@ from gpadvisor.model.instruction import InOrderQueue, Pipe
 
 _POINTS: Final = 16
 """Latencies looked at between the bounds of an operation; all are taken to be as likely."""
-_OPERANDS_READ: Final = (8, 64)
-"""Cycles until an operation's operands may be overwritten: an assumption; they wait in a queue before."""
-_UNKNOWN: Final = (16, 64)
-"""Cycles of an operation that the machine table does not know."""
 _MAX_BLOCKS: Final = 128
 """How many blocks are visited to see whether two operations lie on one path."""
 
@@ -75,10 +71,12 @@ def _not_overtaken(graph: FunctionGraph, edges: Sequence[Edge], overtaken: NDArr
 def _bounds(graph: FunctionGraph, edge: Edge) -> tuple[float, float]:
     """The least and the longest time that an operation holds its scoreboard."""
     if edge.links == {Link.READ}:
-        return _OPERANDS_READ
+        least, *_, most = graph.machine.sm.operands_read_cycles.value
+        return least, most
     latency = graph.latency(edge.definition)
     if latency is None:
-        return _UNKNOWN
+        least, *_, most = graph.machine.sm.unknown_latency_cycles.value
+        return least, most
     return latency.min_cycles, max(latency.max_cycles, latency.min_cycles + 1)
 
 

@@ -18,8 +18,6 @@ from gpadvisor.model.blame import DependencyClass, DependencyKind
 from gpadvisor.model.instruction import Instruction, OpcodeClass
 
 MAX_STALL_CYCLES: Final = 15
-_OTHER_PIPE_CYCLES: Final = 2
-"""How much later another pipe gets a result than the pipe that made it: what compilers leave, at most."""
 _CONTROL: Final = frozenset(
     {OpcodeClass.BRANCH, OpcodeClass.INDIRECT_BRANCH, OpcodeClass.CALL, OpcodeClass.RETURN, OpcodeClass.EXIT}
 )
@@ -87,7 +85,7 @@ def _needed(graph: FunctionGraph, definition: int, use: int) -> int:
         return most
     if graph.instructions[definition].info.pipe is reader.info.pipe:
         return least
-    return min(most, least + _OTHER_PIPE_CYCLES)
+    return min(most, least + graph.machine.sm.other_pipe_cycles.value)
 
 
 def _bearer(graph: FunctionGraph, use: int, edges: Candidates, before: int) -> list[Edge]:

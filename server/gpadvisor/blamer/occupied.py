@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 import numpy as np
 
 from gpadvisor.evidence.measured import Values, executed_threads, metric
 from gpadvisor.model.instruction import Instruction, MemorySpace, OpcodeClass, Pipe
+from gpadvisor.model.machine import LINE_BYTES, SECTOR_BYTES, SECTORS_PER_LINE, WARP, MachineModel
 from gpadvisor.model.profile import KernelProfile
 from gpadvisor.model.program import Function
 
@@ -22,15 +24,6 @@ _BEHIND_L1: Final = (
 )
 _L1: Final = "l1tex__throughput.avg.pct_of_peak_sustained_active"
 
-_WARP: Final = 32
-_SECTORS_PER_PASS: Final = 4
-_BYTES_PER_PASS: Final = 128
-"""The L1 data stage moves a line of four sectors in a pass, and takes a pass for each tag at least."""
-_WORDS_PER_SECTOR: Final = 8
-_PASSES: Final = {Pipe.XU: 2.0, Pipe.FP64: 16.0}
-"""Cycles of an SM for a warp, where a pass through L1 takes one: 16 special functions and, on GPUs that queue
-double precision, 2 operations of it in a cycle (CUDA C++ Programming Guide, arithmetic throughput)."""
-
 _DEVICE: Final = frozenset({MemorySpace.GLOBAL, MemorySpace.GENERIC, MemorySpace.LOCAL})
 _ATOMICS: Final = frozenset({OpcodeClass.ATOMIC, OpcodeClass.REDUCTION})
 _ACCESSES: Final = frozenset({OpcodeClass.LOAD, OpcodeClass.STORE, OpcodeClass.ASYNC_COPY, *_ATOMICS})
@@ -42,23 +35,29 @@ def is_device_access(instruction: Instruction) -> bool:
     return info.opclass in _ACCESSES and info.space in _DEVICE and info.pipe is Pipe.LSU
 
 
-def occupied(profile: KernelProfile, function: Function, issues: Values) -> Values:
+def occupied(profile: KernelProfile, function: Function, issues: Values, machine: MachineModel) -> Values:
     """By instruction, the passes that all its executions take through their unit.
 
-    Global accesses take a pass for each line that they touch, by the report's tags and sectors, else by their
-    width; where L2 or DRAM is busier than L1, what they ask of those: sectors. Threads that add to one word
-    are served one by one. Shared memory accesses take their counted wavefronts.
+    Global accesses take a pass of the L1 data stage for each line and each tag that they touch, by the
+    report's tags and sectors, else by their width; where L2 or DRAM is busier than L1, what they ask of them:
+    sectors. Threads that add to one word are served one by one. Shared memory accesses take their counted
+    wavefronts.
 
     Args:
         profile: with counters, or without.
         function: the code.
         issues: executions of each instruction by warps.
+        machine: whose lanes the special functions and queued doubles have.
     """
-    found = issues * np.array([_by_code(one) for one in function.instructions])
+    lanes = {
+        Pipe.XU: machine.sm.special_function_lanes.value,
+        Pipe.FP64: machine.sm.queued_double_lanes.value,
+    }
+    found = issues * np.array([_by_code(one, lanes) for one in function.instructions])
     sectors = next((one for name in _SECTORS if (one := metric(profile, name, function)) is not None), None)
     if sectors is not None:
         tags = metric(profile, _TAGS, function)
-        lines = sectors / _SECTORS_PER_PASS
+        lines = sectors / SECTORS_PER_LINE
         passes = lines if tags is None else np.maximum(lines, tags)
         busy = lines if _is_behind_l1(profile) else np.maximum(passes, issues)
         found = np.where(sectors > 0, np.maximum(busy, _one_by_one(profile, function, sectors)), found)
@@ -66,11 +65,11 @@ def occupied(profile: KernelProfile, function: Function, issues: Values) -> Valu
     return found if shared is None else np.where(shared > 0, shared, found)
 
 
-def _by_code(instruction: Instruction) -> float:
+def _by_code(instruction: Instruction, lanes: Mapping[Pipe, int]) -> float:
     """Passes of one execution, by width alone: neighbouring threads at neighbouring addresses."""
     if instruction.info.opclass in _ACCESSES:
-        return max(1.0, _WARP * (instruction.width_bytes or 4) / _BYTES_PER_PASS)
-    return _PASSES.get(instruction.info.pipe, 1.0)
+        return max(1.0, WARP * (instruction.width_bytes or 4) / LINE_BYTES)
+    return WARP / lanes.get(instruction.info.pipe, WARP)
 
 
 def _is_behind_l1(profile: KernelProfile) -> bool:
@@ -85,4 +84,4 @@ def _one_by_one(profile: KernelProfile, function: Function, sectors: Values) -> 
     if threads is None:
         return np.zeros(len(sectors))
     atomic = np.array([one.info.opclass in _ATOMICS for one in function.instructions], dtype=bool)
-    return np.where(atomic & (threads > _WORDS_PER_SECTOR * sectors), threads, 0.0)
+    return np.where(atomic & (threads > SECTOR_BYTES // 4 * sectors), threads, 0.0)

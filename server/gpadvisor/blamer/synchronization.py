@@ -24,8 +24,6 @@ from gpadvisor.model.program import Function
 BARRIERS: Final = frozenset({OpcodeClass.BARRIER, OpcodeClass.CLUSTER_BARRIER})
 _SYNCHRONIZING: Final = BARRIERS | {OpcodeClass.MEMORY_BARRIER, OpcodeClass.WARP_SYNC}
 _GROUP_OPCODES: Final = frozenset({"WARPGROUP", "WARPGROUPSET"})
-_BARRIER_CYCLES: Final = 20
-"""Cycles that a barrier takes when all warps come at once: an assumption."""
 _MAX_SHOWN: Final = 16
 _MIN_SHARE: Final = 0.05
 """A cause with less than this share of the slow side's time is not named."""
@@ -78,7 +76,7 @@ def synchronization_stall(
 
 def _own_share(graph: FunctionGraph, barrier: int, waited_cycles: float) -> float:
     """How much of the waiting there would be with nobody late: the barrier's own latency, for each warp."""
-    least = _BARRIER_CYCLES * int(graph.issues[barrier])
+    least = graph.machine.sm.barrier_cycles.value * int(graph.issues[barrier])
     return min(1.0, least / waited_cycles) if waited_cycles else 0.0
 
 

@@ -26,7 +26,7 @@ from gpadvisor.evidence.access_shapes import (
     widest_shared,
 )
 from gpadvisor.evidence.accesses import is_atomic, is_global, is_shared
-from gpadvisor.evidence.addresses import WIDEST_BYTES, Neighbours, neighbours
+from gpadvisor.evidence.addresses import Neighbours, neighbours
 from gpadvisor.evidence.arrays import same_array
 from gpadvisor.evidence.library_code import in_library_loop
 from gpadvisor.evidence.measured import Values, executed_warps, shared_bytes
@@ -35,19 +35,17 @@ from gpadvisor.evidence.traffic import Place, Traffic
 from gpadvisor.model.blame import Blame
 from gpadvisor.model.ids import FunctionId
 from gpadvisor.model.instruction import OpcodeClass
+from gpadvisor.model.machine import BANK_ROW_BYTES, SECTOR_BYTES, WARP, WIDEST_BYTES
 from gpadvisor.model.profile import KernelProfile
 from gpadvisor.model.program import Function
 from gpadvisor.model.stalls import StallClass
 
 THROTTLE: Final = frozenset({StallClass.MEMORY_THROTTLE, StallClass.TEXTURE_THROTTLE})
 """Waits for the queue of the load/store unit."""
-_SECTOR_BYTES: Final = 32
 _WORD_BYTES: Final = 4
-_BANK_ROW_BYTES: Final = 128
-_WARP: Final = 32
 LOOKED: Final = 24
 """Places that waste most whose addresses are followed."""
-_SPREAD: Final = _WARP / 2
+_SPREAD: Final = WARP / 2
 """Sectors of a warp's access from which its threads have nearly one each, whatever their addresses are."""
 
 Cures = Mapping[Place, str]
@@ -115,7 +113,7 @@ def _cure_of_scattered(context: KernelContext, profile: KernelProfile, traffic: 
     shape = access_shape(function, index, context.program.form, profile.launch)
     if feeds_tensor_cores(function, index):
         return _cure_of_fragments(profile)
-    if each is not None and each <= constants.ABOUT * _WARP / shape.run and shape.lie is not Lie.APART:
+    if each is not None and each <= constants.ABOUT * WARP / shape.run and shape.lie is not Lie.APART:
         return ""  # one sector more: a row seldom begins on one
     spread = executed is None or traffic.requested[place] > _SPREAD * executed[index]
     if shape.lie is Lie.ROWS:
@@ -127,14 +125,14 @@ def _cure_of_scattered(context: KernelContext, profile: KernelProfile, traffic: 
             return found
     if shape.lie is Lie.BY_DATA:
         return ""
-    if shape.lie is Lie.SAME and shape.run < _WARP:
+    if shape.lie is Lie.SAME and shape.run < WARP:
         return ""  # rows of a block read one value each
     return _cure_of_distance(shape) or (GENERAL if spread else "")
 
 
 def _cure_of_fragments(profile: KernelProfile) -> str:
     alone = (
-        " for several warps of a block (it has one now)" if profile.launch.threads_per_block <= _WARP else ""
+        " for several warps of a block (it has one now)" if profile.launch.threads_per_block <= WARP else ""
     )
     return (
         f"fill tiles in shared memory with whole rows{alone}, and load the fragments from there: "
@@ -167,7 +165,7 @@ def _stored(function: Function, index: int) -> frozenset[int]:
 
 def _cure_of_distance(shape: AccessShape) -> str:
     """What to do where a constant distance, or a narrow block, keeps threads apart; empty where none does."""
-    if shape.lie is Lie.NEIGHBOURS and shape.run * shape.distance < _SECTOR_BYTES:
+    if shape.lie is Lie.NEIGHBOURS and shape.run * shape.distance < SECTOR_BYTES:
         return (
             f"make the block wider in x: a row of it is {counted(shape.run, 'thread')} wide, which access "
             f"{shape.run * shape.distance} bytes side by side"
@@ -206,10 +204,10 @@ def _cure_of_run(
     # As many sectors as runs side by side take; where there are fewer, runs overlap; from a whole sector on,
     # all distances look alike.
     span, warps = len(run.indices) * run.width_bytes, float(executed[index])
-    fewest = _WARP * min(1.0, span / _SECTOR_BYTES) * warps
+    fewest = WARP * min(1.0, span / SECTOR_BYTES) * warps
     overlapping = constants.TWICE * sectors < fewest
     if shape.lie is not Lie.APART and (
-        overlapping or sectors > fewest + constants.ABOUT * warps or span >= _SECTOR_BYTES
+        overlapping or sectors > fewest + constants.ABOUT * warps or span >= SECTOR_BYTES
     ):
         return ""  # nobody knows how far apart the runs are, nor whether a wider access is aligned
     several = f"each thread accesses {len(run.indices)} values that follow each other there"
@@ -235,7 +233,7 @@ def _cure_of_run(
         same = any(same_array(function, index, at) for at in others)
         elsewhere = ", as elsewhere in the kernel" if same else ""
         return f"use accesses of {wide} bytes{elsewhere}: {several}, one by one"
-    looped = span >= _SECTOR_BYTES and function.innermost_loop(index) is not None
+    looped = span >= SECTOR_BYTES and function.innermost_loop(index) is not None
     if sectors > constants.ABOUT * fewest or overlapping or looped:
         return ""
     return (
@@ -255,7 +253,7 @@ def cure_of_conflict(context: KernelContext, profile: KernelProfile, place: Plac
     where = line_text(function, index)
     widest = widest_shared(function)
     if found is None or isinstance(found, Lie):
-        lost = _lost_blocks(context, profile, widest / _BANK_ROW_BYTES)
+        lost = _lost_blocks(context, profile, widest / BANK_ROW_BYTES)
         return f"pad the rows of the array at {where} by {widest} bytes or swizzle the index{lost}"
     if found.pad is not None and found.row is None:
         return (
@@ -263,7 +261,7 @@ def cure_of_conflict(context: KernelContext, profile: KernelProfile, place: Plac
             "threads are in different rows"
         )
     if found.pad is not None:
-        lost = _lost_blocks(context, profile, found.pad / (found.row or _BANK_ROW_BYTES))
+        lost = _lost_blocks(context, profile, found.pad / (found.row or BANK_ROW_BYTES))
         array = f"pad each row of {found.row} bytes of the array at {where} by {found.pad} bytes"
         if found.several:
             array = f"pad the array at {where} by {found.pad} bytes after each {found.row}, a row or several,"

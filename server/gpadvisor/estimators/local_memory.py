@@ -17,15 +17,13 @@ from gpadvisor.evidence.queries import (
     kernel_functions,
 )
 from gpadvisor.model.ids import FunctionId
+from gpadvisor.model.machine import WARP
 from gpadvisor.model.program import Function, FunctionKind
 
 REGISTER_STEP: Final = 8  # registers are given to a warp in units of 256, 8 for each thread
 
 
 _REGISTER_BYTES: Final = 4
-
-
-_WARP: Final = 32
 
 
 class LocalKind(Enum):
@@ -70,7 +68,7 @@ def fits_shared(context: KernelContext) -> bool:
         context.machine.sm,
         threads_per_block=launch.threads_per_block,
         registers_per_thread=launch.registers_per_thread or 1,
-        shared_bytes=shared + frame_bytes(context) * max(launch.threads_per_block, _WARP),
+        shared_bytes=shared + frame_bytes(context) * max(launch.threads_per_block, WARP),
     )
     return (found.blocks_per_sm or 0) >= (context.occupancy.blocks_per_sm or 1)
 

@@ -27,16 +27,13 @@ from gpadvisor.estimators.utilisation import (
 )
 from gpadvisor.evidence.access_shapes import AccessShape, Lie, access_shape, shared_passes
 from gpadvisor.evidence.accesses import is_global, is_memory, is_shared
-from gpadvisor.evidence.lane_values import WARP
 from gpadvisor.evidence.queries import kernel_function
 from gpadvisor.model.ids import LoopId
 from gpadvisor.model.instruction import MemorySpace, OpcodeClass
-from gpadvisor.model.machine import CodeForm
+from gpadvisor.model.machine import LINE_BYTES, SECTOR_BYTES, WARP, CodeForm
 from gpadvisor.model.profile import KernelProfile
 from gpadvisor.model.program import Function
 
-_LINE_BYTES: Final = 128
-_SECTOR_BYTES: Final = 32
 _STORE_COUNTERS: Final = (
     "l1tex__t_requests_pipe_lsu_mem_global_op_st.sum",
     "l1tex__t_requests_pipe_lsu_mem_local_op_st.sum",
@@ -132,7 +129,7 @@ def scattered_stores(context: KernelContext) -> ManyPasses | None:
         if is_global(one) and one.info.opclass is OpcodeClass.STORE
     ]
     widths = [function.instructions[index].width_bytes or _WORD_BYTES for index in written]
-    needed = max((max(1.0, WARP * width / _SECTOR_BYTES) for width in widths), default=1.0)
+    needed = max((max(1.0, WARP * width / SECTOR_BYTES) for width in widths), default=1.0)
     apart = tuple(
         index
         for index in written
@@ -186,7 +183,7 @@ def _access(function: Function, index: int, form: CodeForm, profile: KernelProfi
     """Of addresses that are not known, as few as their bytes need."""
     instruction = function.instructions[index]
     width = instruction.width_bytes or _WORD_BYTES
-    fewest = max(1, WARP * width // _LINE_BYTES)
+    fewest = max(1, WARP * width // LINE_BYTES)
     if is_shared(instruction):
         takes, needs = shared_passes(function, index, form, profile.launch) or (fewest, fewest)
         return _Access(takes, needs)
@@ -201,4 +198,4 @@ def _access(function: Function, index: int, form: CodeForm, profile: KernelProfi
 def _lines(shape: AccessShape, width: int) -> int:
     """128-byte lines that the threads of a warp go to; runs of threads are in rows of their own."""
     span = (shape.run - 1) * shape.distance + width
-    return WARP // shape.run * min(shape.run, -(-span // _LINE_BYTES))
+    return WARP // shape.run * min(shape.run, -(-span // LINE_BYTES))

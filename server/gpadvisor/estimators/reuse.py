@@ -27,9 +27,9 @@ from gpadvisor.evidence.measured import Values, executed_warps, metric
 from gpadvisor.evidence.products import ProductLoop
 from gpadvisor.evidence.traffic import kernel_traffic
 from gpadvisor.model.instruction import Pipe
+from gpadvisor.model.machine import WIDEST_BYTES
 from gpadvisor.model.profile import KernelProfile
 
-WIDEST_BYTES: Final = 16
 _PIPES: Final = {**PIPES, Pipe.ADU: ADU_PIPE}
 
 

@@ -32,9 +32,9 @@ from gpadvisor.model.advice import Region
 from gpadvisor.model.blame import Blame
 from gpadvisor.model.ids import FunctionId, LoopId
 from gpadvisor.model.instruction import OpcodeClass
+from gpadvisor.model.machine import WARP
 from gpadvisor.model.program import Function
 
-WARP: Final = 32
 _RECURRENCE_LIMIT: Final = 128
 """Heaviest defs of a kernel that are checked for a loop-carried chain; the rest count as their mean."""
 

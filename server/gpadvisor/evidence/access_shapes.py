@@ -14,10 +14,10 @@ import numpy as np
 
 from gpadvisor.evidence.accesses import is_global, is_shared
 from gpadvisor.evidence.addresses import Neighbours
-from gpadvisor.evidence.lane_values import WARP, Lanes, LaneValues
+from gpadvisor.evidence.lane_values import Lanes, LaneValues
 from gpadvisor.evidence.queries import loop_indices
 from gpadvisor.model.instruction import OpcodeClass
-from gpadvisor.model.machine import CodeForm
+from gpadvisor.model.machine import SECTOR_BYTES, WARP, CodeForm
 from gpadvisor.model.profile import Launch
 from gpadvisor.model.program import Function
 
@@ -28,7 +28,6 @@ _ODD_ARGUMENT: Final = 1021
 """A prime for each argument: products of them are never a multiple of 2^32, which would be no distance."""
 _BANK_BYTES: Final = 4
 _BANKS: Final = 32
-_SECTOR_BYTES: Final = 32
 _MATRIX_ROW_BYTES: Final = 16
 """What the address of each thread stands for in LDSM."""
 _OFFSET: Final = re.compile(r"(?<!c)(?<!desc)\[(\w+(?:\.\w+)?(?:\+UR\d+)?)(?:\+?(-?0x[0-9a-f]+))?\]")
@@ -111,7 +110,7 @@ def scattered_by_swap(function: Function, index: int, form: CodeForm, launch: La
 
 def _is_spread(shape: AccessShape) -> bool:
     """Whether each thread needs a sector of its own."""
-    return shape.lie in {Lie.ROWS, Lie.APART} and shape.distance >= _SECTOR_BYTES
+    return shape.lie in {Lie.ROWS, Lie.APART} and shape.distance >= SECTOR_BYTES
 
 
 def _width(function: Function, index: int) -> int:
@@ -230,8 +229,8 @@ def sectors_of_a_warp(
     if addresses is None or isinstance(addresses, Lie):
         return None
     width, places = _width(function, index), {*addresses.tolist()}
-    taken = {end // _SECTOR_BYTES for first in places for end in (first, first + width - 1)}
-    return len(taken), len(places) * width / _SECTOR_BYTES
+    taken = {end // SECTOR_BYTES for first in places for end in (first, first + width - 1)}
+    return len(taken), len(places) * width / SECTOR_BYTES
 
 
 def is_for_one_thread(function: Function, index: int, form: CodeForm, launch: Launch) -> bool:

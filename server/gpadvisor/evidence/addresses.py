@@ -12,9 +12,9 @@ from typing import Final
 
 from gpadvisor.evidence.accesses import is_global, is_shared
 from gpadvisor.model.instruction import Instruction, OpcodeClass
+from gpadvisor.model.machine import WIDEST_BYTES
 from gpadvisor.model.program import Block, Function
 
-WIDEST_BYTES: Final = 16
 _BITS: Final = 32
 _MASK: Final = (1 << _BITS) - 1
 _FOLLOWED: Final = 16

@@ -13,6 +13,7 @@ from gpadvisor.evidence.measured import executed_warps, metric
 from gpadvisor.evidence.queries import Mask, by_stall
 from gpadvisor.model.blame import NO_INDEX, Blame
 from gpadvisor.model.instruction import OpcodeClass
+from gpadvisor.model.machine import WARP
 from gpadvisor.model.profile import KernelProfile
 from gpadvisor.model.program import Function, Program
 from gpadvisor.model.stalls import StallClass
@@ -20,7 +21,6 @@ from gpadvisor.model.stalls import StallClass
 _ALIKE: Final = 0.8
 """Of the warps at the barrier, or the threads of a warp, those that must load for a common wait."""
 _ACTIVE: Final = "derived__avg_thread_executed_true"
-_WARP: Final = 32
 _LOADS: Final = frozenset({OpcodeClass.LOAD, OpcodeClass.ASYNC_COPY})
 _MAX_BEHIND: Final = 256
 
@@ -69,7 +69,7 @@ def _is_common(function: Function, profile: KernelProfile, cause: int, use: int)
     if not _always_before(function, cause, barrier):
         return False
     active = metric(profile, _ACTIVE, function)
-    if load.guard is not None and (active is None or active[cause] < _ALIKE * _WARP):
+    if load.guard is not None and (active is None or active[cause] < _ALIKE * WARP):
         return False
     executed = executed_warps(profile, function)
     return executed is None or bool(executed[cause] >= _ALIKE * executed[barrier])

@@ -24,11 +24,10 @@ from gpadvisor.model.instruction import (
     RegisterFile,
     register,
 )
-from gpadvisor.model.machine import CodeForm
+from gpadvisor.model.machine import WARP, CodeForm
 from gpadvisor.model.profile import Launch
 from gpadvisor.model.program import Function
 
-WARP: Final = 32
 _MASK: Final = (1 << 32) - 1
 _DEEPEST: Final = 200
 """Instructions behind each other that are followed; the recursion of Python ends not far above."""

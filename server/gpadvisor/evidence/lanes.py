@@ -15,11 +15,10 @@ from gpadvisor.evidence.lane_values import Lanes, LaneValues, signed
 from gpadvisor.evidence.measured import Values, executed_threads, executed_warps, metric
 from gpadvisor.evidence.queries import loop_indices
 from gpadvisor.model.instruction import OpcodeClass, Register, RegisterFile, register_file
-from gpadvisor.model.machine import CodeForm
+from gpadvisor.model.machine import WARP, CodeForm
 from gpadvisor.model.profile import KernelProfile, Launch
 from gpadvisor.model.program import Function, FunctionKind, Program
 
-WARP: Final = 32
 _PREDICATED: Final = "thread_inst_executed_true"
 _CONTROL: Final = frozenset(
     {

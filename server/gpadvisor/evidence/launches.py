@@ -12,6 +12,7 @@ from gpadvisor.evidence.accesses import is_global
 from gpadvisor.evidence.loops import measured_trips
 from gpadvisor.evidence.measured import executed_warps, shared_bytes
 from gpadvisor.evidence.queries import kernel_function, line_text
+from gpadvisor.model.machine import WARP
 from gpadvisor.model.profile import KernelProfile
 from gpadvisor.model.program import Program
 from gpadvisor.model.thread_use import CodePlace, ThreadUse
@@ -79,8 +80,7 @@ def runs_once(program: Program, place: CodePlace, profile: KernelProfile | None)
     return trips is not None and trips < _ONCE
 
 
-_WARP: Final = 32
-_WIDTHS: Final = (_WARP, 16, 8, 4, 2, 1)
+_WIDTHS: Final = (WARP, 16, 8, 4, 2, 1)
 
 
 def row_width(program: Program, kernel: str, profile: KernelProfile, axes: str) -> int:
@@ -91,12 +91,12 @@ def row_width(program: Program, kernel: str, profile: KernelProfile, axes: str) 
     """
     function = kernel_function(program, kernel)
     if function is None or set(axes) != {"x", "y"}:
-        return _WARP
+        return WARP
     executed = executed_warps(profile, function)
     accesses = [index for index, one in enumerate(function.instructions) if is_global(one)]
 
     def sectors(width: int) -> tuple[float, float]:
-        launch = replace(profile.launch, block=(width, _WARP * _WARP // width, 1))
+        launch = replace(profile.launch, block=(width, WARP * WARP // width, 1))
         taken = filled = 0.0
         for at in accesses:
             found, many = sectors_of_a_warp(function, at, program.form, launch), 1.0
@@ -106,8 +106,8 @@ def row_width(program: Program, kernel: str, profile: KernelProfile, axes: str) 
                 taken, filled = taken + many * found[0], filled + many * found[1]
         return taken, filled
 
-    taken, filled = sectors(_WARP)
-    return min(_WIDTHS, key=lambda width: sectors(width)[0]) if taken > 2 * filled else _WARP
+    taken, filled = sectors(WARP)
+    return min(_WIDTHS, key=lambda width: sectors(width)[0]) if taken > 2 * filled else WARP
 
 
 def _together(program: Program, use: ThreadUse, profile: KernelProfile) -> Iterator[str]:

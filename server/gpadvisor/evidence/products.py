@@ -20,12 +20,10 @@ from gpadvisor.evidence.measured import executed_threads, executed_warps, metric
 from gpadvisor.evidence.queries import kernel_functions
 from gpadvisor.evidence.traffic import kernel_traffic
 from gpadvisor.model.instruction import Instruction, OpcodeClass, register_name
-from gpadvisor.model.machine import CodeForm
+from gpadvisor.model.machine import SECTOR_BYTES, WARP, CodeForm
 from gpadvisor.model.profile import KernelProfile
 from gpadvisor.model.program import Function, Program
 
-WARP: Final = 32
-_SECTOR_BYTES: Final = 32
 _FACTOR_BYTES: Final = {
     "FFMA": 4,
     "FMUL": 4,
@@ -325,8 +323,8 @@ def _overlaps(function: Function, profile: KernelProfile, index: int, run: Neigh
     if run is None or executed is None or sectors is None:
         return False
     threads = WARP / 2 * executed[index] if counted is None else counted[index]
-    apart = min(len(run.indices) * run.width_bytes, _SECTOR_BYTES)
-    return bool(sectors[index] * _SECTOR_BYTES < threads * apart)
+    apart = min(len(run.indices) * run.width_bytes, SECTOR_BYTES)
+    return bool(sectors[index] * SECTOR_BYTES < threads * apart)
 
 
 def times_loaded(program: Program, profile: KernelProfile, found: ProductLoop) -> float | None:
@@ -357,7 +355,7 @@ def times_loaded(program: Program, profile: KernelProfile, found: ProductLoop) -
     sectors = metric(profile, _SECTORS, found.function)
     if hits is None or traffic is None or sectors is None:
         return None
-    missed = float(sectors[list(found.loads)].sum()) * _SECTOR_BYTES * (1 - hits / 100)
+    missed = float(sectors[list(found.loads)].sum()) * SECTOR_BYTES * (1 - hits / 100)
     return read / missed if missed > 0 else None
 
 

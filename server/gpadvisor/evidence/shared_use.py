@@ -18,12 +18,12 @@ from gpadvisor.model.instruction import (
     RegisterFile,
     register_file,
 )
+from gpadvisor.model.machine import WARP
 from gpadvisor.model.profile import KernelProfile
 from gpadvisor.model.program import Function, Program
 
 _ADDRESS: Final = re.compile(r"\[([^\[\]]*)\]")
 _REGISTER: Final = re.compile(r"\bU?R\d+")
-_WARP: Final = 32
 _FILES: Final = {RegisterFile.GPR: "R", RegisterFile.UNIFORM: "UR"}
 _MOST: Final = 256
 """Instructions behind an address that are followed."""
@@ -79,7 +79,7 @@ def _working(profile: KernelProfile, function: Function) -> Values | None:
     """Threads that execute each instruction; whole warps where nobody counted threads."""
     found = counted_threads(profile, function)
     warps = executed_warps(profile, function)
-    return _WARP * warps if found is None and warps is not None else found
+    return WARP * warps if found is None and warps is not None else found
 
 
 def _writes(instruction: Instruction) -> int | None:

@@ -12,6 +12,7 @@ import numpy as np
 from gpadvisor.evidence.measured import Values, executed_warps, metric
 from gpadvisor.evidence.queries import kernel_functions, line_text
 from gpadvisor.model.ids import FunctionId
+from gpadvisor.model.machine import SECTORS_PER_LINE
 from gpadvisor.model.profile import KernelProfile
 from gpadvisor.model.program import Function, Program
 
@@ -30,9 +31,6 @@ _L1_STORES: Final = "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum"
 _L2_FROM_L1: Final = ("lts__t_sectors_srcunit_tex.sum", "lts__t_sectors.sum")
 _DRAM: Final = ("dram__sectors_read.sum", "dram__sectors_write.sum")
 
-SECTOR_BYTES: Final = 32
-SECTORS_PER_LINE: Final = 4
-"""A wavefront of the L1 data stage moves at most a 128-byte line, four sectors."""
 _WASTEFUL: Final = 1.05
 Place = tuple[FunctionId, int]
 

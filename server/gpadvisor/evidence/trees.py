@@ -20,9 +20,9 @@ from gpadvisor.evidence.barriers import (
 from gpadvisor.evidence.queries import loop_indices
 from gpadvisor.model.ids import LoopId
 from gpadvisor.model.instruction import Instruction, OpcodeClass, Register
+from gpadvisor.model.machine import WARP
 from gpadvisor.model.program import Function
 
-_WARP: Final = 32
 _LEVELS: Final = 3
 """Barriers in a row behind halved bounds from which on they are a tree and no chance."""
 _AND: Final = "0xc0"
@@ -198,7 +198,7 @@ def _stops_at_warp(code: Sequence[Instruction], bounds: set[Register]) -> bool:
     return any(
         one.opcode in _COMPARES
         and held.intersection(one.uses)
-        and any(int(number, 16) >= _WARP for number in _HEX.findall(one.operands))
+        and any(int(number, 16) >= WARP for number in _HEX.findall(one.operands))
         for one in code
     )
 
@@ -260,7 +260,7 @@ def _level_bounds(function: Function, start: int, end: int) -> Iterator[tuple[In
 
 
 def _levels(run: list[tuple[int, int]]) -> list[int]:
-    return [index for index, bound in run if bound <= _WARP] if len(run) >= _LEVELS else []
+    return [index for index, bound in run if bound <= WARP] if len(run) >= _LEVELS else []
 
 
 def _power_bound(instruction: Instruction) -> int | None:

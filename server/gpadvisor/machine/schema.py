@@ -27,7 +27,7 @@ _TOP_KEYS: Final = frozenset(
 )
 _LATENCY_KEYS: Final = frozenset({"opcode", "opcodes", "min_cycles", "max_cycles", "source"})
 _SM_FIELDS: Final = {row.name for row in fields(SmLimits)}
-_LIST_FIELDS: Final = frozenset({"shared_carveouts_bytes"})
+_LIST_FIELDS: Final = frozenset({"shared_carveouts_bytes", "operands_read_cycles", "unknown_latency_cycles"})
 _ZERO_ALLOWED: Final = frozenset({"reserved_shared_bytes_per_block"})
 _SPACES: Final = frozenset(space.value for space in MemorySpace)
 
@@ -128,7 +128,7 @@ def _sm_value(key: str, row: Any, where: str) -> SmValue:
         return _sourced_int(row, where, lowest=0 if key in _ZERO_ALLOWED else 1)
     value, source = _value_and_source(row, where)
     if not isinstance(value, list) or not value or not all(_is_count(item, 0) for item in value):
-        raise MachineModelError(f"{where}: value is {value!r}, expected a list of byte counts")
+        raise MachineModelError(f"{where}: value is {value!r}, expected a list of counts")
     if value != sorted(set(value)):
         raise MachineModelError(f"{where}: values are not in ascending order")
     return Sourced(tuple(value), source)

@@ -7,9 +7,19 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 T = TypeVar("T")
+
+WARP: Final = 32
+SECTOR_BYTES: Final = 32
+SECTORS_PER_LINE: Final = 4
+LINE_BYTES: Final = SECTORS_PER_LINE * SECTOR_BYTES
+BANK_ROW_BYTES: Final = 128
+WIDEST_BYTES: Final = 16
+"""Threads of a warp; what L2 and DRAM are asked for at once, and L1 has tags for; one word of each of shared
+memory's banks; the most that one access of a thread moves. The same for every architecture with a table
+(CUDA C++ Programming Guide, compute capabilities; Nsight Compute, memory tables)."""
 
 
 def sm_number(arch: str) -> int:
@@ -79,6 +89,12 @@ class SmLimits:
     instruction_cache_l0_bytes: Sourced[int]
     instruction_cache_l1_bytes: Sourced[int]
     load_store_lanes: Sourced[int]  # threads whose access goes to L1 in a cycle
+    special_function_lanes: Sourced[int]  # threads whose MUFU or conversion starts in a cycle
+    queued_double_lanes: Sourced[int]  # the same of double precision, where it goes through a queue
+    barrier_cycles: Sourced[int]  # that a barrier takes when all warps come at once
+    other_pipe_cycles: Sourced[int]  # how much later another pipe gets a result than the one that made it
+    operands_read_cycles: Sourced[tuple[int, ...]]  # until an operation's operands may be overwritten
+    unknown_latency_cycles: Sourced[tuple[int, ...]]  # of an operation that has no row; both least and most
     block_barriers: Sourced[int] | None = None  # of all blocks of an SM; None: no limit
 
 

@@ -82,12 +82,13 @@ from gpadvisor.evidence.queries import (
 from gpadvisor.model.advice import Adjustment, Category, Match, MeasuredBound, Rejection, StaticSite
 from gpadvisor.model.ids import FunctionId
 from gpadvisor.model.instruction import OpcodeClass, register_name
+from gpadvisor.model.machine import SECTOR_BYTES
 from gpadvisor.model.profile import KernelProfile
 from gpadvisor.model.program import Function
 
 _CODE: Final = "GPA110"
 _SECTORS: Final = "memory_l2_theoretical_sectors_global"
-_WORDS_PER_SECTOR: Final = 8
+_WORDS_PER_SECTOR: Final = SECTOR_BYTES // 4
 _CYCLES: Final = ("lts__cycles_elapsed.max", "gpc__cycles_elapsed.max", "sm__cycles_elapsed.max")
 _ON_THE_WAY: Final = frozenset({L1, L1_DATA, L1_REQUESTS, L1_TO_L2, L2})
 _ATOMIC: Final = frozenset({OpcodeClass.ATOMIC, OpcodeClass.REDUCTION})

@@ -81,6 +81,7 @@ from gpadvisor.evidence.reordering import Cure, Room, cure_of, room_to_move, sto
 from gpadvisor.model.advice import Adjustment, Category, Estimate, Match, Rejection, StaticSite
 from gpadvisor.model.blame import CLASSES, NO_INDEX, Blame, DependencyClass
 from gpadvisor.model.instruction import OpcodeClass
+from gpadvisor.model.machine import WARP
 from gpadvisor.model.program import Function
 from gpadvisor.model.stalls import StallClass
 from gpadvisor.source.edits import SiteKind
@@ -95,7 +96,6 @@ _COVERING: Final = {
     StallClass.EXECUTION: 12,
     StallClass.FIXED_LATENCY: 4,
 }
-_WARP: Final = 32
 _AT_ONCE: Final = 3  # a load used within so many instructions is used immediately
 
 
@@ -208,7 +208,7 @@ def _threads(context: KernelContext) -> int:
 def _is_short(context: KernelContext) -> bool:
     """Whether blocks have fewer threads than a warp."""
     threads = 0 if context.profile is None else context.profile.launch.threads_per_block
-    return 0 < threads < _WARP
+    return 0 < threads < WARP
 
 
 def _adjustment(pairs: list[_Pair]) -> Adjustment:

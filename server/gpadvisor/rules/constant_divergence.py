@@ -54,7 +54,6 @@ from gpadvisor.estimators.stall_elimination import stall_elimination
 from gpadvisor.estimators.utilisation import ADU_PIPE, CONSTANT_CACHE, L1_DATA, L1_REQUESTS, measured_loads
 from gpadvisor.evidence.access_shapes import Lie, words_of_a_warp
 from gpadvisor.evidence.accesses import is_memory
-from gpadvisor.evidence.lane_values import WARP
 from gpadvisor.evidence.measured import executed_warps
 from gpadvisor.evidence.queries import (
     by_place,
@@ -69,6 +68,7 @@ from gpadvisor.evidence.queries import (
 from gpadvisor.model.advice import Adjustment, Category, Match, Rejection, Relief, StaticSite
 from gpadvisor.model.ids import FunctionId
 from gpadvisor.model.instruction import MemorySpace, Pipe
+from gpadvisor.model.machine import WARP
 from gpadvisor.model.profile import KernelProfile
 from gpadvisor.model.program import Function
 

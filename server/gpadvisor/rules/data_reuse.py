@@ -66,11 +66,11 @@ from gpadvisor.estimators import constants
 from gpadvisor.estimators.caps import busiest_after
 from gpadvisor.estimators.context import KernelContext, Optimizer
 from gpadvisor.estimators.relieved import as_reliefs, relieved_bound
-from gpadvisor.estimators.reuse import WIDEST_BYTES, ReuseStep, larger, left_after, steps, tile_edge, units_of
+from gpadvisor.estimators.reuse import ReuseStep, larger, left_after, steps, tile_edge, units_of
 from gpadvisor.estimators.stall_elimination import stall_elimination
 from gpadvisor.estimators.utilisation import measured_loads
 from gpadvisor.evidence.access_shapes import words_of_a_warp
-from gpadvisor.evidence.products import WARP, ProductLoop, product_loops, times_loaded, with_sharing
+from gpadvisor.evidence.products import ProductLoop, product_loops, times_loaded, with_sharing
 from gpadvisor.evidence.queries import (
     Mask,
     by_place,
@@ -86,6 +86,7 @@ from gpadvisor.evidence.queries import (
 from gpadvisor.evidence.traffic import kernel_traffic
 from gpadvisor.model.advice import Adjustment, Category, Match, Rejection
 from gpadvisor.model.blame import Blame
+from gpadvisor.model.machine import WARP, WIDEST_BYTES
 from gpadvisor.model.profile import KernelProfile
 from gpadvisor.model.stalls import StallClass
 

@@ -62,7 +62,7 @@ from gpadvisor.estimators.context import KernelContext, Optimizer, WhatIf
 from gpadvisor.estimators.latency_hiding import fillable, latency_hiding
 from gpadvisor.estimators.launches import lacks_warps
 from gpadvisor.estimators.reliefs import freed
-from gpadvisor.estimators.unrolling import WARP, Outlook, counts_of, lanes_of, outlook_of
+from gpadvisor.estimators.unrolling import Outlook, counts_of, lanes_of, outlook_of
 from gpadvisor.evidence.loops import loop_facts, loop_overhead
 from gpadvisor.evidence.queries import (
     Rows,
@@ -79,6 +79,7 @@ from gpadvisor.evidence.rolled_loops import EXPOSED, UNROLL, rolled_loops
 from gpadvisor.model.advice import Adjustment, Category, Match, Region, Rejection, Relief
 from gpadvisor.model.blame import Blame
 from gpadvisor.model.ids import FunctionId, LoopId
+from gpadvisor.model.machine import WARP
 from gpadvisor.source.edits import SiteKind
 from gpadvisor.source.naming import name_pragma
 

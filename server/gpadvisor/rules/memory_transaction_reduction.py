@@ -122,11 +122,11 @@ from gpadvisor.evidence.traffic import Place, Traffic
 from gpadvisor.model.advice import Adjustment, Category, Match, Rejection, StaticSite
 from gpadvisor.model.blame import Blame, DependencyClass
 from gpadvisor.model.instruction import Pipe
+from gpadvisor.model.machine import WARP
 from gpadvisor.model.profile import KernelProfile
 from gpadvisor.model.stalls import StallClass
 
 _CODE: Final = "GPA106"
-_WARP: Final = 32
 
 _SCATTERED: Final = "global accesses of a warp are scattered over too many sectors"
 _REPEATED: Final = "a loop stores to the same elements in every pass"
@@ -159,7 +159,7 @@ def _match(context: KernelContext) -> Match | Rejection:
             looked=False,
         )
     threads = profile.launch.threads_per_block
-    if 0 < threads < _WARP:
+    if 0 < threads < WARP:
         return Rejection(
             code=_CODE,
             reason=f"blocks of {threads} threads are no whole warp: their shape scatters the accesses, and "

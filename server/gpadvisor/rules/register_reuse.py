@@ -87,11 +87,12 @@ from gpadvisor.evidence.queries import (
     stalled,
     static_match,
 )
-from gpadvisor.evidence.traffic import SECTORS_PER_LINE, kernel_traffic
+from gpadvisor.evidence.traffic import kernel_traffic
 from gpadvisor.model.advice import Adjustment, Category, Match, Rejection, Relief, StaticSite
 from gpadvisor.model.blame import Blame, DependencyClass
 from gpadvisor.model.ids import FunctionId
 from gpadvisor.model.instruction import OpcodeClass
+from gpadvisor.model.machine import SECTORS_PER_LINE
 from gpadvisor.model.program import FunctionKind
 from gpadvisor.source.edits import SiteKind
 

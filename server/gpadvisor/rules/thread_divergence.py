@@ -72,7 +72,6 @@ from gpadvisor.estimators.utilisation import measured_loads
 from gpadvisor.evidence.discarded import Discarded, KeptOut, discarded
 from gpadvisor.evidence.idle_threads import Idle, idle_threads
 from gpadvisor.evidence.lanes import (
-    WARP,
     Choice,
     are_neighbours,
     choice_of,
@@ -98,6 +97,7 @@ from gpadvisor.evidence.queries import (
 from gpadvisor.evidence.trees import in_level_loop, tree_barriers
 from gpadvisor.model.advice import Adjustment, Category, Match, Rejection
 from gpadvisor.model.blame import Blame, DependencyClass
+from gpadvisor.model.machine import WARP
 from gpadvisor.model.profile import KernelProfile, Launch
 
 _CODE: Final = "GPA109"

@@ -76,9 +76,10 @@ from gpadvisor.evidence.accesses import is_memory
 from gpadvisor.evidence.launches import Freedom, freedom, row_width
 from gpadvisor.evidence.measured import executed_threads, registers_per_thread, shared_bytes
 from gpadvisor.evidence.queries import counted, kernel_functions, percent
-from gpadvisor.evidence.traffic import SECTOR_BYTES, SECTORS_PER_LINE, kernel_traffic
+from gpadvisor.evidence.traffic import kernel_traffic
 from gpadvisor.model.advice import Category, Match, ParallelTarget, Rejection, Relief
 from gpadvisor.model.instruction import MemorySpace
+from gpadvisor.model.machine import SECTOR_BYTES, SECTORS_PER_LINE, WARP
 from gpadvisor.model.profile import Evidence, KernelProfile
 from gpadvisor.source.edits import SiteKind
 from gpadvisor.source.naming import name_launch
@@ -88,7 +89,6 @@ _NEAR: Final = 8
 """Registers of a thread that may be spared: one step of their allocation, 256 for a warp."""
 _USUAL: Final = 256
 """Of sizes that give as many warps the one nearest to this: few blocks to launch, and several per SM."""
-_WARP: Final = 32
 _WORDS: Final = 8
 """Values of four bytes in a sector."""
 _GLOBAL: Final = frozenset({MemorySpace.GLOBAL, MemorySpace.GENERIC})
@@ -142,7 +142,7 @@ def _match(context: KernelContext) -> Match | Rejection:
         return Rejection(code=_CODE, reason=_not_limited(context, profile, now, sms))
     free = freedom(context.program, context.kernel, profile, thread_use(context.program, context.kernel))
     fills = any(one.percent >= constants.HIGH_PERCENT for one in utilisations(profile))
-    fills = fills and free.any_total and not launch.block[0] % _WARP  # full rows leave nothing to relieve
+    fills = fills and free.any_total and not launch.block[0] % WARP  # full rows leave nothing to relieve
     why = None if fills else _why(context, profile, now, sms, any_total=free.any_total)
     if why is None:
         fewer = _with_registers(context, profile, now, free, ratio) if crowded else None
@@ -179,7 +179,7 @@ def _why(
     if small:
         return None  # all blocks are there at once: their size does not make them more
     most = context.machine.sm.max_warps.value / context.machine.sm.schedulers.value
-    fits = now.fits * -(-threads // _WARP) / context.machine.sm.schedulers.value
+    fits = now.fits * -(-threads // WARP) / context.machine.sm.schedulers.value
     if fits * constants.UNSURE <= most and now.limiter is not None and now.limiter in {BLOCKS, WARPS}:
         return f"blocks of {threads} threads allow {percent(fits / most)} of an SM's warps"
     held = held_warps(context, profile)
@@ -291,7 +291,7 @@ def _bounded(
 
 def _lanes(threads: int) -> float:
     """Lanes of the warps of a block for each thread."""
-    return -(-threads // _WARP) * _WARP / threads
+    return -(-threads // WARP) * WARP / threads
 
 
 def _best(
@@ -348,7 +348,7 @@ def _sizes(context: KernelContext) -> list[int]:
     most = context.machine.sm.max_threads_per_block.value
     if facts is not None and facts.max_threads_per_block and not _bounded_to_now(context):
         most = min(most, facts.max_threads_per_block)
-    return [threads for threads in range(_WARP, most + 1, _WARP) if not threads % 64 or threads == _WARP]
+    return [threads for threads in range(WARP, most + 1, WARP) if not threads % 64 or threads == WARP]
 
 
 def _bounded_to_now(context: KernelContext) -> bool:
@@ -501,7 +501,7 @@ def _reliefs(
 
 
 def _is_along_y(new: _Launch) -> bool:
-    return new.block[1] > 1 and new.block[0] < _WARP
+    return new.block[1] > 1 and new.block[0] < WARP
 
 
 def _uncounted(block: Size, new: Size, lanes: float) -> tuple[Relief, ...]:
@@ -511,7 +511,7 @@ def _uncounted(block: Size, new: Size, lanes: float) -> tuple[Relief, ...]:
     of the block that is in its warp. Behind L1, rows of four-byte values share sectors, or a cache has
     joined them already. Between these ends the mean of their logarithms is expected.
     """
-    rows_now, rows = (max(1.0, min(size[1] * size[2], _WARP / size[0])) for size in (block, new))
+    rows_now, rows = (max(1.0, min(size[1] * size[2], WARP / size[0])) for size in (block, new))
     sectors_now, sectors = (math.ceil(size[0] / _WORDS) / size[0] for size in (block, new))
     passes, traffic = min(1.0, rows / rows_now), min(1.0, sectors / sectors_now)
     best = dict.fromkeys((L1, L1_DATA), passes / lanes) | dict.fromkeys((L1_TO_L2, L2, DRAM), traffic)

@@ -99,6 +99,7 @@ from gpadvisor.evidence.trees import leaves_by_remainder, tree_barriers
 from gpadvisor.model.advice import Adjustment, Category, Match, Rejection, StaticSite
 from gpadvisor.model.blame import NO_INDEX, Blame, Role
 from gpadvisor.model.ids import FunctionId
+from gpadvisor.model.machine import WARP
 from gpadvisor.model.program import Function
 from gpadvisor.model.stalls import StallClass
 
@@ -191,7 +192,7 @@ def _sites(
 def _single_warp(context: KernelContext, functions: tuple[Function, ...]) -> tuple[StaticSite, ...]:
     """Every barrier, where no block has more than one warp."""
     facts = context.program.facts.get(context.kernel)
-    if facts is None or not facts.max_threads_per_block or facts.max_threads_per_block > _WARP:
+    if facts is None or not facts.max_threads_per_block or facts.max_threads_per_block > WARP:
         return ()
     return _sites(
         functions, lambda code: tuple(index for index in _indices(code) if is_barrier(code, index)), _SINGLE
@@ -228,7 +229,6 @@ def _static_advice(
 _NO_CURE: Final = "No uneven work is counted before it, and the code shows no barrier too many."
 _ONE_WARP_TITLE: Final = "barriers in a block of one warp"
 _ONE_WARP: Final = "Replace __syncthreads() by __syncwarp(): a block is one warp here."
-_WARP: Final = 32
 
 
 def _nothing(functions: tuple[Function, ...]) -> str:
@@ -290,7 +290,7 @@ def _barrier_advice(
 
 
 def _is_one_warp(context: KernelContext) -> bool:
-    return context.profile is not None and context.profile.launch.threads_per_block <= _WARP
+    return context.profile is not None and context.profile.launch.threads_per_block <= WARP
 
 
 def _held(
@@ -333,9 +333,9 @@ def _tree_match(context: KernelContext, blame: Blame, held: tuple[StaticSite, ..
         if loop is not None
         for index in loop_indices(context.program.functions[site.function], loop)
     }
-    if threads <= _WARP or not places:
+    if threads <= WARP or not places:
         return None
-    warps = ceil(threads / _WARP)
+    warps = ceil(threads / WARP)
     levels = log2(warps)
     left = (levels + _WARP_LEVELS / warps) / (levels + _WARP_LEVELS)
     shuffled = constants.SHUFFLED_LEVELS / (levels + _WARP_LEVELS)

@@ -86,15 +86,13 @@ from gpadvisor.model.advice import Adjustment, Category, Match, Rejection
 from gpadvisor.model.blame import Blame
 from gpadvisor.model.ids import FunctionId
 from gpadvisor.model.instruction import OpcodeClass, Pipe, Register
+from gpadvisor.model.machine import BANK_ROW_BYTES, SECTOR_BYTES, WARP
 from gpadvisor.model.profile import KernelProfile
 from gpadvisor.model.program import Function
 
 _CODE: Final = "GPA108"
 _SECTORS: Final = "memory_l2_theoretical_sectors_global"
 _WAVEFRONTS: Final = "memory_l1_wavefronts_shared"
-_SECTOR_BYTES: Final = 32
-_BANK_ROW_BYTES: Final = 128
-_WARP: Final = 32
 _UNITS: Final = frozenset({L1, *L1_UNITS, ISSUE, PIPES[Pipe.ALU], PIPES[Pipe.FMA]})
 _ADDRESSES: Final = frozenset({OpcodeClass.INTEGER, OpcodeClass.INTEGER_MULTIPLY, OpcodeClass.MOVE})
 _Run = tuple[Function, Neighbours]
@@ -163,12 +161,12 @@ def _runs(context: KernelContext, profile: KernelProfile) -> Iterable[_Run]:
                 continue
             if shared:
                 # Threads with a run of their own each conflict as often as their runs span rows of banks.
-                spans = _WARP * run.width_bytes * run.per_access / _BANK_ROW_BYTES
+                spans = WARP * run.width_bytes * run.per_access / BANK_ROW_BYTES
                 if per_warp >= constants.NEARLY * spans:
                     yield function, run
                 continue
-            active = _per_warp(run, executed, threads) or _WARP
-            if per_warp <= max(1.0, active * run.width_bytes / _SECTOR_BYTES / 2):
+            active = _per_warp(run, executed, threads) or WARP
+            if per_warp <= max(1.0, active * run.width_bytes / SECTOR_BYTES / 2):
                 yield function, run  # fewer sectors than neighbouring threads would take: they share values
 
 

@@ -7,6 +7,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from gpadvisor.model.machine import WARP
+
 
 @dataclass(frozen=True, slots=True)
 class Fragments:
@@ -18,7 +20,6 @@ class Fragments:
     c: int
 
 
-_LANES = 32
 _SHAPE = re.compile(r"(?P<m>8|16)(?:x)?(?P<n>8|16)(?:x)?(?P<k>4|8|16|32|64|128|256)$")
 _INPUT_BITS = {"HMMA": 16, "BMMA": 1, "DMMA": 64, "IMMA": 8, "QMMA": 8, "OMMA": 4, "MXQMMA": 8}
 
@@ -35,7 +36,7 @@ def fragments(base: str, modifiers: Sequence[str]) -> Fragments | None:
     result = 64 if base == "DMMA" else 16 if _half_result(base, modifiers) else 32
     dense = 2 if "SP" in modifiers else 1  # half of a sparse A is stored
     size = [
-        max(1, count * width // 32 // _LANES)
+        max(1, count * width // 32 // WARP)
         for count, width in ((m * n, result), (m * k // dense, bits), (k * n, bits))
     ]
     return Fragments(d=size[0], a=size[1], b=size[2], c=size[0])

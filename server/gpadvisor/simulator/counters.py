@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from gpadvisor.model.ids import INSTRUCTION_BYTES
 from gpadvisor.model.instruction import MemorySpace, OpcodeClass
+from gpadvisor.model.machine import SECTOR_BYTES
 from gpadvisor.model.profile import (
     MetricValue,
     PcCounts,
@@ -24,7 +25,6 @@ _ACCESSING: Final = frozenset(
     {OpcodeClass.LOAD, OpcodeClass.STORE, OpcodeClass.ATOMIC, OpcodeClass.REDUCTION}
 )
 
-_SECTOR_BYTES: Final = 32
 _MOST_COUNTED: Final = 2.0**63
 """The largest grids run more instructions than a column of counts holds."""
 _PIPE_METRICS: Final = {
@@ -99,7 +99,7 @@ def _local_sectors(outcome: Outcome) -> PcMetric | None:
         name="memory_l2_theoretical_sectors_local",
         section=np.zeros(len(at), dtype=np.uint16),
         pc=(at * INSTRUCTION_BYTES).astype(np.uint64),
-        value=threads[at] * outcome.lowered.code.width[at] / _SECTOR_BYTES,
+        value=threads[at] * outcome.lowered.code.width[at] / SECTOR_BYTES,
     )
 
 
@@ -140,7 +140,7 @@ def metrics_of(outcome: Outcome, cycles: float | None) -> dict[str, MetricValue]
     }
     found |= _pipes(outcome, active * schedulers)
     # Of the whole grid, as counters of caches and DRAM are.
-    scale = outcome.config.blocks / len(share.blocks) / _SECTOR_BYTES
+    scale = outcome.config.blocks / len(share.blocks) / SECTOR_BYTES
     written = float(traffic[state.DRAM_WRITTEN])
     found |= {
         "lts__t_sectors_srcunit_tex.sum": float(traffic[state.L2_MOVED]) * scale,

@@ -13,13 +13,12 @@ from gpadvisor.analyzer.occupancy import occupancy
 from gpadvisor.errors import UsageError
 from gpadvisor.machine.timing import SimulatedDevice, Timing
 from gpadvisor.model.advice import Occupancy
-from gpadvisor.model.machine import MachineModel
+from gpadvisor.model.machine import LINE_BYTES, MachineModel
 from gpadvisor.model.program import Function, FunctionKind, KernelFacts, Program
 from gpadvisor.simulator import state
 from gpadvisor.simulator.configuration import SimulationConfig
 
 DEFAULT_REGISTERS: Final = 32
-_LINE_BYTES: Final = 128
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -158,8 +157,8 @@ def whole_parameters(
         state.FETCH_L1: timing.fetch_l1_cycles,
         state.FETCH_L2: timing.fetch_l2_cycles,
         state.PREFETCH: timing.prefetched_lines,
-        state.L0_LINES: max(1, sm.instruction_cache_l0_bytes.value // _LINE_BYTES),
-        state.L1_LINES: max(1, sm.instruction_cache_l1_bytes.value // _LINE_BYTES),
+        state.L0_LINES: max(1, sm.instruction_cache_l0_bytes.value // LINE_BYTES),
+        state.L1_LINES: max(1, sm.instruction_cache_l1_bytes.value // LINE_BYTES),
         state.LAUNCH_CYCLES: timing.block_launch_cycles,
         state.MAX_CYCLES: config.max_cycles,
         state.MAX_INSTRUCTIONS: config.max_instructions,

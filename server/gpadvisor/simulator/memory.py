@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from gpadvisor.model.machine import SECTOR_BYTES
 from gpadvisor.simulator.chance import cycles, uniform
 from gpadvisor.simulator.compiled import compiled, seldom
 from gpadvisor.simulator.lowered import Packed
@@ -53,8 +54,6 @@ from gpadvisor.simulator.state import (
     Results,
 )
 from gpadvisor.simulator.values import Values
-
-_SECTOR = 32
 
 
 @compiled
@@ -138,7 +137,7 @@ def _sectors(p: Packed, v: Values, r: Results, w: int, i: int, lanes: int) -> tu
     A pass is for one line of 128 bytes, however few of its sectors are wanted.
     """
     width = p.fact[i, WIDTH]
-    ideal = float(max(1, -(-_population(lanes) * width // _SECTOR)))
+    ideal = float(max(1, -(-_population(lanes) * width // SECTOR_BYTES)))
     told = float(p.rate[i, SECTORS])
     if told >= 0.0:
         found = told
@@ -236,7 +235,7 @@ def global_access(
     kind = p.fact[i, ACCESS]
     warp = m.warp[w]
     before = m.traffic[DRAM_MOVED]
-    done = _levels(p, m, i, start + passes, sectors * _SECTOR, float(p.rate[i, L1_HIT]))
+    done = _levels(p, m, i, start + passes, sectors * SECTOR_BYTES, float(p.rate[i, L1_HIT]))
     if kind in (2, 6):
         m.traffic[DRAM_WRITTEN] += m.traffic[DRAM_MOVED] - before
         note(m, w, STORES, done, i, RESULT)

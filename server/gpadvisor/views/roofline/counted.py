@@ -9,6 +9,7 @@ from typing import Final
 import numpy as np
 
 from gpadvisor.model.instruction import OpcodeClass
+from gpadvisor.model.machine import SECTOR_BYTES
 from gpadvisor.model.profile import Evidence, KernelProfile
 from gpadvisor.views.columns import Columns, Values
 from gpadvisor.views.roofline.model import LANES, Basis, Figure, Lanes, Level
@@ -22,7 +23,6 @@ _KINDS: Final = ("ld", "st", "atom", "red")
 _L2: Final = "lts__t_sectors_srcunit_tex.sum"
 _DRAM: Final = ("dram__sectors_read.sum", "dram__sectors_write.sum")
 _DRAM_RATE: Final = "dram__bytes.sum.per_second"
-_SECTOR: Final = 32.0
 
 
 def instructions(profile: KernelProfile) -> Figure | None:
@@ -49,7 +49,9 @@ def transactions(profile: KernelProfile, level: Level, rows: Columns | None, sec
         return _counters(profile, [_L2])
     rate = profile.metric(_DRAM_RATE)
     by_rate = (
-        None if rate is None else Figure(rate * seconds / _SECTOR, Basis.REPORT, f"{_DRAM_RATE} * t / 32")
+        None
+        if rate is None
+        else Figure(rate * seconds / SECTOR_BYTES, Basis.REPORT, f"{_DRAM_RATE} * t / 32")
     )
     return _counters(profile, _DRAM) or by_rate
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from gpadvisor.model.machine import MachineModel
+from gpadvisor.model.machine import SECTOR_BYTES, MachineModel
 from gpadvisor.model.profile import Device, KernelProfile
 from gpadvisor.views.roofline.model import Basis, Figure, Level
 
 _RUN_CLOCK: Final = ("sm__cycles_elapsed.avg.per_second", "gpc__cycles_elapsed.avg.per_second")
-_SECTOR: Final = 32
 _SECTORS_PER_CYCLE: Final = 4
 """Of an SM's L1: a line of 128 bytes in each cycle."""
 
@@ -105,7 +104,9 @@ def level_peak(profile: KernelProfile, level: Level) -> Figure | None:
     """Transactions per second that a level can do, at the clock of the run; None where nothing says so."""
     if level is Level.DRAM:
         found = _dram(profile)
-        return None if found is None else Figure(found.value / _SECTOR, found.basis, f"{found.source} / 32")
+        return (
+            None if found is None else Figure(found.value / SECTOR_BYTES, found.basis, f"{found.source} / 32")
+        )
     if level is Level.L2:
         return _from_share(profile, "lts__t_sectors", Figure(1.0, Basis.REPORT, "sectors"))
     each = _SECTORS_PER_CYCLE if level is Level.L1_SECTORS else 1

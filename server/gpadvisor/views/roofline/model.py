@@ -9,9 +9,10 @@ from typing import Final
 
 from gpadvisor.model.ids import FunctionId, SourceLocation
 from gpadvisor.model.kind import Kind
+from gpadvisor.model.machine import WARP
 from gpadvisor.model.profile import Evidence
 
-LANES: Final = 32
+LANES: Final = WARP
 """Of a warp."""
 
 
