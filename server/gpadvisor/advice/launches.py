@@ -26,6 +26,7 @@ from gpadvisor.model.profile import (
     PcSamples,
     Profile,
     Sampling,
+    adds_up,
 )
 from gpadvisor.model.stalls import StallReason
 
@@ -36,7 +37,6 @@ _EVIDENCE_RANK: Final = {
     Evidence.STATIC: 0,
 }
 _MAX_REASONS: Final = 255  # what the reason column of the samples can number
-_NO_COUNT: Final = frozenset({"type", "avg", "ratio", "pct", "per", "max", "min", "rate"})
 KernelKey = tuple[str, str | None]
 """What makes launches belong to one kernel: mangled name and binary."""
 
@@ -282,11 +282,6 @@ def _merged_counts(profiles: Sequence[KernelProfile], sections: Sequence[str]) -
         warps=warps.astype(np.uint64),
         threads=threads.astype(np.uint64),
     )
-
-
-def adds_up(name: str) -> bool:
-    """Whether a metric is a count; types, averages, ratios and shares are not."""
-    return _NO_COUNT.isdisjoint(name.replace(".", "_").split("_"))
 
 
 def _merged_pc_metrics(profiles: Sequence[KernelProfile], sections: Sequence[str]) -> Mapping[str, PcMetric]:

@@ -18,6 +18,7 @@ from typing import Final
 from gpadvisor import __version__
 from gpadvisor.cli import (
     advise,
+    aggregate,
     blame,
     compare,
     completion,
@@ -52,6 +53,7 @@ COMMANDS: Final = (
     simulate,
     import_report,
     export_snapshot,
+    aggregate,
     roofline,
     potential,
     tree,

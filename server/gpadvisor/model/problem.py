@@ -46,6 +46,8 @@ class ProblemCode(Enum):
     UNCOVERED_TIME = "uncovered_time"  # a kernel without samples takes more time than those with some
     UNKNOWN_TIME_COVERAGE = "unknown_time_coverage"  # kernels that were not asked for were not timed
     NOT_PICKED = "not_picked"  # collected beside the launches that were asked for
+    SUM_OVER_RANKS = "sum_over_ranks"  # of many profiles, see gpadvisor aggregate
+    SLOW_RANKS = "slow_ranks"  # some ranks take longer than others
     LOWER_EVIDENCE = "lower_evidence"  # a collector was refused PC samples and took what it could get
 
 

@@ -29,6 +29,7 @@ CONFIGURATION_SHARE: Final = "gpadvisor__configuration_share_ratio"
 """Metrics of an entry that stands for all launches of a kernel: how many there are, how many configurations
 they have, and the share of their time (else of their number) that has the configuration of ``launch``. Their
 last words say how they are merged: the first adds up, the others do not."""
+_NO_COUNT: Final = frozenset({"type", "avg", "ratio", "pct", "per", "max", "min", "rate"})
 
 
 _RENAMED: Final = re.compile(r"^(dram__(?:bytes|sectors)_)(?=read|write)")
@@ -254,6 +255,11 @@ class Profile:
     sources: Mapping[str, SourceText] = field(default_factory=dict)  # by path
     problems: tuple[Problem, ...] = ()
     lines: tuple[RecoveredLines, ...] = ()  # that an import found
+
+
+def adds_up(name: str) -> bool:
+    """Whether a metric is a count; types, averages, ratios and shares are not."""
+    return _NO_COUNT.isdisjoint(name.replace(".", "_").split("_"))
 
 
 def first_share(total: int, expected: float | None, *, truncated: bool) -> float | None:

@@ -153,6 +153,8 @@ def _absent(advice: Advice, _kernels: Sequence[KernelAdvice]) -> str:
 
 
 _SENTENCES: Final[dict[ProblemCode, Sentence]] = {
+    ProblemCode.SUM_OVER_RANKS: _message(ProblemCode.SUM_OVER_RANKS),
+    ProblemCode.SLOW_RANKS: _message(ProblemCode.SLOW_RANKS),
     ProblemCode.DEBUG_BUILD: lambda advice, kernels: (
         f"Debug build (-G{_of(advice, kernels)}): compile with -lineinfo and without -G, and profile that. A "
         "release build runs other code: figures are of this build."

@@ -54,7 +54,7 @@ _MOST: Final = {
 SAMPLES: Final = ("launch", "section", "pc", "reason", "total", "latency")
 COUNTS: Final = ("launch", "section", "pc", "warps", "threads")
 PC_METRICS: Final = ("launch", "metric", "section", "pc", "value")
-_TYPES: Final[Mapping[str, type[np.generic]]] = {
+TYPES: Final[Mapping[str, type[np.generic]]] = {
     "launch": np.uint32,
     "section": np.uint16,
     "pc": np.uint64,
@@ -92,7 +92,7 @@ def digest_of(parts: Parts) -> str:
             if column.dtype.kind == "f":  # there are many NaNs, and Parquet keeps one
                 column = np.where(np.isnan(column), np.nan, column)
             state.update(f"\0{table}.{name}:{len(column)}\0".encode())
-            state.update(column.astype(np.dtype(_TYPES[name]).newbyteorder("<")).tobytes())
+            state.update(column.astype(np.dtype(TYPES[name]).newbyteorder("<")).tobytes())
     for kind in sorted(parts.blobs):
         for key in sorted(parts.blobs[kind]):
             # A disassembly is keyed by its cubin, so its own bytes count, too.
@@ -201,7 +201,7 @@ def _gather(names: tuple[str, ...], per_kernel: list[tuple[NDArray[Any], ...]]) 
             np.full(len(columns[0]), index, np.uint32) if position == 0 else columns[position - 1]
             for index, columns in filled
         ]
-        found[name] = np.concatenate([np.zeros(0, _TYPES[name]), *pieces]).astype(_TYPES[name])
+        found[name] = np.concatenate([np.zeros(0, TYPES[name]), *pieces]).astype(TYPES[name])
     return found
 
 
@@ -251,7 +251,7 @@ def _checked_table(name: str, columns: Columns, launches: int) -> Columns:
     found: Columns = {}
     for column in TABLES[name]:
         values = columns[column]
-        if values.dtype != np.dtype(_TYPES[column]):
+        if values.dtype != np.dtype(TYPES[column]):
             raise _broken(f"column {name}.{column} has type {values.dtype}")
         found[column] = values
     if len({len(values) for values in found.values()}) > 1:

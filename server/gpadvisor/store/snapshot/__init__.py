@@ -12,9 +12,9 @@ import re
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import IO, Any, Final
 
 from gpadvisor import __version__
 from gpadvisor.errors import ProfileError, ProfileFormatError
@@ -34,6 +34,8 @@ _MAX_RATIO: Final = 1000  # deflate reaches 1032; real members stay below 50
 _BLOB: Final = re.compile(
     r"(?:(binaries)/([0-9a-f]{64})\.cubin|(disassembly)/([0-9a-f]{64})\.json|(sources)/([0-9a-f]{64}))"
 )
+ACROSS: Final = frozenset(f"across_{name}" for name in ("samples", "launches", "metrics", "times", "ranks"))
+"""Tables of a snapshot that sums up others, which merging needs and reading it does not."""
 _FOLDERS: Final = {"binaries": ".cubin", "disassembly": ".json", "sources": ""}
 _AGAIN: Final = "import it again from the report it came from"
 
@@ -43,7 +45,10 @@ def write_snapshot(profile: Profile, path: Path, *, redact: bool = False) -> Non
 
     A link stays one and its target is replaced; a device or a pipe is written to, never replaced.
     """
-    data = snapshot_bytes(redacted(profile) if redact else profile)
+    _write(snapshot_bytes(redacted(profile) if redact else profile), path)
+
+
+def _write(data: bytes, path: Path) -> None:
     temporary: Path | None = None
     try:
         if path.exists() and not path.is_file() and not path.is_dir():
@@ -73,10 +78,17 @@ def write_snapshot(profile: Profile, path: Path, *, redact: bool = False) -> Non
 
 def snapshot_bytes(profile: Profile) -> bytes:
     """The bytes of a snapshot: the same for the same profile and package versions."""
-    parts = take_apart(profile)
-    members: dict[str, bytes] = {MANIFEST: _manifest(parts)}
+    return pack(take_apart(profile))
+
+
+def pack(
+    parts: Parts, head: Mapping[str, object] | None = None, files: Mapping[str, bytes] | None = None
+) -> bytes:
+    """The bytes of a snapshot of parts, with more for its manifest and more tables; see ``store.ranks``."""
+    members: dict[str, bytes] = {MANIFEST: _manifest(parts, head or {})}
     for name, data in encode_tables(parts.document["kernels"], parts.tables).items():
         members[f"{name}.parquet"] = data
+    members |= files or {}
     for kind, suffix in _FOLDERS.items():
         for key in sorted(parts.blobs[kind]):
             members[f"{kind}/{key}{suffix}"] = parts.blobs[kind][key]
@@ -91,7 +103,7 @@ def snapshot_bytes(profile: Profile) -> bytes:
     return out.getvalue()
 
 
-def _manifest(parts: Parts) -> bytes:
+def _manifest(parts: Parts, head: Mapping[str, object]) -> bytes:
     document: Document = {
         "schema": SCHEMA,
         "tool": f"gpadvisor {__version__}",
@@ -102,6 +114,7 @@ def _manifest(parts: Parts) -> bytes:
         "sources": parts.document["sources"],
         "problems": parts.document["problems"],
         **({"lines": parts.document["lines"]} if "lines" in parts.document else {}),
+        **head,
     }
     return (json.dumps(document, indent=1) + "\n").encode()
 
@@ -179,18 +192,30 @@ def _remove_folders(directory: Path, made: set[Path], *, itself: bool) -> None:
 
 
 def _members(data: bytes) -> dict[str, bytes]:
-    """All members, after looking at names and sizes; nothing is unpacked from a suspicious archive."""
+    """All members, after looking at names and sizes."""
+    with opened(io.BytesIO(data), len(data)) as (archive, _):
+        return {entry.filename: archive.read(entry) for entry in archive.infolist()}
+
+
+@contextlib.contextmanager
+def opened(stream: IO[bytes], size: int) -> Iterator[tuple[zipfile.ZipFile, Document]]:
+    """An archive of as many bytes and its manifest; nothing is unpacked from a suspicious one.
+
+    Raises:
+        ProfileFormatError: it is no snapshot, damaged, or of a newer format.
+    """
     try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        with zipfile.ZipFile(stream) as archive:
             entries = archive.infolist()
-            _refuse(entries, len(data))
-            _parsed(archive.read(MANIFEST))  # before anything else, as a newer schema may have other members
+            _refuse(entries, size)
+            # Before anything else, as a newer schema may have other members.
+            manifest = _parsed(archive.read(MANIFEST))
             strange = [entry.filename for entry in entries if not _known(entry.filename)]
             if strange:
                 raise ProfileFormatError(
                     f"the snapshot has a member {strange[0]!r} that none should have; {_AGAIN}"
                 )
-            return {entry.filename: archive.read(entry) for entry in entries}
+            yield archive, manifest
     except (
         zipfile.BadZipFile,
         zlib.error,
@@ -223,7 +248,11 @@ def _refuse(entries: list[zipfile.ZipInfo], size: int) -> None:
 
 def _known(name: str) -> bool:
     table = name.removesuffix(".parquet")
-    return name == MANIFEST or (name != table and table in SCHEMAS) or _BLOB.fullmatch(name) is not None
+    return (
+        name == MANIFEST
+        or (name != table and (table in SCHEMAS or table in ACROSS))
+        or _BLOB.fullmatch(name) is not None
+    )
 
 
 def _parsed(data: bytes | None) -> Document:
@@ -248,7 +277,12 @@ def _blobs(members: Mapping[str, bytes]) -> dict[str, dict[str, bytes]]:
         if match is None:
             continue
         kind, key = (group for group in match.groups() if group is not None)
-        if kind != "disassembly" and hashlib.sha256(data).hexdigest() != key:
-            raise ProfileFormatError(f"the snapshot's member {name} is not what its name says; {_AGAIN}")
-        found[kind][key] = data
+        found[kind][key] = checked_blob(kind, key, data)
     return found
+
+
+def checked_blob(kind: str, key: str, data: bytes) -> bytes:
+    """The bytes of a member; ProfileFormatError where a binary or a source is not what its name says."""
+    if kind != "disassembly" and hashlib.sha256(data).hexdigest() != key:
+        raise ProfileFormatError(f"the snapshot's member {kind}/{key} is not what its name says; {_AGAIN}")
+    return data

@@ -119,17 +119,15 @@ def decode_tables(files: Mapping[str, bytes]) -> tuple[list[Document], dict[str,
     """Kernel documents and number columns from the Parquet files."""
     with parquet.session() as engine:
         read = {name: parquet.decode(engine, name, files[name], schema) for name, schema in SCHEMAS.items()}
-    kernels = [_kernel_document(row) for row in _rows(read["launches"])]
-    for row in _rows(read["metrics"]):
-        kernels[row["launch"]]["metrics"][row["name"]] = _metric_value(row)
-    for row in _rows(read["rules"]):
+    kernels = [kernel_document(row) for row in row_documents(read["launches"])]
+    for row in row_documents(read["metrics"]):
+        kernels[row["launch"]]["metrics"][row["name"]] = metric_value(row)
+    for row in row_documents(read["rules"]):
         kernels[row.pop("launch")]["rules"].append(row)
-    for row in _rows(read["callstacks"]):
+    for row in row_documents(read["callstacks"]):
         row.pop("depth")
         kernels[row.pop("launch")]["call_stack"].append(row)
-    return kernels, {
-        name: _indexed(kernels, name, read[name]) for name in ("samples", "counts", "pc_metrics")
-    }
+    return kernels, {name: indexed(kernels, name, read[name]) for name in ("samples", "counts", "pc_metrics")}
 
 
 def _launch_columns(kernels: Sequence[Document]) -> dict[str, NDArray[Any]]:
@@ -149,7 +147,8 @@ def _at(document: Document, path: tuple[str | int, ...]) -> Any:
     return value
 
 
-def _kernel_document(row: Document) -> Document:
+def kernel_document(row: Document) -> Document:
+    """A launch from its row, without what other tables hold of it."""
     kernel: Document = {
         "launch": {},
         "device": {},
@@ -194,7 +193,7 @@ def _metric_rows(kernels: Sequence[Document]) -> list[Document]:
     return rows
 
 
-def _metric_value(row: Document) -> float | int | str:
+def metric_value(row: Document) -> float | int | str:
     if row["kind"] == "text":
         return str(row["text"])
     if row["kind"] == "integer":
@@ -211,7 +210,8 @@ def _listed_rows(kernels: Sequence[Document], name: str) -> list[Document]:
     ]
 
 
-def _rows(columns: Mapping[str, NDArray[Any]]) -> list[Document]:
+def row_documents(columns: Mapping[str, NDArray[Any]]) -> list[Document]:
+    """The rows of a table, None where a value is absent."""
     names = list(columns)
     # tolist gives Python values, and None where a masked array has none.
     return [
@@ -258,7 +258,7 @@ def _lookup(
     return found
 
 
-def _indexed(kernels: Sequence[Document], table: str, read: Mapping[str, NDArray[Any]]) -> Columns:
+def indexed(kernels: Sequence[Document], table: str, read: Mapping[str, NDArray[Any]]) -> Columns:
     """Names back to indices, in the order of the launch's lists."""
     found: Columns = {}
     launch = np.ma.getdata(read["launch"]).astype(np.uint32)
@@ -279,4 +279,4 @@ def _indexed(kernels: Sequence[Document], table: str, read: Mapping[str, NDArray
     return found
 
 
-__all__ = ["SCHEMAS", "decode_tables", "encode_tables"]
+__all__ = ["SCHEMAS", "decode_tables", "encode_tables", "indexed", "kernel_document", "row_documents"]

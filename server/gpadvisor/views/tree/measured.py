@@ -10,9 +10,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from gpadvisor.advice.launches import adds_up
 from gpadvisor.model.ids import INSTRUCTION_BYTES
-from gpadvisor.model.profile import EXTERNAL, KernelProfile
+from gpadvisor.model.profile import EXTERNAL, KernelProfile, adds_up
 from gpadvisor.model.program import Program
 from gpadvisor.views.tree.model import TreeColumn, Values
 

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Profiles of many ranks into one snapshot."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from gpadvisor import store
+from gpadvisor.errors import GpadvisorError, ProfileFormatError
+from gpadvisor.files import open_file, scratch_folder, write_atomically
+from gpadvisor.pipeline.opening import load
+from gpadvisor.pipeline.request import Progress
+from gpadvisor.pipeline.settings import Settings
+from gpadvisor.store.ranks.isolation import MEMORY_BYTES, PARTIAL_BYTES, RankSum, sum_isolated
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Aggregation:
+    """What is asked of a sum."""
+
+    by: str | None
+    partial: bool
+    merge: bool
+    keep_going: bool
+
+
+def aggregate_files(
+    inputs: Sequence[Path], target: Path, asked: Aggregation, settings: Settings, progress: Progress
+) -> RankSum:
+    """Write one snapshot with the sums over all inputs, or nothing.
+
+    Raises:
+        ProfileFormatError: a file is bad, which is named, and bad ones are not to be left out; or all are.
+        UsageError: the files cannot be told apart.
+        OSError: the target cannot be written.
+    """
+    with scratch_folder() as folder:
+        files, bad = _snapshots(inputs, folder, settings, progress)
+        if bad and not asked.keep_going:
+            raise _refused(bad, len(inputs))
+        progress(f"summing up {len(files)} profiles")
+        found = sum_isolated(
+            files,
+            by=asked.by,
+            merge=asked.merge,
+            keep_going=asked.keep_going,
+            memory_bytes=PARTIAL_BYTES if asked.partial else MEMORY_BYTES,
+        )
+    found.bad.update(bad)
+    if found.data is None:
+        raise _refused(found.bad, len(inputs))
+    write_atomically(target, found.data)
+    return found
+
+
+def _snapshots(
+    inputs: Sequence[Path], folder: Path, settings: Settings, progress: Progress
+) -> tuple[list[tuple[Path, str]], dict[str, str]]:
+    """The inputs as snapshots: reports and collections are converted, each in a child of its own."""
+    files: list[tuple[Path, str]] = []
+    bad: dict[str, str] = {}
+    for number, path in enumerate(inputs):
+        try:
+            if _is_archive(path):
+                files.append((path, str(path)))
+                continue
+            progress(f"reading {path.name}")
+            converted = folder / f"{number}.gpadvisor"
+            store.write_snapshot(load(path, settings), converted)
+            files.append((converted, str(path)))
+        except (GpadvisorError, OSError) as error:
+            bad[str(path)] = error.strerror or str(error) if isinstance(error, OSError) else str(error)
+    return files, bad
+
+
+def _is_archive(path: Path) -> bool:
+    if path.is_dir():
+        return False
+    with open_file(path) as stream:
+        return stream.read(2) == b"PK"
+
+
+def _refused(bad: dict[str, str], total: int) -> ProfileFormatError:
+    name, why = next(iter(bad.items()))
+    more = f"; {len(bad) - 1:,} more of {total:,} are bad, too" if len(bad) > 1 else ""
+    said = why if why.startswith(name) else f"{name}: {why}"
+    return ProfileFormatError(f"{said}{more}; --keep-going leaves them out")

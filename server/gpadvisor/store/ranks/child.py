@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What sums up foreign snapshots in a child process: paths in, one snapshot out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+import duckdb
+
+from gpadvisor.errors import GpadvisorError, ProfileFormatError, UsageError
+from gpadvisor.store.ranks.members import By, Member, chosen_by, with_ranks
+from gpadvisor.store.ranks.reading import RankFile, Reading, engine, look, read_all, why
+from gpadvisor.store.ranks.result import summed
+
+RESULT: Final = "sum.gpadvisor"
+
+
+def answer(request: bytes) -> bytes:
+    """Sum up ``files`` (pairs of path and name) ``by`` something into a file of ``folder`` (JSON).
+
+    The answer has the ``bad`` files with why, and the numbers of profiles and kernels; or the ``class`` and
+    ``message`` of an error. With ``keep_going`` bad files are left out, else nothing is written.
+    """
+    asked = json.loads(request)
+    try:
+        said = _sum(asked)
+    except GpadvisorError as error:
+        said = {"class": type(error).__name__, "message": str(error)}
+    except (MemoryError, duckdb.OutOfMemoryException):
+        said = {"class": "ProfileError", "message": "the sums need more memory than they may use"}
+    return json.dumps(said).encode()
+
+
+def _sum(asked: Mapping[str, Any]) -> dict[str, Any]:
+    """Sum up; once more without the bad ones, which have no number among the ranks, where some are."""
+    files, bad = asked["files"], dict[str, str]()
+    while True:
+        with engine(Path(asked["folder"]), int(asked["memory_bytes"])) as connection:
+            found, profiles, kernels = _tried(asked, files, connection)
+        bad |= found
+        files = [pair for pair in files if pair[1] not in found]
+        if not found or not asked["keep_going"] or not files:
+            return {"bad": bad, "profiles": profiles, "kernels": kernels}
+
+
+def _tried(
+    asked: Mapping[str, Any], files: Sequence[Sequence[str]], connection: Any
+) -> tuple[dict[str, str], int, int]:
+    """The bad files, or the numbers of profiles and kernels of a sum that was written."""
+    folder = Path(asked["folder"])
+    bad: dict[str, str] = {}
+    sources: list[RankFile] = []
+    for path, name in files:
+        try:
+            sources.append(look(Path(path), name, connection, folder))
+        except (ProfileFormatError, OSError, duckdb.Error, KeyError, TypeError, ValueError) as error:
+            bad[name] = why(error)
+    if bad:
+        return bad, 0, 0
+    single = next((one for one in sources if one.kept is None), None)
+    if asked["merge"] and single is not None:
+        raise UsageError(f"{single.name} is the profile of one rank and no partial sum; leave --merge away")
+    sources, members = _ordered(sources)
+    by = chosen_by(members, None if asked["by"] is None else By(asked["by"]))
+    reading = Reading(connection, folder, {one: at for at, one in enumerate(members)})
+    read_all(reading, sources)
+    if reading.bad:
+        return reading.bad, 0, 0
+    if not reading.kernels.found:
+        raise ProfileFormatError("none of the profiles has a launch that did not fail")
+    (folder / RESULT).write_bytes(summed(reading, members, by))
+    return {}, len(members), len(reading.kernels.found)
+
+
+def _ordered(sources: Sequence[RankFile]) -> tuple[list[RankFile], list[Member]]:
+    """The sources with the ranks of their names, and all members in order."""
+    own = [one.members[0] for one in sources if one.kept is None]
+    ranked = dict(zip(own, with_ranks(own), strict=True)) if all(one.kept is None for one in sources) else {}
+    found = [
+        replace(one, members=tuple(ranked.get(member, member) for member in one.members)) for one in sources
+    ]
+    return found, sorted(member for one in found for member in one.members)

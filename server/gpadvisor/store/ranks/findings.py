@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the ranks of a run differ in, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpadvisor.model.problem import ProblemCode
+from gpadvisor.store.parts import Document
+from gpadvisor.store.ranks.members import By, Member
+from gpadvisor.store.ranks.outliers import FEWEST, SLOWER, imbalance, slow_kernels, slow_ranks
+
+_NAMED: Final = 3
+
+
+def findings(
+    times: Sequence[Document], members: Sequence[Member], names: Sequence[str], by: By
+) -> tuple[list[Document], dict[int, list[Document]]]:
+    """Problems of the run, and of kernels by number.
+
+    Args:
+        times: rows of kernel ``k`` and profile ``rank`` with ``time_ns``.
+        members: the profiles, which ``rank`` numbers.
+        names: of the kernels.
+        by: what the profiles are told by; of a node its ranks' times are added up.
+    """
+    labels, columns = _labels(members, by)
+    matrix = np.full((len(names), len(labels)), np.nan)
+    for row in times:
+        if row["time_ns"] is not None and row["time_ns"] > 0:
+            at = row["k"], columns[row["rank"]]
+            matrix[at] = row["time_ns"] + (0.0 if np.isnan(matrix[at]) else matrix[at])
+    if len(labels) < FEWEST or not np.isfinite(matrix).any():
+        return [], {}
+    factors, slow = slow_ranks(matrix)
+    said = [_everywhere(factors, slow, labels, by)] if slow else []
+    found: dict[int, list[Document]] = {}
+    for one in slow_kernels(matrix, factors):
+        text = (
+            f"{names[one.kernel]} takes {one.times:.1f}x its median on {_which(one.ranks, labels, by)}"
+            f"{_due_to(len(names), len(one.ranks))}; the most is"
+            f" {imbalance(matrix[one.kernel]):.2f}x the mean"
+        )
+        found.setdefault(one.kernel, []).append(_problem(text))
+        said.append(_problem(text))
+    for kernel, values in enumerate(matrix):
+        known = values[np.isfinite(values)]
+        if len(known) >= FEWEST and kernel not in found and imbalance(values) > SLOWER:
+            worst = (int(np.nanargmax(values)),)
+            text = (
+                f"{names[kernel]} is uneven over {_plural(len(known), by)}: the most,"
+                f" {_which(worst, labels, by)}, is {imbalance(values):.2f}x the mean"
+            )
+            found[kernel] = [_problem(text)]
+    return said, found
+
+
+def _due_to(kernels: int, ranks: int) -> str:
+    """Whether data or node is to be looked at; one kernel alone does not tell."""
+    if kernels == 1:
+        return ", for its data or its node: no other kernel tells which"
+    they, their = ("they are", "their") if ranks > 1 else ("it is", "its")
+    return f", beyond what {they} slower in everything: look at {their} data"
+
+
+def _labels(members: Sequence[Member], by: By) -> tuple[list[str], NDArray[np.intp]]:
+    """Names of what is compared, and which of them each profile belongs to."""
+    own = [one.node if by is By.NODE else one.name if by is By.NAME else str(one.rank) for one in members]
+    labels = list(dict.fromkeys(own))
+    position = {label: at for at, label in enumerate(labels)}
+    return labels, np.array([position[label] for label in own], np.intp)
+
+
+def _everywhere(factors: NDArray[np.float64], slow: Sequence[int], labels: Sequence[str], by: By) -> Document:
+    more = 100 * (float(factors[slow[0]]) / float(np.median(factors)) - 1)
+    look = "node" if by is not By.NAME else "machine"
+    return _problem(
+        f"{_which(slow, labels, by)} {'takes' if len(slow) == 1 else 'take'}"
+        f" {'' if len(slow) == 1 else 'up to '}{more:.0f} % longer in everything than the median: look at"
+        f" the {look}, not at the code"
+    )
+
+
+def _which(which: Sequence[int], labels: Sequence[str], by: By) -> str:
+    shown = ", ".join(labels[at] for at in which[:_NAMED])
+    if len(which) == 1:
+        return f"{_word(by)} {shown}"
+    more = ", ..." if len(which) > _NAMED else ""
+    return f"{len(which):,} of {_plural(len(labels), by)} ({shown}{more})"
+
+
+def _word(by: By) -> str:
+    return "profile" if by is By.NAME else by.value
+
+
+def _plural(number: int, by: By) -> str:
+    return f"{number:,} {_word(by)}s"
+
+
+def _problem(text: str) -> Document:
+    return {"code": ProblemCode.SLOW_RANKS.value, "message": text}

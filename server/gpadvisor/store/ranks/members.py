@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whose profile a file is: its rank by the file's name, its node by the profile or the name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import PurePath
+from typing import Final
+
+from gpadvisor.errors import UsageError
+
+_RANK: Final = re.compile(r"(?:^|[^a-z])(?:rank|proc|task|procid)[-_=.]?(\d{1,9})(?!\d)", re.IGNORECASE)
+_NODE: Final = re.compile(r"(?:^|[^a-z])(?:node|host)[-_=.]?([a-z0-9-]+)", re.IGNORECASE)
+_LAST: Final = re.compile(r"(\d{1,9})$")
+
+
+class By(Enum):
+    """What findings over many profiles are told by."""
+
+    RANK = "rank"
+    NODE = "node"
+    NAME = "name"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Member:
+    """One profile among many; they are ordered by rank, then by name."""
+
+    rank: int  # -1 where the name has none
+    name: str  # of the file, as given
+    node: str  # empty where not known
+
+
+def member(path: str, host: str | None) -> Member:
+    """Whose profile a file is, with a rank only where its name says the word (``app.rank17.gpadvisor``)."""
+    name = PurePath(path)
+    parts = [name.name, name.parent.name]
+    rank = next((int(found[1]) for part in parts if (found := _RANK.search(part))), -1)
+    node = next((found[1] for part in parts if (found := _NODE.search(part))), "")
+    return Member(rank=rank, name=path, node=host or node)
+
+
+def with_ranks(members: Sequence[Member]) -> list[Member]:
+    """Numbers at the ends of names as ranks (``report0``), where all have one and no two the same."""
+    ends = [
+        _LAST.search(PurePath(one.name).name.split(".gpadvisor")[0].split(".ncu-rep")[0]) for one in members
+    ]
+    numbers = [int(found[1]) for found in ends if found]
+    if len(set(numbers)) < len(members) or any(one.rank >= 0 for one in members):
+        return list(members)
+    return [
+        Member(rank=number, name=one.name, node=one.node)
+        for one, number in zip(members, numbers, strict=True)
+    ]
+
+
+def chosen_by(members: Sequence[Member], by: By | None) -> By:
+    """What to tell the profiles by, after looking whether that tells them apart.
+
+    Raises:
+        UsageError: a name has no rank, two have the same, or a node is not known.
+    """
+    unranked = [one for one in members if one.rank < 0]
+    if by is None:
+        by = By.NAME if unranked else By.RANK
+    if by is By.RANK and unranked:
+        raise UsageError(
+            f"{unranked[0].name} has no rank in its name, such as app.rank17.gpadvisor;"
+            " rename it or take --by name"
+        )
+    nowhere = [one for one in members if not one.node]
+    if by is By.NODE and nowhere:
+        raise UsageError(
+            f"{nowhere[0].name} names no node, neither in its profile nor in its name (node12);"
+            " take --by rank"
+        )
+    seen: dict[int | str, Member] = {}
+    for one in members:
+        key: int | str = one.rank if by is By.RANK else one.name
+        if key in seen:
+            raise UsageError(
+                f"{seen[key].name} and {one.name} are both of rank {one.rank}; "
+                "aggregate one run at a time, or take --by name"
+                if by is By.RANK
+                else f"{one.name} is given twice; name each file once"
+            )
+        seen[key] = one
+    return by
+
+
+def stated(members: Sequence[Member], by: By) -> str:
+    """How ranks and nodes were told, in words."""
+    nodes = {one.node for one in members if one.node}
+    how = "files by their names" if by is By.NAME else "ranks by file names"
+    return f"{how}, {len(nodes)} node{'' if len(nodes) == 1 else 's'} by host names" if nodes else how

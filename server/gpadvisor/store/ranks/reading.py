@@ -1,0 +1,374 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Snapshots into sums: the tables of many at once, and one by one where some are bad."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import duckdb
+import numpy as np
+
+from gpadvisor.errors import ProfileFormatError
+from gpadvisor.files import open_file
+from gpadvisor.model.profile import adds_up
+from gpadvisor.store.formats import ProfileKind, kind_of
+from gpadvisor.store.parts import MAX_EXECUTED, MAX_SAMPLES, TABLES, TYPES, Document, Parts, put_together
+from gpadvisor.store.ranks.kernels import Kernels
+from gpadvisor.store.ranks.members import Member, member
+from gpadvisor.store.ranks.summing import FORMS, KEPT, STAGES, TAKEN, add, begin
+from gpadvisor.store.snapshot import ACROSS, checked_blob, opened
+from gpadvisor.store.snapshot.parquet import MAX_ROWS
+from gpadvisor.store.snapshot.tables import SCHEMAS
+
+_BATCH: Final = 50
+_BATCH_BYTES: Final = 64 << 20
+_TABLES: Final = ("launches", "samples", "counts", "pc_metrics", "metrics")
+_KINDS: Final = ("binaries", "disassembly", "sources")
+_REAL: Final = "BETWEEN -1e20 AND 1e20"
+# What no run can have is not used, as when a profile is read (store/possible.py).
+_USED: Final[Mapping[tuple[str, str], str]] = {
+    ("launches", "duration_ns"): "CASE WHEN duration_ns BETWEEN 0 AND 1e18 THEN duration_ns END",
+    ("launches", "dropped_samples"): f"CASE WHEN dropped_samples <= {MAX_SAMPLES} THEN dropped_samples END",
+    (
+        "launches",
+        "expected_samples",
+    ): "CASE WHEN expected_samples BETWEEN 0 AND 1e20 THEN expected_samples END",
+    ("metrics", "number"): f"CASE WHEN number {_REAL} THEN number END",
+    ("pc_metrics", "value"): f"CASE WHEN value {_REAL} THEN value ELSE 0 END",
+}
+_CHECKS: Final[Mapping[str, str]] = {
+    "launches that are not numbered from 0": "SELECT f FROM in_launches GROUP BY f"
+    " HAVING count(DISTINCT launch) < count(*) OR max(launch) >= count(*) OR count(launch) < count(*)",
+    "more samples than a run can have": "SELECT f FROM in_samples GROUP BY f"
+    f" HAVING sum(samples::DOUBLE) > {MAX_SAMPLES} OR count(*) > {MAX_ROWS}",
+    "more executions than a run can have": "SELECT f FROM in_counts GROUP BY f"
+    f" HAVING sum(warps::DOUBLE) > {MAX_EXECUTED} OR sum(threads::DOUBLE) > {MAX_EXECUTED}"
+    f" OR count(*) > {MAX_ROWS}",
+    "samples that are no samples": "SELECT f FROM in_samples"
+    " WHERE latency_samples > samples OR samples IS NULL OR latency_samples IS NULL OR pc IS NULL"
+    " OR reason IS NULL LIMIT 1",
+    **{
+        f"{table} of launches that are not there": f"SELECT f FROM in_{table} ANTI JOIN in_launches"
+        " USING (f, launch) LIMIT 1"
+        for table in _TABLES[1:]
+    },
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankFile:
+    """One snapshot to add, or one that sums up others."""
+
+    path: Path
+    name: str  # as given
+    members: tuple[Member, ...]
+    kept: Document | None  # what a sum of others says of its kernels
+    manifest: Document
+
+
+@dataclass(slots=True)
+class Reading:
+    """What was read so far; the tables are in the engine."""
+
+    connection: Any
+    folder: Path
+    order: Mapping[Member, int]
+    kernels: Kernels = field(default_factory=Kernels)
+    bad: dict[str, str] = field(default_factory=dict)  # why, by path
+    blobs: dict[tuple[str, str], Path] = field(default_factory=dict)  # by kind and digest
+    documents: dict[str, Document] = field(default_factory=dict)  # of sources, by path
+    lines: dict[tuple[str, str], Document] = field(default_factory=dict)
+    added: list[RankFile] = field(default_factory=list)
+
+
+@contextmanager
+def engine(folder: Path, memory_bytes: int) -> Iterator[Any]:
+    """DuckDB in as much memory; what does not fit goes to the folder, and nothing to the network."""
+    settings: dict[str, str | bool | int | float | list[str]] = {
+        "threads": 1,
+        "autoinstall_known_extensions": False,
+        "autoload_known_extensions": False,
+        "memory_limit": f"{memory_bytes >> 20}MB",
+        "temp_directory": str(folder),
+    }
+    with closing(duckdb.connect(":memory:", config=settings)) as connection:
+        connection.execute("CREATE TABLE adding (metric VARCHAR, adds BOOLEAN)")
+        yield connection
+
+
+def look(path: Path, name: str, connection: Any, folder: Path) -> RankFile:
+    """What a file holds, from its manifest.
+
+    Raises:
+        ProfileFormatError: it is no snapshot, or a damaged one.
+        OSError: it cannot be read.
+    """
+    with open_file(path) as stream:
+        if kind_of(stream.read(64)) is not ProfileKind.SNAPSHOT:
+            raise ProfileFormatError("it is no snapshot")
+        with opened(stream, path.stat().st_size) as (archive, manifest):
+            kept = manifest.get("across")
+            missing = [table for table in SCHEMAS if f"{table}.parquet" not in archive.namelist()]
+            missing += [table for table in ACROSS if kept and f"{table}.parquet" not in archive.namelist()]
+            if missing:
+                raise ProfileFormatError(f"it lacks {missing[0]}.parquet")
+            _check_manifest(manifest, archive.namelist())
+            if not kept:
+                return RankFile(
+                    path=path,
+                    name=name,
+                    members=(member(name, manifest["profile"]["host"]),),
+                    kept=None,
+                    manifest=manifest,
+                )
+            table = folder / "across_ranks.parquet"
+            table.write_bytes(archive.read(table.name))
+    rows = connection.execute(
+        f"SELECT rank::INTEGER, name::VARCHAR, node::VARCHAR FROM read_parquet('{table}') ORDER BY member"
+    ).fetchall()
+    return RankFile(
+        path=path, name=name, members=tuple(Member(*row) for row in rows), kept=kept, manifest=manifest
+    )
+
+
+def _check_manifest(manifest: Document, names: Sequence[str]) -> None:
+    """ProfileFormatError where it is not what a snapshot's says; its tables are looked at elsewhere."""
+    texts = {name.partition("/")[2]: b"" for name in names if name.startswith("sources/")}
+    nothing = {
+        table: {name: np.zeros(0, TYPES[name]) for name in columns} for table, columns in TABLES.items()
+    }
+    try:
+        document = {name: manifest[name] for name in ("profile", "sources", "problems")}
+    except KeyError as error:
+        raise ProfileFormatError(f"its manifest lacks {error}") from error
+    document |= {"kernels": [], "lines": manifest.get("lines", [])}
+    put_together(
+        Parts(
+            document=document,
+            tables=nothing,
+            blobs={"binaries": {}, "disassembly": {}, "sources": texts},
+        )
+    )
+
+
+def read_all(reading: Reading, sources: Sequence[RankFile]) -> None:
+    """Add all of them; those that cannot be are in ``bad`` with why."""
+    for batch in _batches(reading, [one for one in sources if one.kept is None]):
+        if not _tried(reading, batch):
+            for one in batch:
+                _tried(reading, [one])
+    for one in sources:
+        if one.kept is not None:
+            _tried(reading, [one])
+
+
+def _batches(reading: Reading, sources: Sequence[RankFile]) -> Iterator[list[RankFile]]:
+    batch: list[RankFile] = []
+    size = 0
+    for one in sorted(sources, key=lambda source: reading.order[source.members[0]]):
+        batch.append(one)
+        size += one.path.stat().st_size
+        if len(batch) == _BATCH or size > _BATCH_BYTES:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+def _tried(reading: Reading, batch: list[RankFile]) -> bool:
+    """Whether they could be added; of one alone that could not, why is noted."""
+    connection = reading.connection
+    connection.execute("BEGIN")
+    kernels = reading.kernels.copy()
+    try:
+        (_add_raw if batch[0].kept is None else _add_kept)(reading, kernels, batch)
+        blobs = _new_blobs(reading, batch)
+        connection.execute("COMMIT")
+    except duckdb.OutOfMemoryException:
+        raise
+    except (duckdb.Error, ProfileFormatError, OSError, ValueError, KeyError, TypeError) as error:
+        connection.execute("ROLLBACK")
+        if len(batch) == 1:
+            reading.bad[batch[0].name] = why(error)
+        return False
+    reading.kernels = kernels
+    reading.blobs |= blobs
+    reading.added += batch
+    for one in batch:
+        for entry in one.manifest["sources"]:
+            reading.documents.setdefault(entry["key"], entry)
+        for line in one.manifest.get("lines", []):
+            reading.lines.setdefault((line["binary"], line["kernel"]), line)
+    return True
+
+
+def why(error: Exception) -> str:
+    """Why a file cannot be added, in words without its name."""
+    if isinstance(error, ProfileFormatError):
+        return str(error)
+    if isinstance(error, OSError):
+        return error.strerror or str(error)
+    if isinstance(error, duckdb.Error):
+        return "its tables are damaged or none of a snapshot; import the report again"
+    return f"its rows do not fit together ({error}); import the report again"
+
+
+def _unpack(source: RankFile, tables: Sequence[str], place: Path) -> None:
+    place.mkdir(parents=True, exist_ok=True)
+    with open_file(source.path) as stream, opened(stream, source.path.stat().st_size) as (archive, _):
+        for table in tables:
+            (place / f"{table}.parquet").write_bytes(archive.read(f"{table}.parquet"))
+
+
+def _add_raw(reading: Reading, kernels: Kernels, batch: Sequence[RankFile]) -> None:
+    connection, place = reading.connection, reading.folder / "batch"
+    for one in batch:
+        _unpack(one, _TABLES, place / f"f={reading.order[one.members[0]]}")
+    try:
+        for table in _TABLES:
+            _view(connection, table, str(place / "f=*" / f"{table}.parquet"))
+        for what, query in _CHECKS.items():
+            if connection.execute(query).fetchone() is not None:
+                raise ProfileFormatError(f"it has {what}")
+        _number(connection, kernels)
+        _note_metrics(connection, "in_pc_metrics")
+        for name in FORMS:
+            _put(connection, name, STAGES[name])
+    finally:
+        for folder in place.iterdir():
+            for file in folder.iterdir():
+                file.unlink()
+            folder.rmdir()
+
+
+def _view(connection: Any, table: str, files: str) -> None:
+    columns = ", ".join(
+        f"CAST({_USED.get((table, name)) or _column(name)} AS {sql_type}) AS {_column(name)}"
+        for name, sql_type in SCHEMAS[table].items()
+    )
+    connection.execute(
+        f"CREATE OR REPLACE TEMP VIEW in_{table} AS SELECT f, {columns} FROM read_parquet('{_quoted(files)}',"
+        " hive_partitioning = true, hive_types = {'f': UINTEGER})"
+    )
+
+
+def _column(name: str) -> str:
+    return f'"{name}"'
+
+
+def _quoted(text: str) -> str:
+    return text.replace("'", "''")
+
+
+def _put(connection: Any, name: str, stage: str) -> None:
+    there = connection.execute(
+        "SELECT 1 FROM duckdb_tables() WHERE table_name = ?", [f"sum_{name}"]
+    ).fetchone()
+    (begin if there is None else add)(connection, name, stage)
+
+
+def _number(connection: Any, kernels: Kernels) -> None:
+    """The kernels of the launches by number, as ``keyed``; failed launches are left out and counted."""
+    connection.execute("CREATE OR REPLACE TEMP TABLE keyed (f UINTEGER, launch UBIGINT, k UINTEGER)")
+    rows = connection.execute(
+        'SELECT "binary", kernel, arch, device, evidence, interval_cycles, demangled, sections, reasons,'
+        " pc_metrics, problems, failed, list({'f': f, 'launch': launch}) FROM in_launches GROUP BY ALL"
+        " ORDER BY ALL"
+    ).fetchall()
+    found = []
+    for *key, demangled, sections, reasons, metrics, problems, failed, launches in rows:
+        if failed:
+            kernels.failed += len(launches)
+            continue
+        number = kernels.number(tuple(key), demangled)
+        kernels.note(
+            number,
+            json.loads(sections),
+            json.loads(reasons),
+            {name: len(launches) for name in json.loads(metrics)},
+            [(one["code"], one["message"], len(launches)) for one in json.loads(problems)],
+        )
+        found += [(one["f"], one["launch"], number) for one in launches]
+    if found:
+        columns = np.array(found, np.uint64)
+        connection.register("found", {name: columns[:, at] for at, name in enumerate(("f", "launch", "k"))})
+        connection.execute("INSERT INTO keyed SELECT f, launch, k FROM found")
+        connection.unregister("found")
+    for table, column in (("samples", "reason"), ("samples", "section"), ("counts", "section")):
+        named = connection.execute(
+            f"SELECT DISTINCT k, {column} FROM in_{table} JOIN keyed USING (f, launch)"
+            f" WHERE {column} IS NOT NULL"
+        ).fetchall()
+        if any(name not in kernels.vocabulary(k, column) for k, name in named):
+            raise ProfileFormatError(f"it has {table} of a {column} that its launch does not list")
+
+
+def _note_metrics(connection: Any, table: str) -> None:
+    """Which metrics of instructions are counts."""
+    names = connection.execute(
+        f"SELECT DISTINCT metric FROM {table} WHERE metric NOT IN (SELECT metric FROM adding)"
+    ).fetchall()
+    connection.executemany(
+        "INSERT INTO adding VALUES (?, ?)", [(name, adds_up(name)) for (name,) in names] or [(None, False)]
+    )
+
+
+def _add_kept(reading: Reading, kernels: Kernels, batch: Sequence[RankFile]) -> None:
+    (source,) = batch
+    connection, place = reading.connection, reading.folder / "kept"
+    assert source.kept is not None  # noqa: S101 of the batch
+    tables = ("launches", "counts", "pc_metrics", *sorted(ACROSS))
+    _unpack(source, tables, place)
+    for name in FORMS:
+        file = place / f"{f'across_{name}' if name in KEPT else name}.parquet"
+        connection.execute(
+            f"CREATE OR REPLACE TEMP VIEW kept_{name} AS SELECT * FROM read_parquet('{_quoted(str(file))}')"
+        )
+    numbers = _numbers(connection, kernels, source.kept, place / "launches.parquet")
+    _table(connection, "numbered", "k", numbers)
+    _table(connection, "moved", "now", {at: reading.order[one] for at, one in enumerate(source.members)})
+    _note_metrics(connection, "kept_pc_metrics")
+    for name in FORMS:
+        _put(connection, name, TAKEN[name])
+
+
+def _numbers(connection: Any, kernels: Kernels, kept: Document, launches: Path) -> dict[int, int]:
+    rows = connection.execute(
+        'SELECT launch, "binary", kernel, arch, device, evidence, interval_cycles, demangled,'
+        f" sections, reasons FROM read_parquet('{_quoted(str(launches))}') ORDER BY launch"
+    ).fetchall()
+    numbers: dict[int, int] = {}
+    kernels.failed += int(kept["failed"])
+    for (launch, *key, demangled, sections, reasons), told in zip(rows, kept["kernels"], strict=True):
+        numbers[launch] = number = kernels.number(tuple(key), demangled)
+        problems = [(code, str(message), int(count)) for code, message, count in told["problems"]]
+        metrics = {str(name): int(count) for name, count in told["pc_metrics"].items()}
+        kernels.note(number, json.loads(sections), json.loads(reasons), metrics, problems)
+    return numbers
+
+
+def _table(connection: Any, table: str, column: str, values: Mapping[int, int]) -> None:
+    connection.register(
+        "values_in", {"was": np.array([*values], np.uint32), column: np.array([*values.values()], np.uint32)}
+    )
+    connection.execute(f"CREATE OR REPLACE TEMP TABLE {table} AS SELECT * FROM values_in")
+    connection.unregister("values_in")
+
+
+def _new_blobs(reading: Reading, batch: Sequence[RankFile]) -> dict[tuple[str, str], Path]:
+    """Binaries, listings and sources that none before had, in files."""
+    found: dict[tuple[str, str], Path] = {}
+    for source in batch:
+        with open_file(source.path) as stream, opened(stream, source.path.stat().st_size) as (archive, _):
+            for name in archive.namelist():
+                kind, _, rest = name.partition("/")
+                key = kind, rest.partition(".")[0]
+                if kind in _KINDS and key not in reading.blobs and key not in found:
+                    found[key] = reading.folder / f"{kind}-{key[1]}"
+                    found[key].write_bytes(checked_blob(kind, key[1], archive.read(name)))
+    return found

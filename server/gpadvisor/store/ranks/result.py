@@ -1,0 +1,300 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sums as a snapshot: one launch for each kernel, which stands for all of them on all ranks."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpadvisor.model.problem import ProblemCode
+from gpadvisor.model.profile import CONFIGURATION_SHARE, CONFIGURATIONS, LAUNCHES, adds_up
+from gpadvisor.store.parts import Columns, Document, Parts, put_together
+from gpadvisor.store.ranks.findings import findings
+from gpadvisor.store.ranks.kernels import SummedKernel
+from gpadvisor.store.ranks.members import By, Member, stated
+from gpadvisor.store.ranks.reading import Reading
+from gpadvisor.store.ranks.summing import KEPT, KEY
+from gpadvisor.store.snapshot import pack
+from gpadvisor.store.snapshot.tables import SCHEMAS, indexed, kernel_document, row_documents
+
+_KINDS: Final = ("binaries", "disassembly", "sources")
+_CONSTANT: Final = ("launch__", "device__", "breakdown:", "group:")
+_NAMED: Final = 3
+
+
+def summed(reading: Reading, members: Sequence[Member], by: By) -> bytes:
+    """The bytes of the snapshot.
+
+    Raises:
+        ProfileFormatError: the sums are more than any profile can have.
+    """
+    connection = reading.connection
+    order = _order(connection)
+    _renumber(connection, order)
+    known = [reading.kernels.found[k] for k in order]
+    configurations = _documents(connection, "SELECT * FROM kept_out_launches")
+    times = _documents(connection, "SELECT * FROM kept_out_times")
+    kernels = [
+        _kernel(index, one, [row for row in configurations if row["k"] == index])
+        for index, one in enumerate(known)
+    ]
+    _launches(kernels, times)
+    _metrics(connection, kernels)
+    said, by_kernel = findings(times, members, [one["launch"]["demangled"] for one in kernels], by)
+    for index, problems in by_kernel.items():
+        kernels[index]["problems"] += problems
+    parts = Parts(
+        document={
+            "profile": _profile(reading, members),
+            "kernels": kernels,
+            "sources": [reading.documents[key] for key in sorted(reading.documents)],
+            "problems": [
+                _sum(members, by, reading.kernels.failed),
+                *_mixed(reading, kernels),
+                *said,
+                *_told(reading),
+            ],
+            **({"lines": [reading.lines[key] for key in sorted(reading.lines)]} if reading.lines else {}),
+        },
+        tables={name: _table(connection, kernels, name) for name in ("samples", "counts", "pc_metrics")},
+        blobs={
+            kind: {
+                key: path.read_bytes() for (one, key), path in sorted(reading.blobs.items()) if one == kind
+            }
+            for kind in _KINDS
+        },
+    )
+    put_together(parts)
+    head = {
+        "across": {
+            "by": by.value,
+            "failed": reading.kernels.failed,
+            "kernels": [
+                {
+                    "pc_metrics": dict(sorted(one.pc_metrics.items())),
+                    "problems": [[code, *said] for code, said in sorted(one.problems.items())],
+                }
+                for one in known
+            ],
+        }
+    }
+    return pack(parts, head, _kept(reading, members))
+
+
+def _order(connection: Any) -> list[int]:
+    """Kernels by their time, the most first."""
+    rows = connection.execute(
+        "SELECT k, coalesce(sum(time_ns), 0), sum(launches) FROM sum_launches GROUP BY k"
+    ).fetchall()
+    return [k for k, *_ in sorted(rows, key=lambda row: (-row[1], -row[2], row[0]))]
+
+
+def _renumber(connection: Any, order: Sequence[int]) -> None:
+    connection.register(
+        "order_in", {"k": np.array(order, np.uint32), "now": np.arange(len(order), dtype=np.uint32)}
+    )
+    connection.execute("CREATE TEMP TABLE ordered AS SELECT * FROM order_in")
+    connection.unregister("order_in")
+    for name in ("samples", "launches", "metrics", "counts", "pc_metrics", "times"):
+        connection.execute(
+            f"CREATE TABLE next_{name} AS"
+            f" SELECT s.* REPLACE (now AS k) FROM sum_{name} s JOIN ordered USING (k)"
+        )
+        connection.execute(f"DROP TABLE sum_{name}")
+        connection.execute(f"ALTER TABLE next_{name} RENAME TO sum_{name}")
+    for name, query in KEPT.items():
+        connection.execute(f"CREATE TEMP VIEW kept_out_{name} AS {query}")
+
+
+def _documents(connection: Any, query: str) -> list[Document]:
+    found: dict[str, NDArray[Any]] = connection.execute(query).fetchnumpy()
+    return row_documents(found)
+
+
+def _kernel(index: int, known: SummedKernel, rows: Sequence[Document]) -> Document:
+    """The launch of a kernel's commonest configuration by time, with the sums over all of them."""
+    main = max(rows, key=lambda row: (row["time_ns"] or 0.0, row["launches"]))
+    launches = sum(row["launches"] for row in rows)
+    time = sum(row["time_ns"] or 0.0 for row in rows)
+    told = sum(row["drops_known"] for row in rows) == launches
+    expected = sum(row["expected_known"] for row in rows) == launches
+    row = {
+        **{name: main.get(name) for name in SCHEMAS["launches"]},
+        **dict(zip(KEY, known.key, strict=True)),
+        "launch": index,
+        "demangled": known.demangled,
+        "failed": False,
+        "counted": sum(row["counted"] for row in rows) == launches,
+        "duration_ns": time if sum(row["timed"] for row in rows) == launches else None,
+        "context": None,
+        "stream": None,
+        "dropped_samples": sum(row["dropped_samples"] for row in rows) if told else None,
+        "expected_samples": sum(row["expected_samples"] for row in rows) if expected else None,
+        "truncated": any(row["truncated"] for row in rows),
+        "truncation_evidence": next((text for row in rows if (text := row["truncation_evidence"])), None),
+        "sections": json.dumps(sorted(known.sections)),
+        "reasons": json.dumps([known.reasons[name] for name in sorted(known.reasons)]),
+        "pc_metrics": json.dumps(sorted(name for name, had in known.pc_metrics.items() if had == launches)),
+        "problems": json.dumps(
+            [
+                {
+                    "code": code,
+                    "message": f"{message} ({had} of {launches} launches)" if had < launches else message,
+                }
+                for code, (message, had) in sorted(known.problems.items())
+            ]
+        ),
+    }
+    kernel = kernel_document(row)
+    share = (main["time_ns"] or 0.0) / time if time else main["launches"] / launches
+    kernel["metrics"] = {CONFIGURATIONS: len(rows), CONFIGURATION_SHARE: share}
+    if len(rows) > 1:
+        what = "time" if time else "number"
+        kernel["problems"].append(
+            {
+                "code": ProblemCode.MIXED_CONFIGURATIONS.value,
+                "message": f"the {launches} launches of {known.demangled} have {len(rows)} configurations,"
+                f" whose samples are added up; the one shown has {100 * share:.0f} % of their {what}",
+            }
+        )
+    return kernel
+
+
+def _launches(kernels: Sequence[Document], times: Sequence[Document]) -> None:
+    for index, kernel in enumerate(kernels):
+        kernel["metrics"][LAUNCHES] = sum(row["launches"] for row in times if row["k"] == index)
+
+
+def _metrics(connection: Any, kernels: Sequence[Document]) -> None:
+    """Counts are added up; rates are means by time; what some launches lack is the longest's."""
+    launches = dict(connection.execute("SELECT k, sum(launches) FROM sum_launches GROUP BY k").fetchall())
+    for row in _documents(connection, "SELECT * FROM kept_out_metrics"):
+        name = row["name"]
+        if name in {LAUNCHES, CONFIGURATIONS, CONFIGURATION_SHARE}:
+            continue
+        metrics = kernels[row["k"]]["metrics"]
+        if row["kind"] == "text":
+            metrics[name] = row["text"] or ""
+        elif name.startswith(_CONSTANT) or row["found"] < launches[row["k"]] or row["total"] is None:
+            if row["number"] is not None:
+                metrics[name] = int(row["number"]) if row["kind"] == "integer" else row["number"]
+        elif name.endswith((".sum", "]")) or ("." not in name and adds_up(name)):
+            metrics[name] = int(row["total"]) if row["whole"] else row["total"]
+        else:
+            metrics[name] = row["weighted"] / row["weight"] if row["weight"] else row["total"] / row["found"]
+
+
+def _profile(reading: Reading, members: Sequence[Member]) -> Document:
+    heads = [one.manifest["profile"] for one in reading.added]
+
+    def common(name: str) -> str | None:
+        values = {head[name] for head in heads}
+        return values.pop() if len(values) == 1 else None
+
+    created = [head["created"] for head in heads if head["created"]]
+    names = json.dumps([[one.rank, one.name, one.node] for one in members])
+    return {
+        "sha256": hashlib.sha256(names.encode()).hexdigest(),
+        "collector": common("collector") or "several",
+        "collector_version": common("collector_version"),
+        "command": common("command"),
+        "host": common("host"),
+        "created": min(created, default=None),
+    }
+
+
+def _sum(members: Sequence[Member], by: By, failed: int) -> Document:
+    ranks = [one.rank for one in members]
+    what = (
+        f"{len(members):,} profiles"
+        if by is By.NAME
+        else f"{len(members):,} ranks ({min(ranks)} to {max(ranks)})"
+    )
+    left = f"; {failed:,} failed launches are left out" if failed else ""
+    return {
+        "code": ProblemCode.SUM_OVER_RANKS.value,
+        "message": f"sum over {what}: {stated(members, by)}; times and samples are of all of them{left}",
+    }
+
+
+def _mixed(reading: Reading, kernels: Sequence[Document]) -> list[Document]:
+    """Several programs, or devices, in one sum."""
+    commands = sorted({one.manifest["profile"]["command"] or "" for one in reading.added} - {""})
+    devices = sorted({kernel["device"]["name"] or kernel["device"]["arch"] for kernel in kernels})
+    found = []
+    if len({command.split()[0] for command in commands if command.split()}) > 1:
+        found.append(f"{len(commands)} commands were profiled: {_list(commands)}")
+    if len(devices) > 1:
+        found.append(f"the profiles are of {len(devices)} kinds of device: {_list(devices)}")
+    return [
+        {
+            "code": ProblemCode.MIXED_CONFIGURATIONS.value,
+            "message": f"{text}; kernels are added up where machine code and device are the same",
+        }
+        for text in found
+    ]
+
+
+def _list(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return ", ".join(name[:60] for name in names[:_NAMED]) + more
+
+
+def _told(reading: Reading) -> list[Document]:
+    """Problems of whole profiles, one for each kind."""
+    found: dict[str, Document] = {}
+    ours = {
+        ProblemCode.SUM_OVER_RANKS.value,
+        ProblemCode.SLOW_RANKS.value,
+        ProblemCode.MIXED_CONFIGURATIONS.value,
+    }
+    for one in reading.added:
+        for problem in one.manifest["problems"]:
+            if problem["code"] not in ours:
+                found[problem["code"]] = min(
+                    found.get(problem["code"], problem), problem, key=lambda entry: str(entry["message"])
+                )
+    return [found[code] for code in sorted(found)]
+
+
+def _table(connection: Any, kernels: Sequence[Document], name: str) -> Columns:
+    columns = ", ".join({"launch": "k::UINTEGER AS launch"}.get(column, column) for column in SCHEMAS[name])
+    where = "WHERE false"
+    if name == "samples":
+        where = ""
+    elif name == "counts":
+        counted = [at for at, kernel in enumerate(kernels) if kernel["counted"]]
+        where = f"WHERE list_contains({counted}::UINTEGER[], k)"
+    elif any(kernel["pc_metrics"] for kernel in kernels):
+        pairs = [(at, metric) for at, kernel in enumerate(kernels) for metric in kernel["pc_metrics"]]
+        connection.execute("CREATE TEMP TABLE complete (k UINTEGER, metric VARCHAR)")
+        connection.executemany("INSERT INTO complete VALUES (?, ?)", pairs)
+        where = "SEMI JOIN complete USING (k, metric)"
+    rest = ", metric" if name == "pc_metrics" else ""
+    last = ", reason" if name == "samples" else ""
+    read: dict[str, NDArray[Any]] = connection.execute(
+        f"SELECT {columns} FROM sum_{name} {where} ORDER BY k{rest}, section, pc{last}"
+    ).fetchnumpy()
+    return indexed(kernels, name, read)
+
+
+def _kept(reading: Reading, members: Sequence[Member]) -> dict[str, bytes]:
+    """The tables that another merge needs."""
+    connection = reading.connection
+    connection.execute("CREATE TEMP TABLE ranks (member UINTEGER, rank INTEGER, name VARCHAR, node VARCHAR)")
+    connection.executemany(
+        "INSERT INTO ranks VALUES (?, ?, ?, ?)",
+        [(at, one.rank, one.name, one.node) for at, one in enumerate(members)],
+    )
+    found: dict[str, bytes] = {}
+    for name, query in {**KEPT, "ranks": "SELECT * FROM ranks ORDER BY member"}.items():
+        path = reading.folder / f"out_{name}.parquet"
+        quoted = str(path).replace("'", "''")
+        connection.execute(f"COPY ({query}) TO '{quoted}' (FORMAT parquet, COMPRESSION zstd)")
+        found[f"across_{name}.parquet"] = path.read_bytes()
+    return found

@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sums over profiles in DuckDB: each table of a batch becomes one of a form that is closed under adding up.
+
+The tables of that form, ``k`` being the number of a kernel:
+
+- samples: by section, pc and reason the number of profiles that have it, sums, and over these profiles the
+  fewest, the most, the sum of squares and whose the most is (the lowest profile of equals)
+- launches: by configuration how many, their time, and the longest of them in full
+- metrics: by name how many, sums with and without weights of time, and the longest launch's
+- counts, pc_metrics: sums, as in a snapshot
+- times: by profile how many launches, their time and samples
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from gpadvisor.store.snapshot.tables import SCHEMAS
+
+FORMS: Final = ("samples", "launches", "metrics", "counts", "pc_metrics", "times")
+KEY: Final = ("binary", "kernel", "arch", "device", "evidence", "interval_cycles")
+"""What launches are added up by: those of other devices or other sampling intervals mean something else."""
+_CONFIGURATION: Final = (
+    *(f"{name}_{axis}" for name in ("grid", "block", "cluster") for axis in "xyz"),
+    "registers_per_thread",
+    "static_shared_bytes",
+    "dynamic_shared_bytes",
+)
+_SUMMED: Final = ("duration_ns", "dropped_samples", "expected_samples")
+_TOLD: Final = ("launch", "failed", "counted", "truncated", "truncation_evidence", *_SUMMED, *KEY)
+_LISTS: Final = ("sections", "reasons", "pc_metrics", "problems")
+_LONGEST: Final = tuple(
+    name for name in SCHEMAS["launches"] if name not in {*_CONFIGURATION, *_TOLD, *_LISTS}
+)
+_RANKED: Final = "4294967295"  # more than there are profiles, so that the lower of two has the larger rest
+_ORDER: Final = "{'ns': longest_ns, 'rank': -longest_rank::BIGINT, 'launch': -longest_launch::BIGINT}"
+_FIRST: Final = "{'ns': coalesce(duration_ns, 0), 'rank': -f::BIGINT, 'launch': -launch::BIGINT}"
+
+
+def _picked(names: tuple[str, ...], order: str) -> str:
+    """Columns of the longest launch; ``arg_max_null`` keeps what is absent there absent."""
+    return ", ".join(f"arg_max_null({name}, {order}) AS {name}" for name in names)
+
+
+_CONFIGURED: Final = ", ".join(_CONFIGURATION)
+
+STAGES: Final[Mapping[str, str]] = {
+    "samples": f"""
+        SELECT k, section, pc, reason, count(*)::UINTEGER AS ranks, sum(s)::UBIGINT AS samples,
+            sum(l)::UBIGINT AS latency_samples, min(s) AS least,
+            max(s::HUGEINT * 4294967296 + ({_RANKED} - f)) AS most,
+            sum(s::DECIMAL(18, 0) * s::DECIMAL(18, 0))::DECIMAL(38, 0) AS squares
+        FROM (SELECT k, f, section, pc, reason, sum(samples)::UBIGINT AS s, sum(latency_samples)::UBIGINT AS l
+            FROM in_samples JOIN keyed USING (f, launch) GROUP BY ALL)
+        GROUP BY ALL""",
+    "launches": f"""
+        SELECT k, {_CONFIGURED}, count(*)::UBIGINT AS launches, sum(duration_ns) AS time_ns,
+            count(duration_ns)::UBIGINT AS timed, count(*) FILTER (counted)::UBIGINT AS counted,
+            max(coalesce(duration_ns, 0)) AS longest_ns, arg_max(f, {_FIRST})::UINTEGER AS longest_rank,
+            arg_max(launch, {_FIRST})::UBIGINT AS longest_launch,
+            sum(dropped_samples)::UBIGINT AS dropped_samples, count(dropped_samples)::UBIGINT AS drops_known,
+            sum(expected_samples) AS expected_samples, count(expected_samples)::UBIGINT AS expected_known,
+            bool_or(truncated) AS truncated, min(truncation_evidence) AS truncation_evidence,
+            {_picked(_LONGEST, _FIRST)}
+        FROM in_launches JOIN keyed USING (f, launch) GROUP BY k, {_CONFIGURED}""",
+    "metrics": f"""
+        SELECT k, name, count(number)::UBIGINT AS found, sum(number) AS total,
+            sum(number * coalesce(duration_ns, 0)) AS weighted,
+            sum(coalesce(duration_ns, 0)) FILTER (number IS NOT NULL) AS weight,
+            bool_and(kind = 'integer') AS whole, arg_max_null(kind, {_FIRST}) AS kind,
+            arg_max_null(number, {_FIRST}) AS number, arg_max_null(text, {_FIRST}) AS text,
+            max(coalesce(duration_ns, 0)) AS longest_ns, arg_max(f, {_FIRST})::UINTEGER AS longest_rank,
+            arg_max(launch, {_FIRST})::UBIGINT AS longest_launch
+        FROM (SELECT * REPLACE (CASE WHEN isnan(number) THEN NULL ELSE number END AS number) FROM in_metrics)
+            JOIN keyed USING (f, launch) JOIN in_launches USING (f, launch)
+        GROUP BY k, name""",
+    "counts": """
+        SELECT k, section, pc, sum(warps)::UBIGINT AS warps, sum(threads)::UBIGINT AS threads
+        FROM in_counts JOIN keyed USING (f, launch) GROUP BY ALL""",
+    "pc_metrics": """
+        SELECT k, metric, section, pc,
+            CASE WHEN any_value(adds) THEN sum(value) ELSE max(value) END AS value
+        FROM in_pc_metrics JOIN keyed USING (f, launch) JOIN adding USING (metric)
+        GROUP BY k, metric, section, pc""",
+    "times": f"""
+        SELECT k, f AS rank, sum(greatest(coalesce(runs, 1), 1))::UBIGINT AS launches,
+            sum(duration_ns) AS time_ns, sum(coalesce(found, 0))::UBIGINT AS samples
+        FROM in_launches JOIN keyed USING (f, launch)
+            LEFT JOIN (SELECT f, launch, least(max(number), {_RANKED}) AS runs FROM in_metrics
+                WHERE name = 'gpadvisor__launches' GROUP BY ALL) USING (f, launch)
+            LEFT JOIN (SELECT f, launch, sum(samples) AS found FROM in_samples GROUP BY ALL) USING (f, launch)
+        GROUP BY ALL""",
+}
+"""A batch of snapshots, its tables as ``in_...`` with the profile ``f``, in that form."""
+
+MERGED: Final[Mapping[str, str]] = {
+    "samples": """
+        SELECT k, section, pc, reason, sum(ranks)::UINTEGER AS ranks, sum(samples)::UBIGINT AS samples,
+            sum(latency_samples)::UBIGINT AS latency_samples, min(least) AS least, max(most) AS most,
+            sum(squares)::DECIMAL(38, 0) AS squares
+        FROM {rows} GROUP BY ALL""",
+    "launches": f"""
+        SELECT k, {_CONFIGURED}, sum(launches)::UBIGINT AS launches, sum(time_ns) AS time_ns,
+            sum(timed)::UBIGINT AS timed, sum(counted)::UBIGINT AS counted,
+            max(longest_ns) AS longest_ns, arg_max(longest_rank, {_ORDER}) AS longest_rank,
+            arg_max(longest_launch, {_ORDER}) AS longest_launch,
+            sum(dropped_samples)::UBIGINT AS dropped_samples, sum(drops_known)::UBIGINT AS drops_known,
+            sum(expected_samples) AS expected_samples, sum(expected_known)::UBIGINT AS expected_known,
+            bool_or(truncated) AS truncated, min(truncation_evidence) AS truncation_evidence,
+            {_picked(_LONGEST, _ORDER)}
+        FROM {{rows}} GROUP BY k, {_CONFIGURED}""",
+    "metrics": f"""
+        SELECT k, name, sum(found)::UBIGINT AS found, sum(total) AS total, sum(weighted) AS weighted,
+            sum(weight) AS weight, bool_and(whole) AS whole, arg_max_null(kind, {_ORDER}) AS kind,
+            arg_max_null(number, {_ORDER}) AS number, arg_max_null(text, {_ORDER}) AS text,
+            max(longest_ns) AS longest_ns, arg_max(longest_rank, {_ORDER}) AS longest_rank,
+            arg_max(longest_launch, {_ORDER}) AS longest_launch
+        FROM {{rows}} GROUP BY k, name""",
+    "counts": """
+        SELECT k, section, pc, sum(warps)::UBIGINT AS warps, sum(threads)::UBIGINT AS threads
+        FROM {rows} GROUP BY ALL""",
+    "pc_metrics": """
+        SELECT k, metric, section, pc,
+            CASE WHEN any_value(adds) THEN sum(value) ELSE max(value) END AS value
+        FROM {rows} JOIN adding USING (metric) GROUP BY k, metric, section, pc""",
+    "times": """
+        SELECT k, rank, sum(launches)::UBIGINT AS launches, sum(time_ns) AS time_ns,
+            sum(samples)::UBIGINT AS samples
+        FROM {rows} GROUP BY ALL""",
+}
+"""Rows of that form, added up."""
+
+KEPT: Final[Mapping[str, str]] = {
+    "samples": f"""
+        SELECT k, section, pc, reason, ranks, samples, latency_samples, least,
+            (most // 4294967296)::UBIGINT AS most, ({_RANKED} - most % 4294967296)::UINTEGER AS worst, squares
+        FROM sum_samples ORDER BY k, section, pc, reason""",
+    "launches": f"SELECT * FROM sum_launches ORDER BY k, {_CONFIGURED}",
+    "metrics": "SELECT * FROM sum_metrics ORDER BY k, name",
+    "times": "SELECT * FROM sum_times ORDER BY k, rank",
+}
+"""What merging needs, as it is kept in the snapshot that sums up others."""
+
+TAKEN: Final[Mapping[str, str]] = {
+    "samples": f"""
+        SELECT numbered.k, section, pc, reason, ranks, samples, latency_samples, least,
+            most::HUGEINT * 4294967296 + ({_RANKED} - moved.now) AS most, squares
+        FROM kept_samples kept JOIN numbered ON kept.k = numbered.was JOIN moved ON kept.worst = moved.was""",
+    "launches": """
+        SELECT kept.* REPLACE (numbered.k AS k, moved.now AS longest_rank)
+        FROM kept_launches kept JOIN numbered ON kept.k = numbered.was
+            JOIN moved ON kept.longest_rank = moved.was""",
+    "metrics": """
+        SELECT kept.* REPLACE (numbered.k AS k, moved.now AS longest_rank)
+        FROM kept_metrics kept JOIN numbered ON kept.k = numbered.was
+            JOIN moved ON kept.longest_rank = moved.was""",
+    "counts": """
+        SELECT numbered.k, section, pc, warps, threads
+        FROM kept_counts kept JOIN numbered ON kept.launch = numbered.was""",
+    "pc_metrics": """
+        SELECT numbered.k, metric, section, pc, value
+        FROM kept_pc_metrics kept JOIN numbered ON kept.launch = numbered.was""",
+    "times": """
+        SELECT kept.* REPLACE (numbered.k AS k, moved.now AS rank)
+        FROM kept_times kept JOIN numbered ON kept.k = numbered.was JOIN moved ON kept.rank = moved.was""",
+}
+"""The same read back, with the kernels and profiles numbered as among all."""
+
+
+def add(connection: Any, name: str, stage: str) -> None:
+    """Add what a query gives to one of the sums."""
+    merged = MERGED[name].replace("{rows}", f"(SELECT * FROM sum_{name} UNION ALL BY NAME {stage})")
+    connection.execute(f"CREATE OR REPLACE TABLE next_{name} AS {merged}")
+    connection.execute(f"DROP TABLE sum_{name}")
+    connection.execute(f"ALTER TABLE next_{name} RENAME TO sum_{name}")
+
+
+def begin(connection: Any, name: str, stage: str) -> None:
+    """The first of the sums."""
+    connection.execute(f"CREATE TABLE sum_{name} AS {stage}")

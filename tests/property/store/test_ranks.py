@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sums over ranks: any split into parts, in any order, gives what the whole gives."""
+
+from __future__ import annotations
+
+import io
+import json
+import random
+import tempfile
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+from tests.rank_values import rank_profile, write_rank
+
+from gpadvisor.model.profile import Profile
+from gpadvisor.store import load_bytes, load_profile
+from gpadvisor.store.ranks.child import RESULT, answer
+from gpadvisor.store.ranks.isolation import MEMORY_BYTES
+
+RANKS = st.lists(
+    st.tuples(
+        st.dictionaries(
+            st.integers(0, 3),
+            st.integers(1, 50).flatmap(lambda total: st.tuples(st.just(total), st.integers(0, total))),
+            min_size=1,
+        ),
+        st.lists(st.integers(0, 10_000).map(float), min_size=1, max_size=3).map(tuple),
+        st.sampled_from([None, "n1", "n2"]),
+    ),
+    min_size=2,
+    max_size=6,
+)
+
+
+def summed(paths: list[Path], target: Path, *, merge: bool = False) -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        asked = {
+            "files": [[str(path), path.name] for path in paths],
+            "folder": folder,
+            "by": "rank",
+            "merge": merge,
+            "keep_going": False,
+            "memory_bytes": MEMORY_BYTES,
+        }
+        said = json.loads(answer(json.dumps(asked).encode()))
+        assert said.get("bad") == {}, said
+        data = (Path(folder) / RESULT).read_bytes()
+    target.write_bytes(data)
+    return data
+
+
+def tables(data: bytes) -> dict[str, list[tuple[Any, ...]]]:
+    """The rows of all tables."""
+    found = {}
+    with zipfile.ZipFile(io.BytesIO(data)) as archive, tempfile.TemporaryDirectory() as folder:
+        for name in archive.namelist():
+            if name.endswith(".parquet"):
+                path = archive.extract(name, folder)
+                found[name] = duckdb.sql(f"SELECT * FROM read_parquet('{path}')").fetchall()
+    return found
+
+
+def same(left: Any, right: Any) -> bool:
+    """Integers and words to the last, sums of real numbers but for the order of their addition."""
+    if isinstance(left, float) and isinstance(right, float):
+        return left == pytest.approx(right, rel=1e-12, nan_ok=True)
+    return bool(left == right)
+
+
+@settings(max_examples=8, phases=[Phase.explicit, Phase.reuse, Phase.generate])
+@given(RANKS, st.randoms(use_true_random=False))
+def test_parts_merged_are_the_whole(ranks: list[Any], draw: random.Random) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        profiles = [rank_profile(samples, times, host) for samples, times, host in ranks]
+        files = [write_rank(folder, rank, profile) for rank, profile in enumerate(profiles)]
+        whole = summed(files, folder / "whole")
+        draw.shuffle(files)
+        cuts = sorted(draw.sample(range(1, len(files)), draw.randrange(1, len(files))))
+        parts = [files[a:b] for a, b in zip([0, *cuts], [*cuts, len(files)], strict=True)]
+        merged_parts = [folder / f"part{at}" for at in range(len(parts))]
+        for part, target in zip(parts, merged_parts, strict=True):
+            summed(part, target)
+        draw.shuffle(merged_parts)
+        merged = summed(merged_parts, folder / "merged", merge=True)
+    check_sums(load_bytes(whole), profiles)
+    one, other = tables(whole), tables(merged)
+    assert one.keys() == other.keys()
+    for table in one:
+        assert len(one[table]) == len(other[table]), table
+        for left, right in zip(one[table], other[table], strict=True):
+            assert all(map(same, left, right)), (table, left, right)
+
+
+def check_sums(whole: Profile, profiles: list[Profile]) -> None:
+    """No sample is lost, none is made; the same of time."""
+    for name in ("k", "other"):
+        own = [kernel for profile in profiles for kernel in profile.kernels if kernel.launch.kernel == name]
+        there = [kernel for kernel in whole.kernels if kernel.launch.kernel == name]
+        assert sum(k.total_samples for k in there) == sum(k.total_samples for k in own)
+        assert sum(k.latency_samples for k in there) == sum(k.latency_samples for k in own)
+        time = sum(k.launch.duration_ns or 0.0 for k in own)
+        assert sum(k.launch.duration_ns or 0.0 for k in there) == pytest.approx(time)
+        counts = [k.counts.warps.sum() for k in there if k.counts is not None]
+        assert sum(counts) == sum(k.counts.warps.sum() for k in own if k.counts is not None)
+
+
+def test_extremes_and_whose_they_are(tmp_path: Path) -> None:
+    totals = [7, 30, 30, 2]
+    files = [
+        write_rank(tmp_path, rank, rank_profile({1: (total, 1)}, (10.0,)))
+        for rank, total in enumerate(totals)
+    ]
+    rows = tables(summed(files, tmp_path / "sum"))["across_samples.parquet"]
+    ((k, section, pc, _, ranks, samples, latency, least, most, worst, squares),) = rows
+    assert (k, section, pc, ranks, samples, latency) == (0, "k", 16, 4, sum(totals), 4)
+    assert (least, most, worst) == (2, 30, 1), "the lowest rank of equals"
+    assert int(squares) == sum(total * total for total in totals)
+    assert load_profile(tmp_path / "sum").kernels[0].total_samples == sum(totals)
+    assert np.array_equal(load_profile(tmp_path / "sum").kernels[0].samples.pc, [16])

@@ -1,0 +1,232 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Profiles of many ranks into one: whole or not at all, and which files are bad."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.ncu_writer import write_report
+from tests.rank_values import SPEC, rank_profile, write_rank
+
+from gpadvisor.cli import main
+from gpadvisor.errors import ProfileFormatError, UsageError
+from gpadvisor.model.problem import ProblemCode
+from gpadvisor.pipeline.aggregate import Aggregation, aggregate_files
+from gpadvisor.pipeline.settings import Settings
+from gpadvisor.store import load_profile, write_snapshot
+from gpadvisor.store.ranks.isolation import RankSum
+from gpadvisor.store.ranks.outliers import slow_kernels, slow_ranks
+
+
+def aggregate(
+    files: list[Path], target: Path, by: str | None = None, *, merge: bool = False, keep_going: bool = False
+) -> RankSum:
+    asked = Aggregation(by=by, partial=False, merge=merge, keep_going=keep_going)
+    return aggregate_files(files, target, asked, Settings(), lambda _: None)
+
+
+@pytest.fixture
+def ranks(tmp_path: Path) -> list[Path]:
+    return [
+        write_rank(tmp_path, rank, rank_profile({1: (5 + rank, 2)}, host=f"n{rank // 2}"))
+        for rank in range(4)
+    ]
+
+
+def changed(path: Path, change: Callable[[dict[str, bytes]], None]) -> None:
+    with zipfile.ZipFile(path) as archive:
+        content = {name: archive.read(name) for name in archive.namelist()}
+    change(content)
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        for name, value in content.items():
+            archive.writestr(name, value)
+    path.write_bytes(out.getvalue())
+
+
+def cut(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-100])
+
+
+def without_a_table(path: Path) -> None:
+    changed(path, lambda content: content.pop("samples.parquet") and None)
+
+
+def with_a_damaged_table(path: Path) -> None:
+    changed(path, lambda content: content.update({"samples.parquet": content["samples.parquet"][:40]}))
+
+
+def with_another_table(path: Path) -> None:
+    changed(path, lambda content: content.update({"samples.parquet": content["counts.parquet"]}))
+
+
+def with_another_manifest(path: Path) -> None:
+    changed(path, lambda content: content.update({"manifest.json": b'{"schema": 1, "profile": []}'}))
+
+
+def as_text(path: Path) -> None:
+    path.write_bytes(b"no snapshot at all, but text\n")
+
+
+DAMAGES = [cut, without_a_table, with_a_damaged_table, with_another_table, with_another_manifest, as_text]
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_bad_file_is_named_and_nothing_written(
+    ranks: list[Path], tmp_path: Path, damage: Callable[[Path], None]
+) -> None:
+    damage(ranks[2])
+    before = set(tmp_path.iterdir())
+    with pytest.raises(ProfileFormatError, match=r"app\.rank2\.gpadvisor.*--keep-going"):
+        aggregate(ranks, tmp_path / "all.gpadvisor")
+    assert set(tmp_path.iterdir()) == before
+    found = aggregate(ranks, tmp_path / "all.gpadvisor", keep_going=True)
+    assert list(found.bad) == [str(ranks[2])]
+    assert found.profiles == 3
+    assert load_profile(tmp_path / "all.gpadvisor").kernels[0].total_samples == 5 + 6 + 8
+
+
+def test_only_bad_files_are_an_error(ranks: list[Path], tmp_path: Path) -> None:
+    for path in ranks:
+        cut(path)
+    with pytest.raises(ProfileFormatError, match="3 more of 4 are bad, too"):
+        aggregate(ranks, tmp_path / "all.gpadvisor", keep_going=True)
+
+
+def test_the_sum_is_a_snapshot_that_says_what_it_is(ranks: list[Path], tmp_path: Path) -> None:
+    aggregate(ranks, tmp_path / "all.gpadvisor")
+    profile = load_profile(tmp_path / "all.gpadvisor")
+    said = {problem.code: problem.message for problem in profile.problems}
+    assert "sum over 4 ranks (0 to 3): ranks by file names, 2 nodes" in said[ProblemCode.SUM_OVER_RANKS]
+    first = profile.kernels[0]
+    assert first.launch.duration_ns == 4 * 1000.0
+    assert first.metrics["bytes.sum"] == 4 * 7
+    assert first.metrics["rate.pct"] == pytest.approx(40.0)
+    assert first.metrics["text"] == "words"
+    assert first.metrics["gpadvisor__launches"] == 4
+    assert profile.binaries == load_profile(ranks[0]).binaries
+    assert profile.sources == load_profile(ranks[0]).sources
+
+
+def test_two_of_one_rank_are_refused(ranks: list[Path], tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    twice = write_rank(other, 1, rank_profile({1: (9, 2)}))
+    with pytest.raises(UsageError, match=r"app\.rank1.*app\.rank1.*both of rank 1"):
+        aggregate([*ranks, twice], tmp_path / "all.gpadvisor")
+    assert aggregate([*ranks, twice], tmp_path / "all.gpadvisor", "name").profiles == 5
+
+
+def test_a_file_without_a_rank_or_a_node(ranks: list[Path], tmp_path: Path) -> None:
+    plain = tmp_path / "plain.gpadvisor"
+    write_snapshot(rank_profile({1: (9, 2)}), plain)
+    for by, words in (("rank", "no rank in its name"), ("node", "names no node")):
+        with pytest.raises(UsageError, match=words):
+            aggregate([*ranks, plain], tmp_path / "all.gpadvisor", by)
+    aggregate([*ranks, plain], tmp_path / "all.gpadvisor")
+    said = load_profile(tmp_path / "all.gpadvisor").problems[0].message
+    assert "sum over 5 profiles: files by their names" in said
+
+
+def test_merge_takes_parts_alone(ranks: list[Path], tmp_path: Path) -> None:
+    aggregate(ranks[:2], tmp_path / "part")
+    with pytest.raises(UsageError, match="no partial sum"):
+        aggregate([tmp_path / "part", ranks[2]], tmp_path / "all.gpadvisor", merge=True)
+    with pytest.raises(UsageError, match="both of rank 1"):
+        aggregate([tmp_path / "part", ranks[1]], tmp_path / "all.gpadvisor")
+    assert aggregate([tmp_path / "part", *ranks[2:]], tmp_path / "all.gpadvisor").profiles == 4
+
+
+def test_reports_of_nsight_compute_are_taken_as_they_are(tmp_path: Path) -> None:
+    files = [tmp_path / f"report{rank}.ncu-rep" for rank in range(2)]
+    for path in files:
+        path.write_bytes(write_report([SPEC, dataclasses.replace(SPEC, failed=True)]))
+    assert aggregate(files, tmp_path / "all.gpadvisor").profiles == 2
+    profile = load_profile(tmp_path / "all.gpadvisor")
+    assert profile.kernels[0].total_samples == 2 * 6
+    assert "2 ranks (0 to 1)" in profile.problems[0].message
+    assert "2 failed launches are left out" in profile.problems[0].message
+
+
+def test_other_devices_and_programs_stay_apart(ranks: list[Path], tmp_path: Path) -> None:
+    other = rank_profile({1: (50, 2)}, (1000.0,))
+    device = dataclasses.replace(other.kernels[0].device, name="Other GPU", arch="sm_90")
+    kernels = tuple(dataclasses.replace(kernel, device=device) for kernel in other.kernels)
+    more = write_rank(tmp_path, 4, dataclasses.replace(other, kernels=kernels, command="./other"))
+    first = dataclasses.replace(rank_profile({1: (5, 2)}), command="./app --now")
+    aggregate([write_rank(tmp_path, 0, first), *ranks[1:], more], tmp_path / "all.gpadvisor")
+    profile = load_profile(tmp_path / "all.gpadvisor")
+    assert [
+        (k.launch.kernel, k.device.arch, k.total_samples) for k in profile.kernels if k.launch.kernel == "k"
+    ] == [
+        (
+            "k",
+            kernels[0].device.arch if at else ranks and load_profile(ranks[1]).kernels[0].device.arch,
+            total,
+        )
+        for at, total in enumerate((5 + 6 + 7 + 8, 50))
+    ]
+    said = " ".join(problem.message for problem in profile.problems)
+    assert "3 commands were profiled: ./app" in said
+    assert "./other" in said
+    assert "2 kinds of device" in said
+
+
+def test_a_slow_node_and_slow_data_are_told_apart(tmp_path: Path) -> None:
+    files = []
+    for rank in range(8):
+        slow = 1.3 if rank == 6 else 1.0 + 0.002 * rank
+        times = tuple(
+            slow * time * (2.5 if rank == 2 and at == 1 else 1.0)
+            for at, time in enumerate((1000.0, 500.0, 700.0))
+        )
+        files.append(write_rank(tmp_path, rank, rank_profile({1: (5, 2)}, times)))
+    aggregate(files, tmp_path / "all.gpadvisor")
+    said = [
+        p.message
+        for p in load_profile(tmp_path / "all.gpadvisor").problems
+        if p.code is ProblemCode.SLOW_RANKS
+    ]
+    assert len(said) == 2
+    assert said[0].startswith("rank 6 takes 2")
+    assert "% longer in everything" in said[0]
+    assert said[1].startswith("other takes 2.5x its median on rank 2")
+
+
+def test_planted_ranks_are_found_and_no_others() -> None:
+    draw = np.random.default_rng(1)
+    times = (
+        draw.uniform(1, 9, (20, 1))
+        * (1 + 0.05 * draw.standard_normal(1000))
+        * (1 + 0.01 * draw.standard_normal((20, 1000)))
+    )
+    planted = (3, 18, 77, 400, 795)
+    times[4, list(planted)] *= 2.5
+    factors, _ = slow_ranks(times)
+    (found,) = slow_kernels(times, factors)
+    assert found.kernel == 4
+    assert set(found.ranks) == set(planted)
+
+
+def test_the_command(ranks: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    target = tmp_path / "all.gpadvisor"
+    for at in (0, 2):
+        part = str(tmp_path / f"part{at}")
+        assert main(["aggregate", *map(str, ranks[at : at + 2]), "--partial", "-o", part]) == 0
+    words = ["aggregate", "--merge", *(str(tmp_path / f"part{at}") for at in (0, 2)), "-o", str(target)]
+    assert main(words) == 0
+    assert "sum over 4 profiles, 2 kernels" in capsys.readouterr().out
+    assert main(["advise", str(target)]) == 0
+    assert "Sum over 4 ranks (0 to 3)" in capsys.readouterr().out
+    as_text(ranks[3])
+    assert main(["aggregate", *map(str, ranks), "--keep-going", "-o", str(target)]) == 0
+    told = capsys.readouterr()
+    assert "left out:" in told.err
+    assert "app.rank3.gpadvisor" in told.err
+    assert main(["aggregate", *map(str, ranks), "-o", str(ranks[0])]) == 2
