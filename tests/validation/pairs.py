@@ -5,7 +5,7 @@
 authors found is among the first three suggestions, and what it was expected to give beside what it gave;
 then how far off the expected value, the paper's value and 1.0x are, as the mean of
 ``|ln(estimate / achieved)|``. A cure that is not offered counts as 1.0x. Controls are changes that gained
-nothing.
+nothing. Last, the same for the reports without their samples.
 
 ``PAIRS.json`` lists pairs with ``before`` and ``after`` (repo, path, launch, duration), ``achieved`` (time
 before over time after) and ``accepted`` (codes of the rules whose cure covers the change; empty for a
@@ -17,22 +17,27 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import statistics
 import sys
 import tempfile
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Final
 from unittest.mock import patch
 
+from gpadvisor import store
 from gpadvisor.estimators import constants
 from gpadvisor.model.advice import KernelAdvice, Suggestion
+from gpadvisor.model.profile import Evidence, Profile
 from gpadvisor.pipeline.advise import advise_file
 from gpadvisor.pipeline.cache import Cache
 from gpadvisor.pipeline.request import Request
 from gpadvisor.pipeline.settings import Settings
+from gpadvisor.store import being_read
 
 PAIRS = Path(__file__).resolve().parents[3] / "shared" / "profiles" / "pairs.json"
 TOP = 3
@@ -301,6 +306,50 @@ def report(found: Sequence[Outcome], without: Sequence[Outcome] = ()) -> str:
     return "\n".join(lines)
 
 
+_DEFAULT_SET: Final = re.compile(
+    r"pct_of_peak|^launch__|^device__|^gpu__time|cycles_(?:elapsed|active)|warps_active"
+)
+
+
+def without_samples(profile: Profile) -> Profile:
+    """A report as Nsight Compute's default set of sections makes it: loads of units, launch, occupancy."""
+    kernels = []
+    for one in profile.kernels:
+        columns = {field.name: getattr(one.samples, field.name)[:0] for field in fields(one.samples)}
+        kernels.append(
+            replace(
+                one,
+                evidence=Evidence.STATIC,
+                reasons=(),
+                samples=replace(one.samples, **columns),
+                counts=None,
+                pc_metrics={},
+                metrics={name: value for name, value in one.metrics.items() if _DEFAULT_SET.search(name)},
+            )
+        )
+    return replace(profile, kernels=tuple(kernels))
+
+
+@contextmanager
+def _read_without_samples(
+    path: Path, *, timeout_seconds: float, memory_bytes: int
+) -> Iterator[Callable[[], Profile]]:
+    with being_read(path, timeout_seconds=timeout_seconds, memory_bytes=memory_bytes) as read:
+        yield lambda: without_samples(read())
+
+
+def counted(pairs: Iterable[Pair]) -> str:
+    """The summary for the same reports without their samples and without counts of instructions."""
+    with patch.object(store, "being_read", _read_without_samples):
+        found = outcomes(pairs)
+    cures = [one for one in found if one.pair.accepted]
+    lines = ["The same reports with the counters of Nsight Compute's default set alone", HEAD]
+    lines.append(summary("all cures", cures))
+    for code, part in groups(cures, lambda one: "-" if one.cure is None else one.cure.code).items():
+        lines.append(summary(code, part))
+    return "\n".join(lines)
+
+
 def main(arguments: Sequence[str]) -> int:
     """Print the tables, or why there are none."""
     folder = arguments[1] if len(arguments) > 1 else os.environ.get("GPADVISOR_REPORTS", "")
@@ -316,7 +365,9 @@ def main(arguments: Sequence[str]) -> int:
         with patch.object(constants, "OVERLAP", value):
             by_overlap[value] = outcomes(pairs, note=lambda text: sys.stderr.write(text + "\n"))
     without = [one for _, own in left_out(by_overlap).values() for one in own]
-    sys.stdout.write(f"{report(by_overlap[constants.OVERLAP], without)}\n\n{fitted(by_overlap)}\n")
+    sys.stdout.write(
+        f"{report(by_overlap[constants.OVERLAP], without)}\n\n{fitted(by_overlap)}\n\n{counted(pairs)}\n"
+    )
     return 0
 
 

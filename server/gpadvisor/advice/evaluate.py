@@ -90,7 +90,8 @@ def _finding(context: KernelContext, optimizer: Optimizer, match: Match) -> Esti
     if blame is None:
         if not match.static_sites and match.parallel is None:
             return None
-        estimable = match.parallel is not None and is_estimable(context, match.parallel)
+        launch = match.parallel is not None and is_estimable(context, match.parallel)
+        estimable = launch or match.measured_bound is not None
         return EstimatedMatch(
             optimizer=optimizer,
             match=match,

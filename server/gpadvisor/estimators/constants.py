@@ -90,6 +90,9 @@ HALF_THE_BYTES: Final = Constant(0.5, Ground.COMPUTED, "a float has half of the 
 SHUFFLED_LEVELS: Final = Constant(1.0, Ground.COMPUTED, "level of a tree is what shuffles leave")
 LEAST_TIME: Final = Constant(1e-3, Ground.COMPUTED, "of the time stays, for a cure of everything")
 LAUNCH_NS: Final = Constant(5_000.0, Ground.HARDWARE, "what a launch takes, whatever the kernel does")
+SECTORS_FROM_L2: Final = Constant(
+    2.0, Ground.HARDWARE, "sectors of 32 bytes that an SM's L1 takes from L2 in a cycle, at its peak"
+)
 
 # How units and waits share the time, and how far outcomes lie apart.
 OVERLAP: Final = Constant(

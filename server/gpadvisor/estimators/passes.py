@@ -39,7 +39,7 @@ _STORE_COUNTERS: Final = (
     "l1tex__t_requests_pipe_lsu_mem_local_op_st.sum",
     "lts__t_sectors_srcunit_tex_op_write.sum",
 )
-_WORD_BYTES: Final = 4
+WORD_BYTES: Final = 4
 _KNOWN: Final = frozenset({Lie.ROWS, Lie.APART, Lie.NEIGHBOURS})
 _ATOMIC: Final = frozenset({OpcodeClass.ATOMIC, OpcodeClass.REDUCTION})
 
@@ -54,6 +54,7 @@ class ManyPasses:
     scattered: tuple[int, ...]  # instructions of the kernel's own function, to global memory
     conflicting: tuple[int, ...]  # to shared memory
     words: str  # what was counted
+    passes: bool = True  # of L1; else sectors that stores wrote to L2
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +129,7 @@ def scattered_stores(context: KernelContext) -> ManyPasses | None:
         for index, one in enumerate(function.instructions)
         if is_global(one) and one.info.opclass is OpcodeClass.STORE
     ]
-    widths = [function.instructions[index].width_bytes or _WORD_BYTES for index in written]
+    widths = [function.instructions[index].width_bytes or WORD_BYTES for index in written]
     needed = max((max(1.0, WARP * width / SECTOR_BYTES) for width in widths), default=1.0)
     apart = tuple(
         index
@@ -139,7 +140,9 @@ def scattered_stores(context: KernelContext) -> ManyPasses | None:
     if not apart or counted < constants.TWICE * needed:
         return None
     words = f"a store of a warp writes {counted:.0f} sectors, {needed:.0f} are needed"
-    return ManyPasses(counted, needed, banks=False, scattered=apart, conflicting=(), words=words)
+    return ManyPasses(
+        counted, needed, banks=False, scattered=apart, conflicting=(), words=words, passes=False
+    )
 
 
 def _is_number(value: object) -> TypeGuard[float]:
@@ -182,7 +185,7 @@ def _mean(values: list[float]) -> float:
 def _access(function: Function, index: int, form: CodeForm, profile: KernelProfile) -> _Access:
     """Of addresses that are not known, as few as their bytes need."""
     instruction = function.instructions[index]
-    width = instruction.width_bytes or _WORD_BYTES
+    width = instruction.width_bytes or WORD_BYTES
     fewest = max(1, WARP * width // LINE_BYTES)
     if is_shared(instruction):
         takes, needs = shared_passes(function, index, form, profile.launch) or (fewest, fewest)

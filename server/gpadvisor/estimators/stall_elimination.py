@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 
 from gpadvisor.estimators import constants
@@ -15,6 +17,10 @@ from gpadvisor.model.advice import Estimate, Match, Relief
 from gpadvisor.model.blame import Blame
 from gpadvisor.model.stalls import StallClass
 
+_COUNTED: Final = (
+    "GPA Eq. 2 needs samples; by counters: S = 1 / (U' + 1 - U), U and U' the busiest unit's load"
+)
+
 
 def elimination_equation(total: int, matched: int) -> float:
     """GPA Eq. 2: S^e = T / (T - M); with M = T one sample is taken to stay, so that S^e = T."""
@@ -22,9 +28,11 @@ def elimination_equation(total: int, matched: int) -> float:
 
 
 def stall_elimination(context: KernelContext, match: Match) -> Estimate:
-    """The estimate of an optimizer that removes stalls; needs samples."""
+    """The estimate of an optimizer that removes stalls; needs samples, or what counters bound it by."""
     if context.blame is None:
-        raise ValueError("stall elimination needs samples")
+        if match.measured_bound is None:
+            raise ValueError("stall elimination needs samples or counters")
+        return measured_range(context, match.measured_bound).ordered(None, _COUNTED)
     total = context.blame.total_samples
     matched = matched_samples(context.blame, match)
     paper = elimination_equation(total, matched)

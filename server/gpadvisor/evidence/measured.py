@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -11,6 +13,8 @@ from gpadvisor.model.profile import KernelProfile
 from gpadvisor.model.program import Function, Program
 
 Values = NDArray[np.float64]
+DRAM_CLOCK: Final = "device__attribute_max_mem_frequency_khz"
+DRAM_WIDTH: Final = "device__attribute_fb_bus_width"
 
 
 def executed_warps(profile: KernelProfile | None, function: Function) -> Values | None:
@@ -71,3 +75,9 @@ def shared_bytes(program: Program, kernel: str, profile: KernelProfile | None) -
             return sum(part or 0 for part in parts)
     facts = program.facts.get(kernel)
     return None if facts is None else facts.static_shared_bytes
+
+
+def specified_dram(profile: KernelProfile) -> float | None:
+    """Bytes per second from the memory clock and the width of the bus; None where the report lacks them."""
+    khz, bits = profile.metric(DRAM_CLOCK), profile.metric(DRAM_WIDTH)
+    return 2e3 * khz * bits / 8 if khz and bits else None

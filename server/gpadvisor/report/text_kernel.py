@@ -140,7 +140,7 @@ def _suggestions(page: Page, kernel: KernelAdvice) -> list[str]:
         lines += wrap("Without samples no gain is estimated, and the order says nothing.", page.width, " ")
     elif kernel.evidence is Evidence.COUNTED:
         lines += page.heading("Suggestions")
-        text = "Without samples only another launch is estimated, by counters; the others have no order."
+        text = "Without samples estimates are by counters, where those tell; the others have no order."
         lines += wrap(text, page.width, " ")
     else:
         lines += page.heading("Suggestions")

@@ -53,10 +53,10 @@ The paper's value is GPA Eq. 2 with the throttle stalls. Where sectors were coun
 are relieved by the share that is waste, and the time that units work falls until the next one limits, which
 can be more than the throttle stalls alone; the matched stalls go by the same share. Without counters, none
 to all of the stalls that are due to accesses which the machine code shows to be apart: in the paper's Table
-III the one kernel of this kind gained 0.6. Without samples
-there is no figure: counters say how many passes of L1 a request took, the addresses in the machine code how
-many it needs and which take more. Bank conflicts that were counted to make most of the passes through L1 need
-few samples: their share of that unit's load goes, and at the low end nobody waited for it.
+III the one kernel of this kind gained 0.6. Without samples counters say how many passes of L1 a request took
+and how many sectors it brought from L2 and DRAM, the machine code how many it needs and which accesses take
+more: the load of the busiest unit then, and the time that none filled, are the estimate. Bank conflicts that
+were counted to make most passes need few samples: at the low end nobody waited for them.
 """
 
 from __future__ import annotations
@@ -80,6 +80,7 @@ from gpadvisor.estimators.access_cures import (
     places_without_cure,
 )
 from gpadvisor.estimators.context import KernelContext, Optimizer
+from gpadvisor.estimators.counted_accesses import accesses_cured
 from gpadvisor.estimators.passes import passes, scattered_stores
 from gpadvisor.estimators.relieved import as_reliefs, relieved_bound
 from gpadvisor.estimators.stall_elimination import stall_elimination
@@ -92,16 +93,8 @@ from gpadvisor.estimators.traffic_relief import (
     nothing_words,
     reliefs,
 )
-from gpadvisor.estimators.utilisation import (
-    DRAM,
-    L1_DATA,
-    L2,
-    measured_loads,
-)
-from gpadvisor.evidence.access_shapes import (
-    Lie,
-    access_shape,
-)
+from gpadvisor.estimators.utilisation import DRAM, L1_DATA, L2, measured_loads
+from gpadvisor.evidence.access_shapes import Lie, access_shape
 from gpadvisor.evidence.accesses import is_atomic, is_global, is_local
 from gpadvisor.evidence.queries import (
     Mask,
@@ -148,6 +141,13 @@ class _Matched:
 
 def _match(context: KernelContext) -> Match | Rejection:
     blame, profile = context.blame, context.profile
+    threads = 0 if profile is None else profile.launch.threads_per_block
+    if 0 < threads < WARP:
+        return Rejection(
+            code=_CODE,
+            reason=f"blocks of {threads} threads are no whole warp: their shape scatters the accesses, and "
+            "comes first",
+        )
     if blame is None and profile is not None:
         proven = _by_counters(context, profile)
         if proven is not None:
@@ -157,13 +157,6 @@ def _match(context: KernelContext) -> Match | Rejection:
             code=_CODE,
             reason="needs samples: machine code does not show which addresses the threads of a warp access",
             looked=False,
-        )
-    threads = profile.launch.threads_per_block
-    if 0 < threads < WARP:
-        return Rejection(
-            code=_CODE,
-            reason=f"blocks of {threads} threads are no whole warp: their shape scatters the accesses, and "
-            "comes first",
         )
     found, repeated = traffic_with_repeats(context.program, context.kernel, profile)
     cures = {**cures_of(context, profile, blame, found), **repeated}
@@ -234,12 +227,15 @@ def _by_counters(context: KernelContext, profile: KernelProfile) -> Match | None
         access_shape(function, at, form, profile.launch).lie is Lie.UNKNOWN for at in loads
     ):
         cure = BY_TILES  # swapped indices may scatter what could not be followed
+    bound, relieves = accesses_cured(context, profile, function, found)
     return Match(
         title=f"{_CONFLICTS if found.banks else _SCATTERED}: {found.words}",
         cure=cure,
         advice=f"{cure[:1].upper()}{cure[1:]}. {found.words}.",
         regions=(),
         static_sites=tuple(sites),
+        measured_bound=bound,
+        relieves=relieves,
         counted=True,
     )
 

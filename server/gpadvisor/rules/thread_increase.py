@@ -128,7 +128,7 @@ def _match(context: KernelContext) -> Match | Rejection:
         return Rejection(code=_CODE, reason=ONE_THREAD)
     if context.evidence is not Evidence.MODELLED and is_as_short_as_a_launch(profile):
         return Rejection(code=_CODE, reason="the kernel is done as soon as a launch is, whatever its blocks")
-    if context.blame is None and passes(context) is not None:
+    if context.blame is None and launch.threads_per_block >= WARP and passes(context) is not None:
         return Rejection(
             code=_CODE, reason="its accesses take more passes of L1 than they need: that is first"
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from gpadvisor.evidence.measured import DRAM_CLOCK, DRAM_WIDTH, specified_dram
 from gpadvisor.model.machine import SECTOR_BYTES, MachineModel
 from gpadvisor.model.profile import Device, KernelProfile
 from gpadvisor.views.roofline.model import Basis, Figure, Level
@@ -74,11 +75,8 @@ def dram_seen(profile: KernelProfile) -> Figure | None:
 
 def dram_specified(profile: KernelProfile) -> Figure | None:
     """Bytes per second from the memory clock and the width of the bus."""
-    clock, width = "device__attribute_max_mem_frequency_khz", "device__attribute_fb_bus_width"
-    khz, bits = profile.metric(clock), profile.metric(width)
-    if not khz or not bits:
-        return None
-    return Figure(2e3 * khz * bits / 8, Basis.REPORT, f"2 * {clock} * {width} / 8")
+    rate = specified_dram(profile)
+    return None if rate is None else Figure(rate, Basis.REPORT, f"2 * {DRAM_CLOCK} * {DRAM_WIDTH} / 8")
 
 
 def _dram(profile: KernelProfile) -> Figure | None:

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a kernel gains when its scattered accesses move what they need, by counters and machine code alone.
+
+Differs from GPA: Eq. 2 needs samples. Of reports without them, loads of units say how many sectors a request
+of a warp brought from L2 and from DRAM, and the machine code how many sectors its loads and stores touch and
+need. The rest of the time, in which no unit works, is taken to stay.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from gpadvisor.estimators import constants
+from gpadvisor.estimators.context import KernelContext
+from gpadvisor.estimators.passes import WORD_BYTES, ManyPasses
+from gpadvisor.estimators.relieved import Left, as_reliefs, relieved_bound
+from gpadvisor.estimators.utilisation import (
+    DRAM,
+    L1,
+    L1_DATA,
+    L1_REQUESTS,
+    L1_TO_L2,
+    L2,
+    measured_loads,
+    utilisations,
+)
+from gpadvisor.evidence.access_shapes import sectors_of_a_warp
+from gpadvisor.evidence.accesses import is_global, is_memory
+from gpadvisor.evidence.measured import specified_dram
+from gpadvisor.model.advice import MeasuredBound, Relief
+from gpadvisor.model.instruction import MemorySpace, OpcodeClass
+from gpadvisor.model.machine import SECTOR_BYTES, WARP
+from gpadvisor.model.profile import KernelProfile
+from gpadvisor.model.program import Function
+
+_READS: Final = "l1tex__m_xbar2l1tex_read_sectors.avg.pct_of_peak_sustained_elapsed"
+_CLOCKS: Final = ("sm__cycles_elapsed.avg.per_second", "gpc__cycles_elapsed.avg.per_second")
+
+
+@dataclass(frozen=True, slots=True)
+class _Sectors:
+    """Mean sectors for each request of a warp, of the accesses in the loop where most are wasted."""
+
+    loads_need: float
+    stores_take: float
+    stores_need: float
+
+
+def accesses_cured(
+    context: KernelContext, profile: KernelProfile, function: Function, found: ManyPasses
+) -> tuple[MeasuredBound | None, tuple[Relief, ...]]:
+    """The range where accesses take as few passes, and move as few sectors, as they need; and what they free.
+
+    At the low end nobody waits for conflicts on banks, and of scattered accesses half of the waste behind L1
+    goes and none of DRAM's. At the high end the time that no unit fills shrinks as the busiest unit's does.
+    """
+    at_l1: Left = _at_l1(profile, found.needed / found.counted) if found.passes else {}
+    least: Left = {}
+    gone = at_l1
+    if not found.banks:
+        sectors, requests = _sectors(context, profile, function, found), _requests(context, profile)
+        behind, dram = _behind(profile, sectors, requests), _dram(profile, sectors, requests)
+        half = constants.MIDDLE * (1 + behind)
+        least = {**at_l1, L1_TO_L2: half, L2: half}
+        gone = {**at_l1, L1_TO_L2: behind, L2: behind, DRAM: dram}
+    bound = relieved_bound(measured_loads(context), least, gone, gone, found.words)
+    return bound, as_reliefs(gone, gone)
+
+
+def _at_l1(profile: KernelProfile, through: float) -> Left:
+    """L1's data stage; where that was not counted L1 as a whole, which takes its requests as before."""
+    if _load(profile, L1_DATA):
+        return {L1_DATA: through}
+    return {L1: max(through, _load(profile, L1_REQUESTS) / max(_load(profile, L1), constants.ANY_LOAD))}
+
+
+def _sectors(
+    context: KernelContext, profile: KernelProfile, function: Function, found: ManyPasses
+) -> _Sectors:
+    loop, form = function.innermost_loop(found.scattered[0]), context.program.form
+    loads_need = stores_take = stores_need = 0.0
+    every = 0
+    for index, one in enumerate(function.instructions):
+        if not is_memory(one) or one.info.space is MemorySpace.CONSTANT:
+            continue
+        if function.innermost_loop(index) != loop:
+            continue
+        every += 1
+        if not is_global(one):
+            continue
+        fewest = WARP * (one.width_bytes or WORD_BYTES) / SECTOR_BYTES
+        takes, needs = sectors_of_a_warp(function, index, form, profile.launch) or (fewest, fewest)
+        if one.info.opclass is OpcodeClass.STORE:
+            stores_take += takes
+            stores_need += needs
+        else:
+            loads_need += needs
+    return _Sectors(loads_need / every, stores_take / every, stores_need / every)
+
+
+def _requests(context: KernelContext, profile: KernelProfile) -> float:
+    """Requests of warps for each SM and cycle; at the peak one in as many cycles as the lanes need."""
+    lanes = context.machine.sm.load_store_lanes.value
+    return _load(profile, L1_REQUESTS) * lanes / WARP
+
+
+def _load(profile: KernelProfile, unit: str) -> float:
+    """Of its peak; 0 where nobody counted it."""
+    return next((one.percent / 100 for one in utilisations(profile) if one.name == unit), 0.0)
+
+
+def _behind(profile: KernelProfile, sectors: _Sectors, requests: float) -> float:
+    """The share of the sectors between L1 and L2 that stays: those read there, and those of all stores."""
+    percent, read = profile.metric(_READS), sectors.loads_need
+    if percent is not None and requests:
+        read = percent / 100 * constants.SECTORS_FROM_L2 / requests
+    now = read + sectors.stores_take
+    return min(1.0, (min(read, sectors.loads_need) + sectors.stores_need) / now) if now else 1.0
+
+
+def _dram(profile: KernelProfile, sectors: _Sectors, requests: float) -> float:
+    """The share of DRAM's sectors that stays: those that requests need, if no two share one."""
+    moved, peak, sms = _load(profile, DRAM), specified_dram(profile), profile.device.sms
+    clock = next((rate for name in _CLOCKS if (rate := profile.metric(name))), None)
+    if not moved or not peak or not sms or not clock or not requests:
+        return 1.0
+    taken = moved * peak / SECTOR_BYTES / (sms * clock) / requests
+    return min(1.0, (sectors.loads_need + sectors.stores_need) / taken)
