@@ -32,8 +32,8 @@ def fixed_latency_stall(graph: FunctionGraph, use: int, edges: Candidates) -> St
         ways = tuple(sorted(ways, key=lambda one: (-issues[one], one))[:_MAX_WAYS])
     found: dict[int, tuple[Edge, float]] = {}
     for before in ways:
-        stall = max(graph.instructions[before].control.stall_cycles, 1)
-        weight = float(max(issues[before], 1) * max(stall - 1, 1))
+        waited = max(graph.instructions[before].control.stall_cycles - 1, 1)
+        weight = float(max(issues[before], 1) * waited)
         sources = _last_results(graph, use, edges, before) or _bearer(graph, use, edges, before)
         for edge in sources:
             known = found.get(edge.definition, (edge, 0.0))[1]

@@ -419,6 +419,12 @@ def test_drain_goes_to_the_stores_before_the_exit() -> None:
     assert blamed(blame_text(DRAIN, {(1, "drain"): 8}), "drain") == {0: ("store_in_flight", 8)}
 
 
+def test_the_distance_of_a_drain_goes_on_behind_the_exit() -> None:
+    text = "STG.E [R2.64], R0\nEXIT\nNOP\nNOP"
+    behind = [row.distance for at in (1, 2, 3) for row in rows(blame_text(text, {(at, "drain"): 9}))]
+    assert behind == [1, 2, 3]
+
+
 def test_drain_without_a_store_is_unattributed() -> None:
     assert [row.role for row in rows(blame_text("MOV R0, R1\nEXIT", {(1, "drain"): 8}))] == ["unattributed"]
 
@@ -494,6 +500,26 @@ def test_accesses_behind_queued_double_precision_wait_for_it() -> None:
     samples = {(0, "lg_throttle"): 50, (2, "lg_throttle"): 50}
     found = blamed(blame_text(QUEUE, samples, counts=EXECUTED, arch="sm_86"), "lg_throttle")
     assert found[2][1] == 38  # 16 cycles of an SM beside 1 + 4 passes through L1
+
+
+def test_what_is_no_access_to_device_memory_does_not_fill_its_queue() -> None:
+    text = "LDG.E R0, [R2.64] | W0\nLDS R4, [R6] | W1\nMUFU.RCP R8, R9 | W2\nEXIT"
+    assert set(blamed(blame_text(text, {(0, "lg_throttle"): 90}), "lg_throttle")) <= {0}
+    others = "LDG.E R0, [R2.64] | W0\nLDS R4, [R6] | W1\nMUFU.RCP R8, R9 | W2\nLDS R7, [R6] | W3\nEXIT"
+    assert set(blamed(blame_text(others, {(1, "mio_throttle"): 90}), "mio_throttle")) == {2, 3}
+
+
+def test_the_distance_to_a_value_of_the_pass_before_goes_around_the_loop() -> None:
+    text = """
+        top: IADD3 R4, R4, 0x1, RZ
+        FADD R2, R8, R2 | ?0
+        LDG.E R8, [R6.64] | W0
+        @P0 BRA top
+        EXIT
+        """
+    counts = dict.fromkeys(range(4), 10) | {4: 1}
+    (row,) = [one for one in rows(blame_text(text, {(1, "long_scoreboard"): 9}, counts=counts))]
+    assert (row.definition, row.use, row.distance) == (2, 1, 3)
 
 
 def test_a_busy_pipe_is_due_to_its_own_instructions() -> None:
