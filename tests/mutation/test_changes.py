@@ -22,6 +22,7 @@ from tests.mutation.__main__ import TESTS, _sites, mutants
         ("while a:\n    break", ["while not a:\n    break"]),
         ("@cache(size=4)\ndef f(a: Literal[1]) -> Literal[2]:\n    'text'", []),
         ("zip(a, b, strict=True)", ["None"]),
+        ("page = __doc__ or ''", []),
     ],
 )
 def test_one_change_at_a_time(code: str, changed: list[str]) -> None:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from tests.optimizer_values import load_case
 
 from gpadvisor.estimators.context import Optimizer
 from gpadvisor.model.advice import Category, Match, Rejection
+from gpadvisor.model.profile import Evidence
 from gpadvisor.rules import OPTIMIZERS
 
 VERBS = frozenset(
@@ -105,3 +107,20 @@ def test_is_quiet(optimizer: Optimizer) -> None:
     assert found.code == optimizer.code
     assert case.reason is not None
     assert case.reason in found.reason
+
+
+@pytest.mark.parametrize("which", ["fires", "quiet"])
+@pytest.mark.parametrize("optimizer", OPTIMIZERS, ids=lambda optimizer: optimizer.code)
+def test_answers_whatever_was_not_measured(optimizer: Optimizer, which: str) -> None:
+    """Counters without samples, and the machine code alone: what is found then has no samples either."""
+    measured = load_case(_case(optimizer, which)).context
+    for context in (
+        replace(measured, blame=None, evidence=Evidence.COUNTED),
+        replace(measured, blame=None, profile=None, evidence=Evidence.STATIC),
+    ):
+        found = optimizer.match(context)
+        if isinstance(found, Match):
+            assert not any(len(region.rows) for region in found.regions)
+        else:
+            assert found.code == optimizer.code
+            assert found.reason

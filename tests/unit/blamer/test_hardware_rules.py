@@ -518,7 +518,7 @@ def test_the_distance_to_a_value_of_the_pass_before_goes_around_the_loop() -> No
         EXIT
         """
     counts = dict.fromkeys(range(4), 10) | {4: 1}
-    (row,) = [one for one in rows(blame_text(text, {(1, "long_scoreboard"): 9}, counts=counts))]
+    (row,) = rows(blame_text(text, {(1, "long_scoreboard"): 9}, counts=counts))
     assert (row.definition, row.use, row.distance) == (2, 1, 3)
 
 
