@@ -5,11 +5,20 @@ from __future__ import annotations
 
 from typing import Final
 
+import numpy as np
+
+from gpadvisor.estimators import constants
 from gpadvisor.estimators.context import KernelContext
 from gpadvisor.evidence.barriers import Needless, needless_barriers
-from gpadvisor.evidence.queries import line_text
+from gpadvisor.evidence.common_loads import last_barrier
+from gpadvisor.evidence.lanes import active_share
+from gpadvisor.evidence.queries import Rows, by_role, by_stall, line_text, share
+from gpadvisor.evidence.trees import leaves_by_remainder, tree_barriers
 from gpadvisor.model.advice import StaticSite
+from gpadvisor.model.blame import NO_INDEX, Blame, Role
+from gpadvisor.model.ids import FunctionId
 from gpadvisor.model.program import Function
+from gpadvisor.model.stalls import StallClass
 
 SHOWN: Final = 4
 """Barriers that a sentence names."""
@@ -74,6 +83,37 @@ def _in_all_uses(context: KernelContext, site: StaticSite) -> str:
         name = (entry.inline[0].function or "that function").partition("(")[0]
         return f", if this holds for all callers of {name}"
     return ", if this holds for every instantiation" if "<" in function.demangled else ""
+
+
+def waited_barriers(context: KernelContext, blame: Blame, rows: Rows) -> set[tuple[FunctionId, int]]:
+    """The barriers that warps wait at; a warp is sampled some instructions behind its barrier."""
+    at = {(int(blame.rows.function[row]), int(blame.rows.use_index[row])) for row in rows.tolist()}
+    found = {
+        (FunctionId(function), last_barrier(context.program.functions[function], index))
+        for function, index in at
+        if index != NO_INDEX
+    }
+    return {(function, barrier) for function, barrier in found if barrier is not None}
+
+
+def is_scattered(context: KernelContext, number: FunctionId, barrier: int) -> bool:
+    """Whether a tree's active threads are apart, and the report has counted them."""
+    function = context.program.functions[number]
+    loop = function.innermost_loop(barrier)
+    counted = context.profile is not None and active_share(context.profile, function) is not None
+    return counted and loop is not None and leaves_by_remainder(function, loop)
+
+
+def waits_for_levels(context: KernelContext, blame: Blame, function: Function) -> bool:
+    """Whether warps wait at the levels of a function's tree, so that shuffles in their place are told."""
+    levels = {(function.id, index) for index in tree_barriers(function)}
+    waits = by_stall(blame, {StallClass.SYNCHRONIZATION}) & by_role(blame, Role.BLAMED, Role.SELF)
+    waits &= blame.rows.function == function.id
+    return (
+        share(blame, waits) >= constants.NOTABLE
+        and not levels.isdisjoint(waited_barriers(context, blame, np.flatnonzero(waits)))
+        and not any(is_scattered(context, *place) for place in levels)
+    )
 
 
 def tree_advice(context: KernelContext, trees: tuple[StaticSite, ...]) -> str:

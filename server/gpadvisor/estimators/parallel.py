@@ -214,8 +214,11 @@ def _filled(context: KernelContext, match: Match, target: ParallelTarget) -> Ran
     fast = target.lanes * spread * max(target.warps_new / now, 1.0)
     fewer = min(1.0, target.blocks_now and target.blocks_new / target.blocks_now)
     expected = faster(rate, units, constants.OVERLAP, left)
+    low = min(expected, faster(slow, units, constants.LEAST_OVERLAP, left))
+    if target.blocks_new == target.blocks_now and target.threads_new == target.threads_now:
+        low = min(low, expected**constants.SPREAD)  # a change of the kernel may add work of its own
     result = Range(
-        low=min(expected, faster(slow, units, constants.LEAST_OVERLAP, left)),
+        low=low,
         expected=expected,
         high=max(expected, faster(max(fast, rate), fullest, constants.OVERLAP, left * fewer)),
         reasons=[

@@ -9,7 +9,8 @@ straight from global memory although neighbouring threads load the same ones, an
 shared memory although each thread computes too few results to use them twice. Loops may be unrolled, in part
 or completely, and the values floating-point numbers or integers, those of bytes included. A constant that
 each product loads (`LDC`), and that is the same for all threads of a warp by its address, is such a value
-without any count, and the pipe that loads it one of those units.
+without any count, and the pipe that loads it one of those units. Without samples: such loops with a value or
+more for each product, where the report counts one of those units at 80 % or more; then without a figure.
 
 ## Why warps stall
 
@@ -57,19 +58,20 @@ The paper's value, Eq. 2 with the stalls due to these loads, stands beside it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import ceil, sqrt
 from typing import Final
 
 import numpy as np
 
 from gpadvisor.estimators import constants
-from gpadvisor.estimators.caps import busiest_after
+from gpadvisor.estimators.caps import busiest_after, unit_text
 from gpadvisor.estimators.context import KernelContext, Optimizer
 from gpadvisor.estimators.relieved import as_reliefs, relieved_bound
 from gpadvisor.estimators.reuse import ReuseStep, larger, left_after, steps, tile_edge, units_of
 from gpadvisor.estimators.stall_elimination import stall_elimination
-from gpadvisor.estimators.utilisation import measured_loads
-from gpadvisor.evidence.access_shapes import words_of_a_warp
+from gpadvisor.estimators.utilisation import DRAM, measured_loads
+from gpadvisor.evidence.access_shapes import Lie, access_shape, words_of_a_warp
 from gpadvisor.evidence.products import ProductLoop, product_loops, times_loaded, with_sharing
 from gpadvisor.evidence.queries import (
     Mask,
@@ -84,7 +86,7 @@ from gpadvisor.evidence.queries import (
     stalled,
 )
 from gpadvisor.evidence.traffic import kernel_traffic
-from gpadvisor.model.advice import Adjustment, Category, Match, Rejection
+from gpadvisor.model.advice import Adjustment, Category, Match, Rejection, StaticSite, Utilisation
 from gpadvisor.model.blame import Blame
 from gpadvisor.model.machine import WARP, WIDEST_BYTES
 from gpadvisor.model.profile import KernelProfile
@@ -98,9 +100,11 @@ _QUEUES: Final = frozenset({StallClass.MEMORY_THROTTLE, StallClass.SHARED_THROTT
 
 def _match(context: KernelContext) -> Match | Rejection:
     blame, profile = context.blame, context.profile
-    if blame is None or profile is None:
+    if profile is None:
         reason = "needs samples: machine code does not show which unit is full"
         return Rejection(code=_CODE, reason=reason, looked=False)
+    if blame is None:
+        return _counted(context, profile)
     found = max(
         product_loops(context.program, context.kernel, profile),
         key=lambda one: samples(blame, _rows(blame, one)),
@@ -126,6 +130,58 @@ def _match(context: KernelContext) -> Match | Rejection:
         measured_bound=bound,
         relieves=as_reliefs(left[1], left[2]),
     )
+
+
+def _counted(context: KernelContext, profile: KernelProfile) -> Match | Rejection:
+    """Without samples: a unit that the report counts as full, and a loop that loads for each product."""
+    measured = measured_loads(context)
+    full = busiest_after(measured, ())
+    if full is None or full.unit.percent < constants.HIGH_PERCENT:
+        reason = "needs samples: no unit is counted as full"
+        return Rejection(code=_CODE, reason=reason, looked=False)
+    loops = [
+        with_sharing(one, context.program.form, profile)
+        for one in product_loops(context.program, context.kernel, profile)
+        if one.values_per_product >= 1 and full.unit.name in units_of(one)
+    ]
+    found = max(loops, key=lambda one: (_depth(one), len(one.products)), default=None)
+    if found is None:
+        reason = f"no loop that loads a value for each multiply-add would fill {full.unit.name}"
+        return Rejection(code=_CODE, reason=reason)
+    why = _seen_once(context, profile, found, measured)
+    if why is not None:
+        return Rejection(code=_CODE, reason=why)
+    return Match(
+        title=f"{_title(found)}: {full.unit.name} at {full.unit.percent:.0f} %",
+        cure=_cure(context, profile, found),
+        advice=f"{unit_text(full.unit)}. {_advice(context, profile, found)}",
+        regions=(),
+        static_sites=(
+            StaticSite(function=found.function.id, index=found.loads[0], detail="loads for each product"),
+        ),
+        counted=True,
+    )
+
+
+def _seen_once(
+    context: KernelContext, profile: KernelProfile, found: ProductLoop, measured: Sequence[Utilisation]
+) -> str | None:
+    """What speaks against values that are loaded again and again, where nobody sampled."""
+    times = times_loaded(context.program, profile, found)
+    if times is not None and times < constants.SHARED_OPERANDS and not found.shares_constants:
+        return f"the loop {_where(found)} loads each value {times:.1f} times: there is nothing to keep"
+    if found.from_shared:
+        return None
+    if any(one.name == DRAM and one.percent >= constants.BUSY_PERCENT for one in measured):
+        return "DRAM is busy, too: nothing counted that the loads are of the same values"
+    form, launch = context.program.form, profile.launch
+    if any(access_shape(found.function, index, form, launch).lie is Lie.ROWS for index in found.loads):
+        return f"the loads of the loop {_where(found)} are scattered, which comes first"
+    return None
+
+
+def _depth(found: ProductLoop) -> int:
+    return len(found.function.enclosing_loops(found.products[0]))
 
 
 def _rows(blame: Blame, found: ProductLoop) -> Mask:

@@ -63,6 +63,7 @@ from typing import Final
 import numpy as np
 
 from gpadvisor.estimators import constants
+from gpadvisor.estimators.barrier_words import waits_for_levels
 from gpadvisor.estimators.caps import busiest_after
 from gpadvisor.estimators.context import KernelContext, Optimizer
 from gpadvisor.estimators.idle_executions import without
@@ -141,7 +142,7 @@ def _match(context: KernelContext) -> Match | Rejection:
     if choice is Choice.EXIT and not is_busy and loads_in_loop(found.function, found.worst):
         return _early_exit(context, blame, found, rows, what)
     gone = [{place: end * idle for place, idle in found.shares.items()} for end in _ENDS]
-    cure = _cure(found, choice, profile.launch)
+    cure = _cure(context, blame, found, choice)
     return without(
         context,
         blame,
@@ -233,9 +234,8 @@ _CURES: Final = {
     "decide in which pass it leaves the loop.",
     Choice.UNKNOWN: f"{_NEIGHBOURS}.",
 }
-_TREE: Final = (
-    "give each thread more than one element, and leave the last steps to one warp and its shuffles."
-)
+_MORE: Final = "give each thread more than one element"
+_LAST_STEPS: Final = "leave the last steps to one warp and its shuffles"
 
 
 def _choice(context: KernelContext, profile: KernelProfile, found: Idle) -> Choice:
@@ -280,14 +280,15 @@ _EARLY_EXIT: Final = Adjustment(
 )
 
 
-def _cure(found: Idle, choice: Choice, launch: Launch) -> str:
+def _cure(context: KernelContext, blame: Blame, found: Idle, choice: Choice) -> str:
     """A tree's last steps have few threads by themselves; elsewhere it counts what parts them."""
     function, index = found.function, found.worst
-    if tree_barriers(function) or in_level_loop(function, index):
-        if choice is Choice.FIRST:
-            return f"{_TREE[0].upper()}{_TREE[1:]}"
-        return f"{_NEIGHBOURS}; then {_TREE}"
-    return _CURES[choice].format(blocks=_blocks(launch))
+    if not tree_barriers(function) and not in_level_loop(function, index):
+        return _CURES[choice].format(blocks=_blocks(context.profile.launch)) if context.profile else ""
+    tree = _MORE if waits_for_levels(context, blame, function) else f"{_MORE}, and {_LAST_STEPS}"
+    if choice is Choice.FIRST:
+        return f"{tree[0].upper()}{tree[1:]}."
+    return f"{_NEIGHBOURS} (the estimate is of this alone); then {tree}."
 
 
 def _blocks(launch: Launch) -> str:

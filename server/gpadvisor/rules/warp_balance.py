@@ -65,10 +65,12 @@ import numpy as np
 from gpadvisor.estimators import constants
 from gpadvisor.estimators.barrier_words import (
     SHOWN,
+    is_scattered,
     needless_sites,
     redundant_advice,
     site_text,
     tree_advice,
+    waited_barriers,
 )
 from gpadvisor.estimators.context import KernelContext, Optimizer, WhatIf
 from gpadvisor.estimators.reliefs import freed
@@ -77,7 +79,6 @@ from gpadvisor.estimators.uneven_work import uneven_work
 from gpadvisor.evidence.accesses import is_memory, is_ordered
 from gpadvisor.evidence.barriers import is_barrier
 from gpadvisor.evidence.common_loads import common_loads, last_barrier
-from gpadvisor.evidence.lanes import active_share
 from gpadvisor.evidence.queries import (
     Mask,
     Rows,
@@ -95,10 +96,9 @@ from gpadvisor.evidence.queries import (
     share,
     static_match,
 )
-from gpadvisor.evidence.trees import leaves_by_remainder, tree_barriers
+from gpadvisor.evidence.trees import tree_barriers
 from gpadvisor.model.advice import Adjustment, Category, Match, Rejection, StaticSite
 from gpadvisor.model.blame import NO_INDEX, Blame, Role
-from gpadvisor.model.ids import FunctionId
 from gpadvisor.model.machine import WARP
 from gpadvisor.model.program import Function
 from gpadvisor.model.stalls import StallClass
@@ -135,14 +135,14 @@ def _match(context: KernelContext) -> Match | Rejection:
     if not samples(blame, rows):
         return Rejection(code=_CODE, reason=_no_imbalance(context, blame, alike, functions))
     held = () if redundant else _held(context, blame, rows, trees)
-    scattered = next((site for site in held if _is_scattered(context, site)), None)
+    scattered = next((site for site in held if is_scattered(context, site.function, site.index)), None)
     if scattered is not None:
         where = site_text(context, scattered)
         return Rejection(code=_CODE, reason=f"threads leave the tree at {where} by a remainder, {_FIRST}")
     tree = _tree_match(context, blame, held)
     if tree is not None:
         return tree
-    waited = _waited(context, blame, rows) - {(one.function, one.index) for one in trees}
+    waited = waited_barriers(context, blame, rows) - {(one.function, one.index) for one in trees}
     slow = _slow_instruction(context, blame, rows)
     if slow is not None and is_ordered(slow[0].instructions[slow[1]]):
         waited = set()  # for other blocks: no division of work shortens that
@@ -297,30 +297,11 @@ def _held(
     context: KernelContext, blame: Blame, rows: Rows, trees: tuple[StaticSite, ...]
 ) -> tuple[StaticSite, ...]:
     """The barriers of trees that warps wait at."""
-    waited = _waited(context, blame, rows)
+    waited = waited_barriers(context, blame, rows)
     return tuple(site for site in trees if (site.function, site.index) in waited)
 
 
-def _waited(context: KernelContext, blame: Blame, rows: Rows) -> set[tuple[FunctionId, int]]:
-    """The barriers that warps wait at; a warp is sampled some instructions behind its barrier."""
-    at = {(int(blame.rows.function[row]), int(blame.rows.use_index[row])) for row in rows.tolist()}
-    found = {
-        (FunctionId(function), last_barrier(context.program.functions[function], index))
-        for function, index in at
-        if index != NO_INDEX
-    }
-    return {(function, barrier) for function, barrier in found if barrier is not None}
-
-
 _FIRST: Final = "some of every warp in every level: which threads take part comes first (Thread Divergence)"
-
-
-def _is_scattered(context: KernelContext, site: StaticSite) -> bool:
-    """Whether a tree's active threads are apart, and the report has counted them."""
-    function = context.program.functions[site.function]
-    loop = function.innermost_loop(site.index)
-    counted = context.profile is not None and active_share(context.profile, function) is not None
-    return counted and loop is not None and leaves_by_remainder(function, loop)
 
 
 def _tree_match(context: KernelContext, blame: Blame, held: tuple[StaticSite, ...]) -> Match | None:

@@ -13,7 +13,7 @@ from gpadvisor.evidence.barriers import Needless, needless_barriers, needless_in
 from gpadvisor.evidence.trees import tree_barriers
 from gpadvisor.model.advice import Match, Rejection
 from gpadvisor.model.blame import DependencyClass
-from gpadvisor.rules import warp_balance
+from gpadvisor.rules import thread_divergence, warp_balance
 
 EITHER_WAY = """LDG.E R0, [R6.64]
 STS [R9], R0
@@ -240,6 +240,22 @@ def test_a_block_of_one_warp_has_no_slower_one() -> None:
     assert isinstance(found, Match)
     assert found.title == "barriers in a block of one warp"
     assert "__syncwarp()" in found.cure
+
+
+def test_shuffles_are_told_once() -> None:
+    """As a reduction whose two rules both told the last steps to be one warp's shuffles."""
+    text = TAGGED.replace("FADD R8", "LDS R8, [R4]\nwork| FADD R8")
+    counts = {"load": (900, 3600), "work": (900, 3600), "barrier": (900, 28800), "end": (100, 3200)}
+    busy = {"sm__issue_active.avg.pct_of_peak_sustained_elapsed": 80.0}
+    idle = [Row("wait", "load", 300), Row("wait", "work", 300)]
+    waits = [*idle, Row("barrier", "barrier", 300, 200)]
+    for rows, told in ((waits, False), ([*idle, Row("wait", "end", 100)], True)):
+        context = context_of(listing(text), rows, counts=counts, metrics=busy)
+        tree, found = warp_balance.OPTIMIZER.match(context), thread_divergence.OPTIMIZER.match(context)
+        assert isinstance(found, Match), found
+        assert "ive each thread more than one element" in found.cure
+        assert ("shuffles" in found.cure) is told
+        assert (isinstance(tree, Match) and "shuffles" in tree.cure) is not told
 
 
 def test_a_wait_without_uneven_work_is_a_note() -> None:

@@ -498,3 +498,24 @@ def test_threads_whose_runs_take_few_sectors_have_overlapping_windows(
     (found,) = product_loops(context.program, context.kernel)
     assert context.profile is not None
     assert with_sharing(found, context.program.form, context.profile).windows is windows
+
+
+@pytest.mark.parametrize(
+    ("text", "metrics", "words"),
+    [
+        (_tile(1, 1), {REQUESTS: 85.0}, "let each thread compute 2 x 2 results (1 x 1 now)"),
+        (_tile(4, 4), {REQUESTS: 85.0}, ""),  # keeps four results for each value already
+        (_tile(1, 1), {REQUESTS: 60.0}, ""),  # nothing is full
+        (_tile(1, 1), {REQUESTS: 85.0, DRAM: 95.0}, ""),  # something else is fuller
+    ],
+)
+def test_a_counted_unit_stands_for_samples(text: str, metrics: dict[str, float], words: str) -> None:
+    """As convolutions without samples, L1 requests at 85 and 98 %: nothing was told of them."""
+    context = replace(_context(text, metrics), blame=None)
+    found = OPTIMIZER.match(context)
+    assert isinstance(found, Match) is bool(words)
+    if isinstance(found, Match):
+        assert words in found.cure
+        assert found.title.endswith("L1 requests at 85 %")
+        assert found.static_sites
+        assert found.counted
