@@ -901,3 +901,47 @@ def test_a_broken_exponent_is_no_product(low: str, high: str, said: bool) -> Non
     )
     rows = [Row("wait", "call", 100, 80), Row("selected", "call", 20)]
     assert ("as a product" in _match(fast_math, context_of(listing(text), rows)).advice) == said
+
+
+SKIPPING = """
+    index| S2R R0, SR_TID.X // 11
+    again:
+    table| LDG.E R2, [R4.64] // 12
+    step| LOP3.LUT R6, R6, R2, RZ, 0x3c, !PT // 12
+    ISETP.NE.AND P0, PT, R0, RZ, PT // 12
+    @P0 BRA again // 12
+    number| FADD R8, R8, R6 // 14
+    EXIT
+"""
+
+
+def _with_states(waiting: int, header: str = "curand_kernel.h") -> KernelContext:
+    """A kernel that starts states at line 12, with so many samples in the loop of cuRAND's header."""
+    counts = dict.fromkeys(("table", "step"), (100_000, 3_200_000))
+    rows = [Row("lg_throttle", "table", waiting), Row("wait", "number", 100)]
+    requests = "l1tex__lsuin_requests.avg.pct_of_peak_sustained_elapsed"
+    context = context_of(listing(SKIPPING), rows, counts=counts, metrics={requests: 95.0})
+    (function,) = context.program.functions
+    inside = SourceLocation(f"/usr/local/cuda/include/{header}", 240)
+    lines = tuple(
+        one if one is None or one.location.line != 12 else replace(one, library=(inside,))
+        for one in function.lines
+    )
+    return replace(context, program=replace(context.program, functions=(replace(function, lines=lines),)))
+
+
+def test_random_states_that_skip_ahead() -> None:
+    """As in a Monte Carlo kernel that spent 96 % of its samples in curand_init."""
+    context = _with_states(900)
+    found = _match(strength_reduction, context)
+    assert found.title == "random states skip ahead to a sequence for each thread"
+    assert "another seed for each thread and sequence 0" in found.cure
+    assert "90.0 % of the samples are in curand_init at kernel.cu:12" in found.advice
+    estimate = strength_reduction.OPTIMIZER.estimate(context, found)
+    assert 1.3 < estimate.low < estimate.expected < estimate.high < 10 * (1 + 2 * RUN_TO_RUN)
+
+
+@pytest.mark.parametrize("context", [_with_states(50), _with_states(900, "block_reduce.cuh")])
+def test_loops_of_other_libraries_and_cheap_states_are_none(context: KernelContext) -> None:
+    found = strength_reduction.OPTIMIZER.match(context)
+    assert isinstance(found, Rejection) or "random" not in found.title

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Random states of cuRAND that skip ahead to a sequence of their own: longer work than the numbers."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from gpadvisor.estimators import constants
+from gpadvisor.estimators.context import KernelContext
+from gpadvisor.estimators.reliefs import freed
+from gpadvisor.estimators.relieved import as_reliefs, relieved_bound
+from gpadvisor.estimators.utilisation import L1_DATA, L1_REQUESTS, measured_loads
+from gpadvisor.evidence.library_code import library_loops
+from gpadvisor.evidence.queries import (
+    by_place,
+    causes,
+    kernel_functions,
+    line_text,
+    loop_indices,
+    percent,
+    regions,
+    share,
+)
+from gpadvisor.model.advice import Adjustment, Match
+from gpadvisor.model.ids import FunctionId
+from gpadvisor.model.program import Function
+
+_HEADER: Final = "/curand_kernel.h"
+"""Its only loops are those that skip ahead: numbers are made without any."""
+_ENDS: Final = (constants.MIDDLE, constants.MOST_OF, 1.0)
+"""Of the instructions that skip ahead, those that go at the low end, expected, and at the high end."""
+_CURE: Final = (
+    "Call curand_init with another seed for each thread and sequence 0, if sequences that may overlap will "
+    "do, or use curandStatePhilox4_32_10_t: skipping ahead to a sequence of its own takes most of the time."
+)
+
+
+def skips_ahead(context: KernelContext) -> Match | None:
+    """States whose start takes most of the samples, by the seed and a sequence for each thread."""
+    blame = context.blame
+    if blame is None:
+        return None
+    places = [
+        (function.id, index)
+        for function in kernel_functions(context.program, context.kernel)
+        for index in _skipping(function)
+    ]
+    part = share(blame, by_place(blame, causes(blame), places)) if places else 0.0
+    if part < constants.MAJORITY:
+        return None
+    function, index = context.program.functions[places[0][0]], places[0][1]
+    what = f"{percent(part)} of the samples are in curand_init at {line_text(function, index)}"
+    rows = np.flatnonzero(by_place(blame, causes(blame), places))
+    # No more than the share of the samples: what the rest takes is seen there.
+    left = [_left(context, dict.fromkeys(places, min(end, part))) for end in _ENDS]
+    return Match(
+        title="random states skip ahead to a sequence for each thread",
+        cure=_CURE,
+        advice=f"{what}. {_CURE}",
+        regions=regions(blame, context.program, context.kernel, rows),
+        adjustments=(Adjustment(low=_ENDS[0], expected=_ENDS[1], high=_ENDS[2], reason=_REASON),),
+        measured_bound=relieved_bound(measured_loads(context), left[0], left[1], left[2], what),
+        relieves=as_reliefs(left[1], left[2]),
+    )
+
+
+_REASON: Final = "sequence 0 skips nothing, and Philox adds the sequence to a counter"
+
+
+def _left(context: KernelContext, gone: dict[tuple[FunctionId, int], float]) -> dict[str, float]:
+    """What stays of each unit's load; the tables are read by requests of one pass each."""
+    left = {one.resource: one.remaining for one in freed(context, gone)}
+    return left | ({L1_DATA: left[L1_REQUESTS]} if L1_REQUESTS in left else {})
+
+
+def _skipping(function: Function) -> list[int]:
+    """Instructions of loops in cuRAND's header that stand at a caller's line."""
+    inside = {index for loop in library_loops(function) for index in loop_indices(function, loop)}
+    return [
+        index
+        for index in sorted(inside)
+        if (line := function.lines[index]) is not None
+        and line.location not in line.library
+        and f"/{line.library[0].file}".replace("\\", "/").endswith(_HEADER)
+    ]
