@@ -73,11 +73,19 @@ _ONCE: Final = 1.5
 
 
 def runs_once(program: Program, place: CodePlace, profile: KernelProfile | None) -> bool:
-    """Whether the innermost loop around an instruction has one pass for each entry, as counted."""
+    """Whether the innermost loop around an instruction has one pass for each entry, as counted.
+
+    Where this run did not come to it, as to the way of a compiler for an empty inner loop, every outermost
+    loop that it came to.
+    """
     function = program.functions[place[0]]
     loop, executed = function.innermost_loop(place[1]), executed_warps(profile, function)
-    trips = None if loop is None or executed is None else measured_trips(function, loop, executed)
-    return trips is not None and trips < _ONCE
+    if loop is None or executed is None:
+        return False
+    ran = [one for one in function.loops if executed[function.blocks[one.header].start]]
+    loops = [loop] if any(one.id == loop for one in ran) else [one.id for one in ran if one.parent is None]
+    trips = [measured_trips(function, one, executed) for one in loops]
+    return bool(trips) and all(one is not None and one < _ONCE for one in trips)
 
 
 _WIDTHS: Final = (WARP, 16, 8, 4, 2, 1)

@@ -565,6 +565,26 @@ def test_threads_that_loop_by_the_grid_may_become_more() -> None:
     assert kept.advice.endswith("What each block keeps for itself needs as many places.")
 
 
+@pytest.mark.parametrize(("passes", "more"), [(1, False), (4, True)])
+def test_a_loop_that_runs_once_beside_one_that_did_not_run(passes: int, more: bool) -> None:
+    """As in a product of matrices whose columns the compiler fills with zeros in a loop of its own."""
+    step = "IMAD R0, R11, c[0x0][0xc], R0\nISETP.LT.AND P1, PT, R0, c[0x0][0x170], PT\n"
+    text = (
+        "S2R R0, SR_TID.X\nS2R R3, SR_CTAID.X\nIMAD R0, R3, c[0x0][0x0], R0\nMOV R11, c[0x0][0x0]\n"
+        "ISETP.GE.AND P0, PT, R0, c[0x0][0x170], PT\n@P0 EXIT\nMOV R7, 0x4\nentry| @P2 BRA full\n"
+        f"empty:\nIMAD.WIDE R4, R0, R7, c[0x0][0x160]\nSTG.E [R4.64], RZ\n{step}@P1 BRA empty\nEXIT\n"
+        "full:\nhead| IMAD.WIDE R4, R0, R7, c[0x0][0x160]\nload| LDG.E R2, [R4.64] // 6\n"
+        f"use| FADD R8, R2, R9 // 6\n{step}@P1 BRA full\nEXIT"
+    )
+    counts = dict.fromkeys(("head", "load", "use"), (1000 * passes, 32_000 * passes))
+    context = _launch(
+        WAITING, text, grid=32, block=32, registers=24, counts={"entry": (1000, 32_000), **counts}
+    )
+    found = block_increase.OPTIMIZER.match(context)
+    told = isinstance(found, Match) and found.parallel is not None and "Launch" in found.cure
+    assert told is more
+
+
 def test_blocks_that_wait_for_one_another_stay_as_they_are() -> None:
     spin = "spin:\nLDG.E.STRONG.GPU R12, [R4.64] // 9\nISETP.NE.AND P2, PT, R12, RZ, PT\n@!P2 BRA spin\nEXIT"
     text = STRIDED.removesuffix("EXIT") + spin
