@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``gpadvisor idle``: what a GPU waits for between kernels and copies."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from gpadvisor.cli import options
+
+_DESCRIPTION = """\
+The time in which no stream of a device works, shared equally among what the CPU threads do then: the
+call of CUDA that each is in, else the application's own code; and by the call that launched what ended
+each gap. The input is the SQLite export of an Nsight Systems report with CUDA traced.
+
+  nsys profile --trace cuda -o run ./app
+  nsys export --type sqlite run.nsys-rep
+  gpadvisor idle run.sqlite
+"""
+
+
+def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Declare the command."""
+    parser = commands.add_parser(
+        "idle",
+        help="what the GPU waits for in a traced run",
+        usage="gpadvisor idle TRACE [options]",
+        description=_DESCRIPTION,
+    )
+    parser.add_argument("input", metavar="TRACE", type=Path)
+    parser.add_argument(
+        "--top", metavar="N", type=options.natural, default=10, help="rows of text, 0 for all (default 10)"
+    )
+    parser.add_argument("--format", choices=("text", "json"), default="text", help="default: text")
+    options.add_output(parser)
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the idle time."""
+    from gpadvisor.pipeline.idle import idle_of
+    from gpadvisor.report.idle import idle_json, idle_text
+
+    devices = idle_of(arguments.input)
+    name = str(arguments.input)
+    text = (
+        idle_json(name, devices)
+        if arguments.format == "json"
+        else idle_text(name, devices, arguments.top or None)
+    )
+    options.write_output(text, arguments.output, paged=not arguments.no_pager and arguments.format == "text")
+    return 0

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Idle time of devices as text and as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Final
+
+from gpadvisor.model.timeline import DeviceIdleness, IdleShare
+from gpadvisor.report.words import clean, count, plural
+
+_NAME: Final = 60
+
+
+def idle_text(name: str, devices: Sequence[DeviceIdleness], rows: int | None) -> str:
+    """A table for each device.
+
+    Args:
+        name: of the trace.
+        devices: of the run.
+        rows: of each table at most; None for all.
+    """
+    lines: list[str] = []
+    for one in devices:
+        share = one.idle_ns / one.span_ns if one.span_ns else 0.0
+        head = f"{clean(name, 200)}, GPU {one.device}: {_percent(share)} of {_ms(one.span_ns)} idle"
+        lines += [
+            f"{head}, {_ms(one.idle_ns)} in {plural(one.gaps, 'gap')}",
+            "",
+            *_table("what the CPU did meanwhile", one.by_call, one, rows),
+            "",
+            *_table("the call that launched what ended the gap", one.by_end, one, rows),
+            "",
+        ]
+    return "\n".join(lines)
+
+
+def idle_json(name: str, devices: Sequence[DeviceIdleness]) -> str:
+    """The same, with times in nanoseconds."""
+    return json.dumps(
+        {
+            "trace": name,
+            "devices": [
+                {
+                    "device": one.device,
+                    "span_ns": one.span_ns,
+                    "busy_ns": one.busy_ns,
+                    "idle_ns": one.idle_ns,
+                    "gaps": one.gaps,
+                    "by_call": [_share(share) for share in one.by_call],
+                    "by_end": [_share(share) for share in one.by_end],
+                }
+                for one in devices
+            ],
+        },
+        indent=1,
+    )
+
+
+def _share(one: IdleShare) -> dict[str, object]:
+    return {"name": one.name, "idle_ns": one.idle_ns, "gaps": one.gaps}
+
+
+def _table(title: str, shares: Sequence[IdleShare], device: DeviceIdleness, rows: int | None) -> list[str]:
+    shown = shares[:rows]
+    found = [
+        f"  {_percent(one.idle_ns / device.idle_ns) if device.idle_ns else '-':>7} {_ms(one.idle_ns):>14}"
+        f" {count(one.gaps):>9}  {clean(one.name, _NAME)}"
+        for one in shown
+    ]
+    more = len(shares) - len(shown)
+    return [
+        f"  {'idle':>7} {'time':>14} {'gaps':>9}  {title}",
+        *found,
+        *([f"  and {more:,} more: --top 0"] if more else []),
+    ]
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f} %"
+
+
+def _ms(time_ns: float) -> str:
+    return f"{time_ns / 1e6:,.3f} ms"
