@@ -81,8 +81,7 @@ _PAGED: Final = (
 _PROFILES: Final = ("*.ncu-rep", "*.ncu-repz", "*.gpadvisor")
 
 _EPILOG = """\
-COMMAND --help has options and examples. Exit codes: 0 done, 1 --fail-on is met,
-2 wrong usage, 3 unusable input, 4 a tool is missing or failed.
+COMMAND --help has more. Exit: 0 done, 1 --fail-on, 2 usage, 3 input, 4 tool
 """
 
 

@@ -19,7 +19,7 @@ A rank is what a file's name says (app.rank17.gpadvisor, report17.ncu-rep); a no
 says, else its name (node3). 'gpadvisor profile' under srun or mpirun names its files so.
 
   gpadvisor aggregate run/*.gpadvisor -o all.gpadvisor
-  srun --ntasks-per-node 1 sh -c 'gpadvisor aggregate /tmp/run/* --partial -o part$SLURM_NODEID.gpadvisor'
+  gpadvisor aggregate /tmp/run/*.gpadvisor --partial -o part3.gpadvisor
   gpadvisor aggregate --merge part*.gpadvisor -o all.gpadvisor
 """
 

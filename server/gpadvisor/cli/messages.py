@@ -48,6 +48,10 @@ class CommandsFormatter(HelpFormatter):
             for command in self._iter_indented_subactions(action):
                 super().add_argument(command)
 
+    def format_help(self) -> str:
+        """Without an empty line before the last paragraph, which would be one too many for a screen."""
+        return "\n".join(super().format_help().rsplit("\n\n", 1))
+
 
 class Parser(argparse.ArgumentParser):
     """Its errors quote the command line."""
