@@ -3,9 +3,11 @@
 
 import * as vscode from "vscode";
 import { ExecuteCommandRequest } from "vscode-languageclient/node";
+import { isFile } from "./decide/commands";
 import type { EnvironmentFinder } from "./environment";
 import * as protocol from "./generated/protocol";
 import type { Logs } from "./logs";
+import { ask, fail, inform, warn } from "./say";
 import type { Session } from "./session";
 import { setting } from "./settings";
 
@@ -35,13 +37,13 @@ export function registerCommands(session: Session, finder: EnvironmentFinder, lo
 /** Runs a command of the server; where it fails, its one sentence is shown. */
 export async function execute(session: Session, command: string, ...words: unknown[]): Promise<unknown> {
   if (session.client === undefined) {
-    void vscode.window.showWarningMessage("GPAdvisor: the server is not running.");
+    void warn("GPAdvisor: the server is not running.");
     return undefined;
   }
   try {
     return await session.client.sendRequest(ExecuteCommandRequest.type, { command, arguments: words });
   } catch (error) {
-    void vscode.window.showErrorMessage(`GPAdvisor: ${error instanceof Error ? error.message : String(error)}`);
+    void fail(`GPAdvisor: ${error instanceof Error ? error.message : String(error)}`);
     return undefined;
   }
 }
@@ -51,7 +53,7 @@ async function onFile(session: Session, command: string): Promise<void> {
   if (document?.languageId === "cuda-cpp") {
     await execute(session, command, document.uri.toString());
   } else {
-    void vscode.window.showInformationMessage("GPAdvisor: open a CUDA source first.");
+    void inform("GPAdvisor: open a CUDA source first.");
   }
 }
 
@@ -61,7 +63,7 @@ async function profile(session: Session, given: unknown): Promise<void> {
     const said = await execute(session, protocol.PROFILE, uri?.toString());
     if (typeof said === "string") {
       // A message with an answer is shown in full.
-      void vscode.window.showInformationMessage(`GPAdvisor: ${said}.`, NEXT).then(async (chosen) => {
+      void inform(`GPAdvisor: ${said}.`, NEXT).then(async (chosen) => {
         if (chosen !== undefined) {
           await vscode.commands.executeCommand("gpadvisor.nextHotLine");
         }
@@ -72,7 +74,7 @@ async function profile(session: Session, given: unknown): Promise<void> {
   const message =
     "GPAdvisor: no profiler is configured. Set gpadvisor.profile.command to a command that writes a profile, " +
     "or collect one elsewhere and import it.";
-  const chosen = await vscode.window.showInformationMessage(message, "Open Settings", "Import Profile");
+  const chosen = await inform(message, "Open Settings", "Import Profile");
   if (chosen === "Open Settings") {
     await vscode.commands.executeCommand("workbench.action.openSettings", "gpadvisor.profile");
   } else if (chosen !== undefined) {
@@ -106,16 +108,15 @@ async function doctor(session: Session): Promise<void> {
 
 /** A fix that may change results: the lines are shown and asked about, and Enter applies. */
 async function applyFix(session: Session, [uri, fix, question, lines]: readonly unknown[]): Promise<void> {
-  const options = { modal: true, detail: String(lines) };
-  if ((await vscode.window.showInformationMessage(String(question), options, "Apply")) !== undefined) {
+  if ((await ask(String(question), String(lines), "Apply")) !== undefined) {
     await execute(session, protocol.APPLY_FIX, uri, fix, true);
   }
 }
 
 async function showLocation(uri: unknown, line: unknown, character: unknown): Promise<void> {
-  if (typeof uri === "string" && typeof line === "number") {
+  if (typeof uri === "string" && isFile(uri) && typeof line === "number") {
     const document = await vscode.workspace.openTextDocument(vscode.Uri.parse(uri));
-    const words = document.lineAt(Math.min(line, document.lineCount - 1));
+    const words = document.lineAt(Math.max(0, Math.min(line, document.lineCount - 1)));
     const first = typeof character === "number" ? character : words.firstNonWhitespaceCharacterIndex;
     const at = new vscode.Position(words.lineNumber, first);
     await vscode.window.showTextDocument(document, { selection: new vscode.Range(at, at) });

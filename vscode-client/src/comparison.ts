@@ -4,10 +4,12 @@
 import * as vscode from "vscode";
 import { changeWords, olderFirst } from "./decide/comparison";
 import type { Node } from "./decide/overview";
+import { plain } from "./decide/plain";
 import type { CompareLine, OverviewEntry } from "./generated/protocol";
 import { CompareMessage } from "./messages";
 import type { Overview } from "./overview";
 import type { Reports } from "./reports";
+import { fail, inform } from "./say";
 import type { Session } from "./session";
 
 export class Comparison implements vscode.Disposable {
@@ -60,7 +62,7 @@ export class Comparison implements vscode.Disposable {
         this.reports.show({ uri: now, before: old });
       }
     } catch (error) {
-      void vscode.window.showErrorMessage(`GPAdvisor: ${error instanceof Error ? error.message : String(error)}`);
+      void fail(`GPAdvisor: ${error instanceof Error ? error.message : String(error)}`);
     }
   }
 
@@ -103,9 +105,9 @@ function pathOf(given: unknown): readonly string[] {
 }
 
 async function pick(title: string, known: readonly OverviewEntry[]): Promise<string | undefined> {
-  const items = known.map(({ name, path, collectedAt }) => ({ label: name, description: collectedAt?.slice(0, 16).replace("T", " ") ?? "", detail: path, path }));
+  const items = known.map(({ name, path, collectedAt }) => ({ label: plain(name), description: collectedAt?.slice(0, 16).replace("T", " ") ?? "", detail: plain(path), path }));
   if (items.length === 0) {
-    void vscode.window.showInformationMessage("GPAdvisor: import another profile to compare with.");
+    void inform("GPAdvisor: import another profile to compare with.");
     return undefined;
   }
   return (await vscode.window.showQuickPick(items, { title, matchOnDetail: true }))?.path;

@@ -19,6 +19,7 @@ import { Installer } from "./installer";
 import type { Logs } from "./logs";
 import { run } from "./processes";
 import { ChosenInterpreter } from "./pythonExtension";
+import { fail } from "./say";
 import { setting } from "./settings";
 import type { StatusItem } from "./statusItem";
 
@@ -118,7 +119,7 @@ export class EnvironmentFinder implements vscode.Disposable {
   #refuse(reason: string): void {
     this.logs.client.error(reason);
     this.status.stage = { kind: "needsEnvironment", reason };
-    void vscode.window.showErrorMessage(`GPAdvisor: ${reason}`, "Open Settings").then(async (chosen) => {
+    void fail(`GPAdvisor: ${reason}`, "Open Settings").then(async (chosen) => {
       if (chosen !== undefined) {
         await vscode.commands.executeCommand("workbench.action.openSettings", "gpadvisor.interpreter");
       }

@@ -4,6 +4,7 @@
 import * as vscode from "vscode";
 import { rulesAt } from "./decide/rules";
 import { ExplainMessage } from "./messages";
+import { inform } from "./say";
 import type { Session } from "./session";
 
 const SCHEME = "gpadvisor-rule";
@@ -36,7 +37,7 @@ async function askForRule(): Promise<string | undefined> {
   const rules = rulesAt(advice, editor?.selection.active.line);
   if (rules.length <= 1) {
     if (rules.length === 0) {
-      void vscode.window.showInformationMessage("GPAdvisor: there is no advice in this file.");
+      void inform("GPAdvisor: there is no advice in this file.");
     }
     return rules[0]?.code;
   }

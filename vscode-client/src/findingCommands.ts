@@ -3,6 +3,7 @@
 
 import * as vscode from "vscode";
 import type { Node } from "./decide/overview";
+import { inform } from "./say";
 import { SUMMARY_VIEW } from "./summaryEditor";
 
 export function registerFindingCommands(): vscode.Disposable {
@@ -43,7 +44,7 @@ async function disable(node: Node): Promise<void> {
   );
   const found = offered.find(({ title, edit }) => edit !== undefined && title === `${node.code ?? ""}: Disable for this line`);
   if (found?.edit === undefined) {
-    void vscode.window.showInformationMessage(`GPAdvisor: no comment can stand on line ${line + 1}; disable it above.`);
+    void inform(`GPAdvisor: no comment can stand on line ${line + 1}; disable it above.`);
     return;
   }
   await vscode.workspace.applyEdit(found.edit);

@@ -4,6 +4,7 @@
 import * as vscode from "vscode";
 import { FixCheckedMessage } from "./messages";
 import type { Logs } from "./logs";
+import { inform, warn } from "./say";
 import type { Session } from "./session";
 
 const SASS = "Show SASS";
@@ -16,13 +17,13 @@ export function registerFixReports(session: Session, logs: Logs): vscode.Disposa
       case "gone":
       case "fewer":
       case "unknown":
-        void offerSass(vscode.window.showInformationMessage(text, SASS), said.uri, said.line);
+        void offerSass(inform(text, SASS), said.uri, said.line);
         return;
       case "remains":
-        void offerSass(vscode.window.showWarningMessage(text, SASS), said.uri, said.line);
+        void offerSass(warn(text, SASS), said.uri, said.line);
         return;
       case "notCompiled":
-        void vscode.window.showWarningMessage(text);
+        void warn(text);
         return;
       case "cancelled":
     }

@@ -8,6 +8,7 @@ import type { Candidate } from "./decide/environment";
 import { byHand, installSteps, lastWords, MAKING, packageIn, pipChecks, type Plan, type Step } from "./decide/install";
 import type { Logs } from "./logs";
 import { run } from "./processes";
+import { fail, inform } from "./say";
 import { setting } from "./settings";
 import type { StatusItem } from "./statusItem";
 
@@ -38,7 +39,7 @@ export class Installer {
     const wheels = setting("wheelFolder");
     const from = wheels === "" ? "from the configured Python package index" : `from ${wheels}`;
     const question = `GPAdvisor needs its Python environment (${reason}). Set it up ${from}?`;
-    const chosen = await vscode.window.showInformationMessage(question, INSTALL, COPY, "Not Now");
+    const chosen = await inform(question, INSTALL, COPY, "Not Now");
     if (chosen === COPY) {
       await this.#copy(makers);
     }
@@ -102,7 +103,7 @@ export class Installer {
       const message =
         "GPAdvisor found no Python 3.11 or newer. Install one (on Debian: apt-get install python3 " +
         "python3-venv), or name it in gpadvisor.interpreter.";
-      void vscode.window.showErrorMessage(message);
+      void fail(message);
       return undefined;
     }
     return {
@@ -143,7 +144,7 @@ export class Installer {
   }
 
   async #explain(message: string, steps: readonly Step[]): Promise<void> {
-    const chosen = await vscode.window.showErrorMessage(message, COPY, "Show Log");
+    const chosen = await fail(message, COPY, "Show Log");
     if (chosen === COPY) {
       await vscode.env.clipboard.writeText(byHand(steps));
     } else if (chosen !== undefined) {

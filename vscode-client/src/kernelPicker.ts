@@ -3,8 +3,10 @@
 
 import * as vscode from "vscode";
 import { execute } from "./commands";
+import { plain } from "./decide/plain";
 import { SELECT_KERNEL } from "./generated/protocol";
 import { KernelsMessage } from "./messages";
+import { inform } from "./say";
 import type { Session } from "./session";
 
 export function registerKernelPicker(session: Session): vscode.Disposable {
@@ -20,12 +22,12 @@ async function pick(session: Session, uri: string): Promise<void> {
   const answer = await session.request(KernelsMessage, { uri });
   const items = (answer?.choices ?? []).map(({ kernel, name, description, detail, chosen }) => ({
     kernel,
-    label: chosen ? `$(check) ${name}` : name,
-    description,
-    detail,
+    label: chosen ? `$(check) ${plain(name)}` : plain(name),
+    description: plain(description),
+    detail: plain(detail),
   }));
   if (items.length === 0) {
-    void vscode.window.showInformationMessage("GPAdvisor: no kernel of a profile has lines in this file.");
+    void inform("GPAdvisor: no kernel of a profile has lines in this file.");
     return;
   }
   const picked = await vscode.window.showQuickPick(items, {

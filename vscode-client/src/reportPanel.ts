@@ -6,6 +6,7 @@ import { randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import * as vscode from "vscode";
+import { isFile } from "./decide/commands";
 import { heard, inPage, type PageLine, reportPage, today } from "./decide/report";
 import { summaryPage } from "./decide/summaryPage";
 import type { PageFile } from "./generated/protocol";
@@ -159,7 +160,7 @@ export class Report implements vscode.Disposable {
   /** Opens a line beside the panel; the panel keeps the focus, so that one can go on from card to card. */
   async #reveal(at: PageLine): Promise<void> {
     const place = today(this.#files, at);
-    if (place === undefined) {
+    if (place === undefined || !isFile(place.uri)) {
       return;
     }
     const uri = vscode.Uri.parse(place.uri);

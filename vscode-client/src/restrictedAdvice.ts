@@ -2,7 +2,7 @@
 // Restricted Mode: converted advice (*.gpadvisor.json) as plain diagnostics, by the client alone.
 
 import * as vscode from "vscode";
-import { MOST_BYTES, type PlainFinding, readAdvice } from "./decide/advice";
+import { byPath, MOST_BYTES, type PlainFinding, readAdvice } from "./decide/advice";
 import { placesToLook } from "./decide/paths";
 import type { StatusItem } from "./statusItem";
 
@@ -36,12 +36,11 @@ export class RestrictedAdvice implements vscode.Disposable {
     const run = ++this.#run;
     const found = new Map<string, vscode.Diagnostic[]>();
     for (const file of await vscode.workspace.findFiles(PATTERN, undefined, MOST_FILES)) {
-      for (const finding of await findingsIn(file)) {
-        const uri = await locate(finding.path, file);
-        if (uri !== undefined) {
-          const document = await vscode.workspace.openTextDocument(uri);
-          const line = document.lineAt(Math.min(finding.line, document.lineCount - 1));
-          found.set(uri.toString(), [...(found.get(uri.toString()) ?? []), diagnostic(finding, line)]);
+      for (const [path, findings] of await findingsIn(file)) {
+        const document = await locate(path, file);
+        if (document !== undefined) {
+          const own = findings.map((one) => diagnostic(one, document.lineAt(Math.min(one.line, document.lineCount - 1))));
+          found.set(document.uri.toString(), [...(found.get(document.uri.toString()) ?? []), ...own]);
         }
       }
     }
@@ -54,17 +53,22 @@ export class RestrictedAdvice implements vscode.Disposable {
   }
 }
 
-async function findingsIn(file: vscode.Uri): Promise<readonly PlainFinding[]> {
-  const { size } = await vscode.workspace.fs.stat(file);
-  if (size > MOST_BYTES) {
-    return [];
+/** By the paths that they name; nothing of what cannot be read. */
+async function findingsIn(file: vscode.Uri): Promise<ReadonlyMap<string, readonly PlainFinding[]>> {
+  try {
+    const { size, type } = await vscode.workspace.fs.stat(file);
+    if (size > MOST_BYTES || (type & vscode.FileType.File) === 0) {
+      return new Map();
+    }
+    const read = readAdvice(new TextDecoder().decode(await vscode.workspace.fs.readFile(file)));
+    return byPath(read.kind === "advice" ? read.findings : []);
+  } catch {
+    return new Map();
   }
-  const read = readAdvice(new TextDecoder().decode(await vscode.workspace.fs.readFile(file)));
-  return read.kind === "advice" ? read.findings : [];
 }
 
 /** The first place where the file exists, inside the workspace only. */
-async function locate(path: string, advice: vscode.Uri): Promise<vscode.Uri | undefined> {
+async function locate(path: string, advice: vscode.Uri): Promise<vscode.TextDocument | undefined> {
   const folder = vscode.workspace.getWorkspaceFolder(advice);
   if (folder === undefined) {
     return undefined;
@@ -72,8 +76,8 @@ async function locate(path: string, advice: vscode.Uri): Promise<vscode.Uri | un
   for (const place of placesToLook(path, advice.path, folder.uri.path)) {
     const uri = folder.uri.with({ path: place });
     try {
-      await vscode.workspace.fs.stat(uri);
-      return uri;
+      const { type } = await vscode.workspace.fs.stat(uri);
+      return (type & vscode.FileType.File) === 0 ? undefined : await vscode.workspace.openTextDocument(uri);
     } catch {
       continue;
     }

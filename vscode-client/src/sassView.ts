@@ -6,6 +6,7 @@ import { heatOf, layOut, lineToReveal, linesOf, type SassDocument } from "./deci
 import type { SassParams } from "./generated/protocol";
 import type { Gutter } from "./gutter";
 import { SassMessage } from "./messages";
+import { inform } from "./say";
 import type { Session } from "./session";
 
 const SCHEME = "gpadvisor-sass";
@@ -84,7 +85,7 @@ export class SassView implements vscode.Disposable {
       return false;
     }
     if (answer.rows.length === 0) {
-      void vscode.window.showInformationMessage(`GPAdvisor: ${answer.message ?? "there is no machine code for this file."}`);
+      void inform(`GPAdvisor: ${answer.message ?? "there is no machine code for this file."}`);
       return false;
     }
     const document = layOut(answer);

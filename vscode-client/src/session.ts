@@ -11,6 +11,7 @@ import { FixCommands } from "./fixCommands";
 import { spacedHints } from "./hintSpacing";
 import type { Logs } from "./logs";
 import { OverviewChangedMessage, StatusMessage } from "./messages";
+import { fail } from "./say";
 import type { StatusItem } from "./statusItem";
 
 type Listener = (params: unknown) => void;
@@ -172,7 +173,7 @@ export class Session implements vscode.Disposable {
 
   async #offerRestart(): Promise<void> {
     const message = "The GPAdvisor server ended five times within three minutes and is not started again.";
-    const chosen = await vscode.window.showErrorMessage(message, "Restart", "Show Server Log");
+    const chosen = await fail(message, "Restart", "Show Server Log");
     if (chosen === "Restart") {
       await this.restart();
     } else if (chosen !== undefined) {

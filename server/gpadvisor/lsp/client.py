@@ -48,7 +48,10 @@ class Client:
 
     def say(self, message: str, kind: lsp.MessageType = lsp.MessageType.Info) -> None:
         """Show the user a sentence."""
-        self._server.window_show_message(lsp.ShowMessageParams(type=kind, message=f"GPAdvisor: {message}"))
+        from gpadvisor.report.words import no_link  # noqa: PLC0415 what it needs takes long to import
+
+        said = no_link(f"GPAdvisor: {message}")
+        self._server.window_show_message(lsp.ShowMessageParams(type=kind, message=said))
 
     def say_once(self, message: str, kind: lsp.MessageType = lsp.MessageType.Warning) -> None:
         """The same, unless it was said before."""
@@ -65,8 +68,10 @@ class Client:
         Raises:
             JsonRpcException: this editor cannot ask.
         """
+        from gpadvisor.report.words import no_link  # noqa: PLC0415 as above
+
         actions = [lsp.MessageActionItem(title=answer) for answer in answers]
-        params = lsp.ShowMessageRequestParams(type=kind, message=message, actions=actions)
+        params = lsp.ShowMessageRequestParams(type=kind, message=no_link(message), actions=actions)
         picked = await self._server.window_show_message_request_async(params)
         return None if picked is None else picked.title
 

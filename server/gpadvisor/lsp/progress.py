@@ -47,9 +47,12 @@ async def with_progress(
 
 async def _show(server: Reporter, title: str, words: list[str], task: asyncio.Future[Any]) -> None:
     await asyncio.sleep(SHOWN_AFTER_SECONDS)
+    from gpadvisor.report.words import no_link  # noqa: PLC0415 what it needs takes long to import
+
     progress, token = server.work_done_progress, f"gpadvisor-{uuid.uuid4()}"
     await progress.create_async(token)
-    progress.begin(token, lsp.WorkDoneProgressBegin(title=title, message=words[0] or None, cancellable=True))
+    first = no_link(words[0]) or None
+    progress.begin(token, lsp.WorkDoneProgressBegin(title=no_link(title), message=first, cancellable=True))
     begun = asyncio.get_running_loop().time()
     try:
         while not task.done():
@@ -59,8 +62,8 @@ async def _show(server: Reporter, title: str, words: list[str], task: asyncio.Fu
             await asyncio.wait({task}, timeout=0.2)
             seconds = asyncio.get_running_loop().time() - begun + SHOWN_AFTER_SECONDS
             if int(seconds / _BEAT_SECONDS) != int((seconds - 0.2) / _BEAT_SECONDS):
-                said = f"{words[0]} ({seconds:.0f} s)"
-                progress.report(token, lsp.WorkDoneProgressReport(message=said.strip(), cancellable=True))
+                said = no_link(f"{words[0]} ({seconds:.0f} s)".strip())
+                progress.report(token, lsp.WorkDoneProgressReport(message=said, cancellable=True))
     finally:
         progress.end(token, lsp.WorkDoneProgressEnd())
         progress.tokens.pop(token, None)

@@ -49,6 +49,11 @@ def clean(text: str, limit: int = MAX_TEXT) -> str:
     return "".join(_visible(char) for char in text)
 
 
+def no_link(text: str) -> str:
+    """Clean text of which no editor makes a link: VS Code runs the command of `[a](command:b)`."""
+    return clean(text).replace("](", "] (")
+
+
 def _visible(char: str) -> str:
     if char in "\t\r\n\v\f":
         return " "

@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 
 from gpadvisor.advice.compare import Comparison
 from gpadvisor.report.blame_table import BlameRow, render_blame_csv, render_blame_text
 from gpadvisor.report.comparison import render_comparison_text
+from gpadvisor.report.words import no_link
 
 EVIL = "k\x1b[31m\x07\n\u202e"
 
@@ -48,3 +50,18 @@ def test_a_blame_table_for_programs_is_no_formula_and_moves_no_cursor() -> None:
         *("@!P0 BRA", "'=1+1", "'-2", "'+x", "'@SUM(1)")
     ]
     assert cells["distance_instructions"] == "-1"
+
+
+def test_a_notification_has_no_link_and_no_line_of_its_own() -> None:
+    """VS Code runs the command of a link in one; what it takes for a link stands in this expression."""
+    link = re.compile(r"\[([^\]]+)\]\(((?:https?://|command:|file:)[^)\s]+)", re.IGNORECASE)
+    names = [
+        "[Fix](command:workbench.action.terminal.new)",
+        "[a](file:///etc/passwd)",
+        "[" * 99 + "](command:b)" * 99,
+    ]
+    for name in names:
+        assert link.search(name)
+        assert not link.search(no_link(f"{name}\n{EVIL}"))
+        assert is_safe(no_link(name + EVIL))
+    assert no_link("gemm [clone .1] (b) a[i]") == "gemm [clone .1] (b) a[i]"

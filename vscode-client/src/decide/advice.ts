@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Advice that was converted to JSON elsewhere (`gpadvisor advise --format json`), shown without the server.
 
+import { visible } from "./plain";
+
 export interface PlainFinding {
   /** As the advice names it: absolute, or relative to the advice or to the folder. */
   readonly path: string;
@@ -18,7 +20,9 @@ export type ReadAdvice =
 /** Larger files are not read: the JSON of a report with hundreds of kernels has some ten megabytes. */
 export const MOST_BYTES = 64 * 1024 * 1024;
 const MOST_FINDINGS = 2000;
+const MOST_PATHS = 200;
 const LONGEST_MESSAGE = 1000;
+const LONGEST_CODE = 16;
 const SCHEMA = "gpadvisor.advice/1";
 
 /** Reads converted advice; whatever does not have the schema's shape is left out. */
@@ -40,6 +44,20 @@ export function readAdvice(text: string): ReadAdvice {
   return { kind: "advice", findings: findings.slice(0, MOST_FINDINGS) };
 }
 
+/** Findings by the path that they name: each is looked for once, and no more than there may be. */
+export function byPath(findings: readonly PlainFinding[]): ReadonlyMap<string, readonly PlainFinding[]> {
+  const found = new Map<string, PlainFinding[]>();
+  for (const finding of findings) {
+    const known = found.get(finding.path);
+    if (known !== undefined) {
+      known.push(finding);
+    } else if (found.size < MOST_PATHS) {
+      found.set(finding.path, [finding]);
+    }
+  }
+  return found;
+}
+
 function localPaths(read: unknown): ReadonlyMap<string, string> {
   return new Map(
     list(field(read, "sources")).flatMap((source): [string, string][] => {
@@ -50,7 +68,7 @@ function localPaths(read: unknown): ReadonlyMap<string, string> {
 }
 
 function findingsOf(kernel: unknown, suggestion: unknown, local: ReadonlyMap<string, string>): PlainFinding[] {
-  const code = words(field(suggestion, "code"));
+  const code = visible(words(field(suggestion, "code"))).slice(0, LONGEST_CODE);
   const evidence = words(field(suggestion, "evidence"));
   if (field(suggestion, "suppressed") !== null) {
     return [];
@@ -61,7 +79,7 @@ function findingsOf(kernel: unknown, suggestion: unknown, local: ReadonlyMap<str
     estimate(field(suggestion, "speedup")),
     `[${[evidence, words(field(kernel, "name")), "converted advice"].filter(Boolean).join(", ")}]`,
   ];
-  const message = said.filter(Boolean).join(" ").slice(0, LONGEST_MESSAGE);
+  const message = visible(said.filter(Boolean).join(" ").slice(0, LONGEST_MESSAGE));
   const findings = new Map<string, PlainFinding>();
   for (const { file, line } of placesOf(suggestion)) {
     const path = local.get(file) ?? file;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where a text defines kernels, as far as it can be seen without a compiler.
 
-const HIDDEN = /\/\*[^]*?(?:\*\/|$)|\/\/.*|^[ \t]*#(?:.*\\\r?\n)*.*/gm;
+const HIDDEN = /\/\*[^]*?(?:\*\/|(?![^]))|\/\/.*|"(?:[^"\\\n]|\\.)*"?|^[ \t]*#(?:.*\\\r?\n)*.*/gm;
 
 /** A definition's first line: neither in a comment nor in a directive, with a body and not only declared. */
 export function kernelLines(text: string): readonly number[] {

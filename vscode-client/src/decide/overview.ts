@@ -30,9 +30,20 @@ const MOST_LETTERS = 120;
 /** The rows; `filter`: words that a kernel, or a finding in it, has to have all of. */
 export function treeOf(entries: readonly OverviewEntry[], filter: string, now: number): readonly Node[] {
   const words = filter.toLowerCase().split(/\s+/).filter((word) => word !== "");
-  return entries.flatMap((entry) => {
+  const rows = entries.flatMap((entry) => {
     const node = inputNode(entry, words, now);
     return words.length > 0 && node.children.length === 0 ? [] : [node];
+  });
+  return distinct(rows, new Map());
+}
+
+/** VS Code shows no tree in which two rows have one id, as two kernels of one name and launch would. */
+function distinct(nodes: readonly Node[], known: Map<string, number>): readonly Node[] {
+  return nodes.map((node) => {
+    const copies = known.get(node.id) ?? 0;
+    known.set(node.id, copies + 1);
+    const id = copies === 0 ? node.id : `${node.id}\n\n${copies}`; // no other id has an empty line in it
+    return { ...node, id, children: distinct(node.children, known) };
   });
 }
 

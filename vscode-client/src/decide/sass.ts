@@ -2,6 +2,7 @@
 // The machine code of a kernel as a text, and which of its lines belongs to which line of the source.
 
 import type { HeatLine, SassResult, SassRow } from "../generated/protocol";
+import { visible } from "./plain";
 
 export interface SassDocument {
   readonly text: string;
@@ -17,10 +18,10 @@ export function layOut(result: SassResult): SassDocument {
   const instruction = width(result.rows.map(({ text }) => text), WIDEST_INSTRUCTION);
   const stall = width(result.rows.map((row) => because(row, result.rows)), WIDEST_STALL);
   const names = new Map(result.functions.map(({ row, name }) => [row, name]));
-  const lines: string[] = heading(result);
+  const lines: string[] = heading(result).map(visible);
   const rows: (SassRow | undefined)[] = lines.map(() => undefined);
   const push = (line: string, row?: SassRow): void => {
-    lines.push(line.trimEnd());
+    lines.push(visible(line).trimEnd());
     rows.push(row);
   };
   const sampled = result.rows.some((row) => row.share !== null);

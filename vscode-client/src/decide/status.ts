@@ -2,6 +2,7 @@
 // What the status item says.
 
 import type { StatusParams } from "../generated/protocol";
+import { plain } from "./plain";
 
 /** What the client itself knows. */
 export type Stage =
@@ -94,7 +95,7 @@ function look(state: StatusParams["state"]): Partial<Shown> {
 }
 
 function shown(text: string, detail: string, rest: Partial<Shown>): Shown {
-  return { text, detail, busy: false, severity: "information", command: undefined, ...rest };
+  return { text: plain(text), detail: plain(detail), busy: false, severity: "information", command: undefined, ...rest };
 }
 
 function count(number: number, noun: string): string {

@@ -2,7 +2,9 @@
 // What the status bar says: the state in a few words, what stands behind them, and what to do next.
 
 import type { NextStep, OverviewChangedParams, StatusParams } from "../generated/protocol";
+import { isKnown } from "./commands";
 import { count, fileName } from "./figures";
+import { plain, visible } from "./plain";
 import { type Stage, statusItem } from "./status";
 
 export interface Bar {
@@ -57,11 +59,12 @@ export function statusBar(
   }
   const knows = said.state === "idle" || said.state === "stale";
   const from = said.profile === null ? "" : ` · ${cut(fileName(said.profile).replace(/\.ncu-repz?$/, ""))}`;
+  const next = said.next.filter(({ command }) => isKnown(command));
   return {
-    text: knows ? `${said.bar}${from}` : said.bar,
+    text: plain(knows ? `${said.bar}${from}` : said.bar),
     icon: ICONS[said.state],
-    lines: said.detail.split("\n").filter((line) => line !== ""),
-    steps: knows ? [FINDINGS, ...said.next] : said.next,
+    lines: said.detail.split("\n").filter((line) => line !== "").map(visible),
+    steps: knows ? [FINDINGS, ...next] : next,
     severity: said.state === "error" ? "warning" : "information",
   };
 }
@@ -71,7 +74,7 @@ function ofInputs(known: OverviewChangedParams | undefined): Bar | undefined {
     return undefined;
   }
   const best = known.best === null ? "" : `, best ${known.best}`;
-  return bar(`GPA: ${count(known.inputs, "input")}${best}`, [FINDINGS, IMPORT]);
+  return bar(plain(`GPA: ${count(known.inputs, "input")}${best}`), [FINDINGS, IMPORT]);
 }
 
 function ofStage(stage: Stage): Bar {

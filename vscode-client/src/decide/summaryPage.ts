@@ -3,6 +3,7 @@
 
 import type { OverviewEntry, OverviewFinding, OverviewKernel, OverviewPlace } from "../generated/protocol";
 import { count, duration, fileName, joined, percent } from "./figures";
+import { visible } from "./plain";
 import { ageOf } from "./status";
 
 /** Commands that a link of the page may run. */
@@ -40,8 +41,7 @@ export function summaryPage(name: string, shown: OverviewEntry | Instead, nonce:
 
 /** Text that no markup can begin in; what would reorder or hide letters is shown as a replacement. */
 export function escape(text: string): string {
-  return text
-    .replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (letter) => (/\s/.test(letter) ? " " : "\u{FFFD}"))
+  return visible(text)
     .replaceAll("&", "&amp;")
     .replaceAll("<", "&lt;")
     .replaceAll(">", "&gt;")
