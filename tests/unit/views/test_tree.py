@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import json
 import math
+import time
 from collections import defaultdict
 from random import Random
 
@@ -219,6 +220,42 @@ def test_what_is_said_to_add_up_does(text: str, values: list[tuple[int, int]]) -
     whole = formula.evaluate({"a": table[:, :1].sum(axis=0), "b": table[:, 1:].sum(axis=0)})
     if formula.is_additive and np.isfinite(parts).all():
         assert parts.sum() == pytest.approx(whole[0], abs=1e-6)
+
+
+LETTERS = (
+    "\t",
+    " ",
+    "(",
+    ")",
+    "-",
+    "a+",
+    "a^",
+    "min(",
+    "a,",
+    "=",
+    "a =",
+    " =",
+    "1e9",
+    ".",
+    "a/0+",
+    "\0",
+    "\u202e",
+    "_",
+)
+
+
+@pytest.mark.parametrize("letters", LETTERS)
+def test_a_long_formula_takes_time_in_proportion(letters: str) -> None:
+    """A thousand tabs took four seconds, thousands of times as long as a sum of that length."""
+
+    def seconds(text: str) -> float:
+        begun = time.thread_time()
+        with contextlib.suppress(UsageError):
+            parse_formula(text, ("a",)).evaluate({"a": np.array([0.0, 1.0])})
+        return time.thread_time() - begun
+
+    long, sum_of_that_length = (letters * 1000)[:1000], "a+" * 499 + "aa"
+    assert min(seconds(long) for _ in range(3)) < 100 * min(seconds(sum_of_that_length) for _ in range(3))
 
 
 @given(st.text(max_size=60))

@@ -22,7 +22,6 @@ _MAX_DEPTH: Final = 50
 _TOKEN: Final = re.compile(
     r"\s*(?:(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)|(?P<name>[A-Za-z_][\w.]*)|(?P<sign>[-+*/^(),]))"
 )
-_TITLED: Final = re.compile(r"\s*(?P<title>[^=]*?)\s*=(?P<formula>.*)", re.DOTALL)
 _BINARY: Final[Mapping[str, Callable[[Values, Values], Values]]] = {
     "+": np.add,
     "-": np.subtract,
@@ -102,11 +101,11 @@ def parse_formula(text: str, known: Collection[str] | None = None) -> Formula:
     """
     if len(text) > MAX_LENGTH:
         raise UsageError(f"a metric of {len(text):,} letters; a formula has at most {MAX_LENGTH:,}")
-    titled = _TITLED.fullmatch(text)
-    formula = titled["formula"].strip() if titled else text.strip()
+    title, titled, rest = text.partition("=")
+    formula = (rest if titled else text).strip()
     parser = _FormulaParser(formula)
     steps = parser.whole()
-    found = Formula((titled["title"] if titled else "") or formula, formula, tuple(steps))
+    found = Formula((title.strip() if titled else "") or formula, formula, tuple(steps))
     if not found.columns:
         raise UsageError(f"metric '{text}' names no column, so it is the same everywhere")
     unknown = [] if known is None else [name for name in found.columns if name not in known]
