@@ -31,6 +31,43 @@ import networkx as nx
 ROOT: Final = Path(__file__).resolve().parents[1]
 MAX_LINES, MAX_FUNCTION_LINES, MAX_PARAMETERS = 400, 60, 7
 _ARCHITECTURES: Final = frozenset({60, 70, 72, 75, 80, 86, 87, 89, 90, 100, 103, 110, 120, 121})
+_VAGUE: Final = frozenset(
+    {
+        "asked",
+        "at",
+        "back",
+        "every",
+        "found",
+        "given",
+        "here",
+        "kept",
+        "known",
+        "last",
+        "left",
+        "made",
+        "meant",
+        "named",
+        "now",
+        "one",
+        "other",
+        "others",
+        "own",
+        "rest",
+        "said",
+        "seen",
+        "shown",
+        "so",
+        "taken",
+        "there",
+        "told",
+        "wanted",
+        "way",
+        "what",
+        "whole",
+        "each",
+    }
+)
+"""Names that say little of what they stand for."""
 Trees = Mapping[str, ast.Module]
 
 
@@ -60,6 +97,19 @@ def functions(modules: Trees) -> Mapping[str, tuple[int, int]]:
                 before = found.get(key, (0, 0))
                 found[key] = max(before[0], size), max(before[1], count)
     return found
+
+
+def vague_share(modules: Trees) -> float:
+    """The share of bound names (variables, parameters, functions, classes) that say little."""
+    names: list[str] = []
+    for node in (node for tree in modules.values() for node in ast.walk(tree)):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            names.append(node.id)
+        elif isinstance(node, ast.arg):
+            names.append(node.arg)
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            names.append(node.name)
+    return sum(name in _VAGUE for name in names) / max(1, len(names))
 
 
 def shared_names(modules: Trees) -> Mapping[str, list[str]]:
@@ -284,6 +334,7 @@ def figures(root: Path, report: Path | None = None) -> dict[str, str]:
         ),
         "circles of imports (modules in them)": f"{len(rings)} ({sum(map(len, rings))})",
         "class names with several meanings": len(shared_names(modules)),
+        f"names among {len(_VAGUE)} words that say little": f"{100 * vague_share(modules):.1f} %",
         "files that name a rule, on average": f"{_of_rules(modules):.1f}",
         "files that name an architecture": _of_architectures(modules),
         "files outside of `store` that name a format": _of_formats(modules),

@@ -192,6 +192,7 @@ class ToolNote:
     message: str
     place: Place | None  # None: no line of any source is known for it
     quiet: bool = False  # whether the numbers stand all the same: then it is a hint
+    rule: str = ""  # GPA202: the one that a comment ignores for nothing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

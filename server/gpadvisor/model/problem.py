@@ -59,3 +59,4 @@ class Problem:
     message: str
     location: SourceLocation | None = None  # where one line is at fault
     short: str = ""  # what is special here in a few words, where a screen has no room for the message
+    rule: str = ""  # GPA202: the one that a comment ignores for nothing

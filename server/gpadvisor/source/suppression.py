@@ -108,6 +108,7 @@ def _unused(file: str, comment: SuppressionComment, used: _Used) -> list[Problem
             ProblemCode.UNUSED_SUPPRESSION,
             f"{where} ignores {code}, which says nothing there: remove it from the comment",
             location,
+            rule=code,
         )
         for code in comment.codes
         if (file, comment, code) not in used

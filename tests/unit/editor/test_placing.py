@@ -6,6 +6,7 @@ from __future__ import annotations
 import pytest
 from tests.editor_values import FILE, HEADER, SOURCE, analysis, file_analysis, finding, line_data
 
+from gpadvisor.editor.place import placing
 from gpadvisor.editor.place.placing import extent, place, place_now, related_now
 from gpadvisor.model.finding import BaselineKind, Freshness, Place, Related
 
@@ -173,3 +174,11 @@ def test_a_text_beyond_all_bounds_is_edited_as_a_whole(monkeypatch: pytest.Monke
     found = place(file_analysis(), SOURCE + "// more\n")
     assert [one.freshness for one in found.findings] == [Freshness.EDITED]
     assert found.stale_samples == found.samples
+
+
+def test_of_a_text_too_long_to_compare_every_line_counts_as_edited(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(placing, "MAX_LINES", 3)
+    file = file_analysis(baseline="a\nb\nc\nd", findings=(), lines=())
+    found = placing.line_map(file, "a\nb\nc")
+    assert found.edited == {1: 1, 2: 2, 3: 3, 4: 3}
+    assert not found.kept

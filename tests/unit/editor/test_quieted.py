@@ -52,8 +52,9 @@ def test_a_comment_that_another_analysis_has_a_use_for_is_not_useless(
         code="GPA905",
         message=f"{FILE}:7 ignores GPA202, which says nothing there: remove it from the comment.",
         place=Place(file=FILE, line=7),
+        rule="GPA202",
     )
     static = analysis(files=(file_analysis(findings=()),), problems=(note,))
-    measured = analysis(files=(replace(file_analysis(), findings=(of_profile,)),))
+    measured = analysis(files=(replace(file_analysis(), findings=(of_profile, finding(5, code="GPA103"))),))
     layers = settled([_layer(measured, SOURCE, is_profile=True), _layer(static, SOURCE, is_profile=False)])
     assert (note in layers[-1].analysis.problems) == is_told

@@ -57,6 +57,7 @@ def test_another_code_or_another_file_changes_nothing() -> None:
     marked, problems = apply_suppressions([kernel], comments)
     assert marked == (kernel,)
     assert [problem.code for problem in problems] == [ProblemCode.UNUSED_SUPPRESSION] * 2
+    assert {problem.rule for problem in problems} == {"GPA201", "GPA202"}
 
 
 def test_unused_codes_are_named_one_by_one() -> None:

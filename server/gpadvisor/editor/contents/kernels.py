@@ -201,7 +201,7 @@ def _note(problem: Problem, place: Place | None, kernels: Sequence[str] = ()) ->
         text = text[:1].upper() + text[1:]
     quiet = problem.code not in _LOUD and code == OTHER_NOTE
     at = None if quiet and problem.location is None else place
-    return ToolNote(code=code, message=f"{text}.", place=at, quiet=quiet)
+    return ToolNote(code=code, message=f"{text}.", place=at, quiet=quiet, rule=problem.rule)
 
 
 def _named(kernels: Sequence[str]) -> str:

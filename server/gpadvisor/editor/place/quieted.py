@@ -3,17 +3,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Final
 
 from gpadvisor.editor.place.placing import PlacedFile, PlacedFinding
 from gpadvisor.model.finding import ToolNote
 from gpadvisor.source.facts import MARKER
-
-UNUSED: Final = "GPA905"
-_IGNORES: Final = re.compile(r"\bignores (GPA\d{3})\b")
 
 
 def quieted(file: PlacedFile, text: str) -> PlacedFile:
@@ -36,12 +31,11 @@ def quieted(file: PlacedFile, text: str) -> PlacedFile:
 
 def is_useful(note: ToolNote, file: PlacedFile, others: Iterable[PlacedFile]) -> bool:
     """Whether a comment that one analysis finds useless sets something of another one aside."""
-    match = _IGNORES.search(note.message)
-    if note.code != UNUSED or note.place is None or match is None:
+    if note.place is None or not note.rule:
         return False
     line = file.map.now(note.place.line)[0]
     return any(
-        one.finding.code == match[1] and (one.finding.suppressed is not None or one.line == line)
+        one.finding.code == note.rule and (one.finding.suppressed is not None or one.line == line)
         for other in others
         for one in other.findings
     )
