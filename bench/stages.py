@@ -19,7 +19,7 @@ from gpadvisor.__main__ import relax_collector
 _STARTED: Final = time.perf_counter()
 
 STAGES: Final = (
-    ("read the report", "gpadvisor.store.isolation", "wait_for"),
+    ("read the report", "gpadvisor.store.isolation", "_profile"),
     ("read the ELF", "gpadvisor.cubin", "read_cubin"),
     ("nvdisasm itself", "gpadvisor.toolchain", "run_tool"),
     ("parse its output", "gpadvisor.sass", "parse_json"),

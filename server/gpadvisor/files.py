@@ -7,7 +7,6 @@ import contextlib
 import errno
 import os
 import stat
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, Final
@@ -95,6 +94,8 @@ def home() -> Path | None:
 @contextlib.contextmanager
 def scratch_folder() -> Iterator[Path]:
     """A fresh folder that goes with the context; those of killed processes go when the next is made."""
+    import tempfile  # noqa: PLC0415 a warm answer needs no folder
+
     _sweep()
     with tempfile.TemporaryDirectory(prefix=_PREFIX, ignore_cleanup_errors=True) as name, in_use(name):
         yield Path(name)
@@ -115,6 +116,8 @@ def in_use(folder: str) -> Iterator[None]:
 
 def _sweep() -> None:
     """Remove the marked folders of this user whose processes are gone; once for each process."""
+    import tempfile  # noqa: PLC0415 a warm answer needs no folder
+
     place = tempfile.gettempdir()
     if place in _swept or not hasattr(os, "geteuid"):
         return

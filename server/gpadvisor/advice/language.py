@@ -128,11 +128,11 @@ _ORDER: Final = (Language.FORTRAN, Language.JULIA, Language.PYTHON)
 def language_of(program: Program, kernel: str) -> Language:
     """The language of most of a kernel's lines, by their files; CUDA C++ where there are none."""
     function = kernel_function(program, kernel)
+    lines = () if function is None else function.lines
     counts: Counter[Language] = Counter()
-    for entry in () if function is None else function.lines:
-        if entry is not None and not is_library(entry.location.file):
-            suffix = entry.location.file.rpartition(".")[2].lower()
-            counts[_SUFFIXES.get(suffix, Language.CUDA)] += 1
+    for file, count in Counter(entry.location.file for entry in lines if entry is not None).items():
+        if not is_library(file):
+            counts[_SUFFIXES.get(file.rpartition(".")[2].lower(), Language.CUDA)] += count
     return counts.most_common(1)[0][0] if counts else Language.CUDA
 
 

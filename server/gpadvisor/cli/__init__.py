@@ -11,58 +11,41 @@ import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from types import FrameType
 from typing import Final
 
 from gpadvisor import __version__
-from gpadvisor.cli import (
-    advise,
-    aggregate,
-    blame,
-    compare,
-    completion,
-    demo,
-    doctor,
-    explain,
-    export_snapshot,
-    idle,
-    import_report,
-    lsp,
-    potential,
-    profile,
-    roofline,
-    rules,
-    simulate,
-    tree,
-    view,
-    why,
-)
+from gpadvisor.cli import advise
 from gpadvisor.cli.messages import CommandsFormatter, Parser, say
 from gpadvisor.errors import GpadvisorError, UsageError
 
-COMMANDS: Final = (
-    demo,
-    doctor,
-    profile,
-    advise,
-    why,
-    view,
-    compare,
-    explain,
-    rules,
-    simulate,
-    import_report,
-    export_snapshot,
-    aggregate,
-    roofline,
-    potential,
-    tree,
-    idle,
-    blame,
-    completion,
-    lsp,
-)
+COMMANDS: Final = {
+    "demo": "demo",
+    "doctor": "doctor",
+    "profile": "profile",
+    "advise": "advise",
+    "why": "why",
+    "view": "view",
+    "compare": "compare",
+    "explain": "explain",
+    "rules": "rules",
+    "simulate": "simulate",
+    "import": "import_report",
+    "export": "export_snapshot",
+    "aggregate": "aggregate",
+    "roofline": "roofline",
+    "potential": "potential",
+    "tree": "tree",
+    "idle": "idle",
+    "blame": "blame",
+    "completion": "completion",
+    "lsp": "lsp",
+}
+"""In the order of the help, with their modules."""
+_ABOUT_OTHERS: Final = ("demo", "completion")
+"""Commands that ask the parser of other commands."""
 
 _DESCRIPTION: Final = "Why the warps of a CUDA kernel wait, what to change, and what that would gain"
 _PAGED: Final = (
@@ -177,8 +160,8 @@ def _end(number: int, _frame: FrameType | None) -> None:
     raise _Ended(number)
 
 
-def build_parser() -> argparse.ArgumentParser:
-    """The whole command line."""
+def build_parser(command: str | None = None) -> argparse.ArgumentParser:
+    """The whole command line, or of it what one command needs: others are not imported then."""
     parser = Parser(
         prog="gpadvisor",
         epilog=_EPILOG,
@@ -193,19 +176,20 @@ def build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--no-pager", action="store_true", help="print long text as it is")
     commands = parser.add_subparsers(title=_DESCRIPTION, metavar="COMMAND", dest="command")
-    for command in COMMANDS:
-        command.add_parser(commands)
-    for name in _PAGED:  # there, too, without undoing what stands before the command
-        commands.choices[name].add_argument(
-            "--no-pager", action="store_true", default=argparse.SUPPRESS, help="print long text as it is"
-        )
+    alone = command in COMMANDS and command not in _ABOUT_OTHERS
+    for name in [command] if command and alone else COMMANDS:
+        import_module(f"gpadvisor.cli.{COMMANDS[name]}").add_parser(commands)
+        if name in _PAGED:  # there, too, without undoing what stands before the command
+            commands.choices[name].add_argument(
+                "--no-pager", action="store_true", default=argparse.SUPPRESS, help="print long text as it is"
+            )
     parser.set_defaults(whole=parser)  # for commands that are about the others
     return parser
 
 
 def _run(arguments: Sequence[str] | None) -> int:
-    parser = build_parser()
     words, flags = advise.split_flags(sys.argv[1:] if arguments is None else arguments)
+    parser = build_parser(next((word for word in words if word != "--no-pager"), None))
     try:
         options = parser.parse_args(words, argparse.Namespace(flags=flags))
     except SystemExit as exit_:  # argparse ends the process by itself, after its own message

@@ -221,7 +221,6 @@ def make_request(arguments: argparse.Namespace) -> Request:
     """The request that the options and the nearest settings file make."""
     from dataclasses import replace
 
-    from gpadvisor.pipeline.opening import command_line_flags
     from gpadvisor.pipeline.settings import find_settings
 
     loaded = find_settings(Path.cwd())
@@ -239,6 +238,8 @@ def make_request(arguments: argparse.Namespace) -> Request:
             raise UsageError(f"{build} has no compile_commands.json; -p takes the folder of a build")
         changes["build_folder"] = str(build.resolve())
     if flags := _flags(arguments):
+        from gpadvisor.pipeline.opening import command_line_flags
+
         changes["extra_flags"] = (*settings.extra_flags, *command_line_flags(flags))
     settings = replace(settings, **changes)  # type: ignore[arg-type] # each option was parsed to its field's type
     root = getattr(arguments, "source_root", None) or Path(settings.source_root)

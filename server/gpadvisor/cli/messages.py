@@ -6,7 +6,6 @@ from __future__ import annotations
 import argparse
 import itertools
 import sys
-import textwrap
 from typing import Any, Final, NoReturn
 
 _LONGEST: Final = 4096
@@ -30,6 +29,8 @@ class HelpFormatter(argparse.RawDescriptionHelpFormatter):
     """Paragraphs as wide as the terminal; examples and tables, which are indented, as they are."""
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
+        import textwrap
+
         lines: list[str] = []
         for verbatim, block in itertools.groupby(
             text.splitlines(), lambda line: not line or line.startswith(" ")

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
@@ -16,7 +16,8 @@ from gpadvisor.evidence.accesses import is_global, is_shared
 from gpadvisor.evidence.addresses import Neighbours
 from gpadvisor.evidence.lane_values import Lanes, LaneValues
 from gpadvisor.evidence.queries import loop_indices
-from gpadvisor.model.instruction import OpcodeClass
+from gpadvisor.model.ids import LoopId
+from gpadvisor.model.instruction import OpcodeClass, Register
 from gpadvisor.model.machine import SECTOR_BYTES, WARP, CodeForm
 from gpadvisor.model.profile import Launch
 from gpadvisor.model.program import Function
@@ -98,12 +99,16 @@ def widest_aligned(run: Neighbours, shape: AccessShape, step: int | None = None)
 
 def scattered_by_swap(function: Function, index: int, form: CodeForm, launch: Launch) -> int | None:
     """An access of the same loop whose threads would part if threadIdx.x and threadIdx.y were swapped."""
-    loop = function.innermost_loop(index)
+    return _scattered_by_swap(function, function.innermost_loop(index), form, launch)
+
+
+@lru_cache(maxsize=256)
+def _scattered_by_swap(function: Function, loop: LoopId | None, form: CodeForm, launch: Launch) -> int | None:
     inside = range(len(function.instructions)) if loop is None else loop_indices(function, loop)
     for other in inside:
         if is_global(function.instructions[other]):
-            shapes = [access_shape(function, other, form, launch, swapped=one) for one in (False, True)]
-            if [_is_spread(one) for one in shapes] == [False, True]:
+            together = not _is_spread(access_shape(function, other, form, launch))
+            if together and _is_spread(access_shape(function, other, form, launch, swapped=True)):
                 return other
     return None
 
@@ -123,7 +128,7 @@ def _steps(addresses: Lanes) -> Lanes:
     return (steps + (1 << 31)) % (1 << 32) - (1 << 31)
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=4096)
 def _addresses(
     function: Function,
     index: int,
@@ -304,18 +309,33 @@ def widest_shared(function: Function) -> int:
 def feeds_tensor_cores(function: Function, index: int) -> bool:
     """Whether a load brings operands of a matrix instruction, as they are or transposed."""
     definitions = function.reaching.definitions
+    readers = _readers_for_tensor_cores(function)
     pending, seen = [index], {index}
     while pending:
         made = pending.pop()
-        written = set(function.instructions[made].defs)
-        for use, one in enumerate(function.instructions):
-            if any(made in definitions(use, register) for register in written.intersection(one.uses)):
-                if one.info.opclass is OpcodeClass.TENSOR and one.opcode not in _PASSING:
+        for read in function.instructions[made].defs:
+            for use in readers.get(read, ()):
+                if use in seen or made not in definitions(use, read):
+                    continue
+                if function.instructions[use].opcode not in _PASSING:
                     return True
-                if one.opcode in _PASSING and use not in seen:
-                    seen.add(use)
-                    pending.append(use)
+                seen.add(use)
+                pending.append(use)
     return False
+
+
+@lru_cache(maxsize=64)
+def _readers_for_tensor_cores(function: Function) -> Mapping[Register, Sequence[int]]:
+    """By register: matrix instructions that read it, and what passes it on; nothing without the former."""
+    found: dict[Register, list[int]] = {}
+    needed = False
+    for use, one in enumerate(function.instructions):
+        passing = one.opcode in _PASSING
+        if passing or one.info.opclass is OpcodeClass.TENSOR:
+            needed = needed or not passing
+            for read in dict.fromkeys(one.uses):
+                found.setdefault(read, []).append(use)
+    return found if needed else {}
 
 
 def _turns(addresses: Lanes, width: int) -> int:

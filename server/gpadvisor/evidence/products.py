@@ -130,13 +130,18 @@ class ProductLoop:
         return 2 * shared > len(self.loads)
 
 
+@lru_cache(maxsize=4)
 def product_loops(
     program: Program, kernel: str, profile: KernelProfile | None = None
-) -> Iterator[ProductLoop]:
+) -> tuple[ProductLoop, ...]:
     """Those of a kernel and of the functions that it calls; of what was counted only the code that ran.
 
     Where the compiler's copies of a loop for many passes never run, the loop around them is the innermost.
     """
+    return tuple(_product_loops(program, kernel, profile))
+
+
+def _product_loops(program: Program, kernel: str, profile: KernelProfile | None) -> Iterator[ProductLoop]:
     for function in kernel_functions(program, kernel):
         executed = executed_warps(profile, function)
         ran = np.ones(len(function.instructions)) if executed is None or not executed.any() else executed

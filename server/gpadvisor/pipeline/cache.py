@@ -12,7 +12,8 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from operator import attrgetter
 from pathlib import Path
 from typing import Final
 
@@ -49,16 +50,23 @@ def file_digest(path: Path) -> str:
 def installation_digest() -> str:
     """Changes when gpadvisor or a package or tool it uses changes."""
     digest = hashlib.sha256(f"{SCHEMA} {__version__}".encode())
-    package = Path(__file__).resolve().parent.parent
-    for folder, names, files in os.walk(package):
-        names[:] = sorted(name for name in names if name != "__pycache__")
-        for name in sorted(files):
-            status = (Path(folder) / name).stat()
-            digest.update(f"{name} {status.st_size} {status.st_mtime_ns};".encode())
+    digest.update("".join(_stamps(Path(__file__).resolve().parent.parent)).encode())
     for place in _tool_places():
         with contextlib.suppress(OSError):
             digest.update(f"{place} {place.stat().st_mtime_ns};".encode())
     return digest.hexdigest()
+
+
+def _stamps(folder: Path | str) -> Iterator[str]:
+    """Name, size and time of each file below a folder, always in the same order."""
+    with os.scandir(folder) as entries:
+        for entry in sorted(entries, key=attrgetter("name")):
+            if entry.is_dir():
+                if entry.name != "__pycache__":
+                    yield from _stamps(entry.path)
+            else:
+                status = entry.stat()
+                yield f"{entry.name} {status.st_size} {status.st_mtime_ns};"
 
 
 def _tool_places() -> list[Path]:

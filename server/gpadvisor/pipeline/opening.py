@@ -9,7 +9,6 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from gpadvisor import store
 from gpadvisor.errors import MachineModelError, UsageError
 from gpadvisor.files import read_file
 from gpadvisor.pipeline.settings import Settings
@@ -44,6 +43,8 @@ def read_seconds(path: Path) -> float:
 
 def being_read(path: Path, settings: Settings) -> AbstractContextManager[Callable[[], Profile]]:
     """The same for who has something to do meanwhile: what it gives waits for the profile."""
+    from gpadvisor import store  # noqa: PLC0415 a warm answer reads no profile
+
     return store.being_read(path, timeout_seconds=read_seconds(path), memory_bytes=settings.memory_mib << 20)
 
 

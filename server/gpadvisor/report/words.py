@@ -8,6 +8,7 @@ import re
 import unicodedata
 from dataclasses import fields, is_dataclass, replace
 from enum import Enum
+from functools import lru_cache
 from typing import Final, TypeVar
 
 from gpadvisor.model.advice import Category, Estimate
@@ -74,12 +75,18 @@ def _cleaned(value: object) -> object:
     if isinstance(value, tuple):
         items = tuple(_cleaned(item) for item in value)
         return items if any(new is not old for new, old in zip(items, value, strict=True)) else value
-    if is_dataclass(value) and not isinstance(value, type):
-        old = {field.name: getattr(value, field.name) for field in fields(value)}
-        new = {name: _cleaned(item) for name, item in old.items()}
-        changed = {name: item for name, item in new.items() if item is not old[name]}
-        return replace(value, **changed) if changed else value
-    return value
+    changed = {}
+    for name in _field_names(type(value)):  # type: ignore[arg-type]  # classes are hashable
+        old = getattr(value, name)
+        new = _cleaned(old)
+        if new is not old:
+            changed[name] = new
+    return replace(value, **changed) if changed else value  # type: ignore[type-var]  # others have no fields
+
+
+@lru_cache(maxsize=256)
+def _field_names(kind: type) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(kind)) if is_dataclass(kind) else ()
 
 
 def csv_cell(value: object) -> object:

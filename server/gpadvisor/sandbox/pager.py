@@ -7,7 +7,6 @@ import os
 import shlex
 import shutil
 import signal
-import subprocess
 import sys
 import threading
 
@@ -23,6 +22,8 @@ def page(text: str) -> bool:
         or text.count("\n") < shutil.get_terminal_size((80, _LINES)).lines
     ):
         return False
+    import subprocess  # noqa: PLC0415 most text is short, or goes to a pipe
+
     try:
         process = subprocess.Popen(
             command,
