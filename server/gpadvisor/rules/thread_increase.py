@@ -48,14 +48,24 @@ longer rows take off L1 is then not counted per access, and the range holds both
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Final
 
 from gpadvisor.analyzer.occupancy import BLOCKS, REGISTERS, WARPS
 from gpadvisor.analyzer.thread_use import thread_use
 from gpadvisor.estimators import constants
+from gpadvisor.estimators.block_shapes import (
+    USUAL,
+    BlockShape,
+    best_shape,
+    block_sizes,
+    ends_early,
+    is_bounded_to_now,
+    lanes_taken,
+    larger_tile,
+    launch_text,
+    shape_text,
+    warps_reached,
+)
 from gpadvisor.estimators.context import KernelContext, Optimizer
 from gpadvisor.estimators.launches import (
     ONE_THREAD,
@@ -69,44 +79,19 @@ from gpadvisor.estimators.launches import (
 )
 from gpadvisor.estimators.parallel import issue_ratio, parallel
 from gpadvisor.estimators.passes import passes
-from gpadvisor.estimators.reliefs import fewer_warps
-from gpadvisor.estimators.relieved import as_reliefs
-from gpadvisor.estimators.utilisation import DRAM, L1, L1_DATA, L1_TO_L2, L2, utilisations
-from gpadvisor.evidence.accesses import is_memory
-from gpadvisor.evidence.launches import Freedom, freedom, row_width
-from gpadvisor.evidence.measured import executed_threads, registers_per_thread, shared_bytes
-from gpadvisor.evidence.queries import counted, kernel_functions, percent
-from gpadvisor.evidence.traffic import kernel_traffic
-from gpadvisor.model.advice import Category, Match, ParallelTarget, Rejection, Relief
-from gpadvisor.model.instruction import MemorySpace
-from gpadvisor.model.machine import SECTOR_BYTES, SECTORS_PER_LINE, WARP
+from gpadvisor.estimators.register_steps import held_by_registers, near_step, spared_registers
+from gpadvisor.estimators.row_reliefs import is_along_y, row_reliefs
+from gpadvisor.estimators.utilisation import utilisations
+from gpadvisor.evidence.launches import Freedom, freedom
+from gpadvisor.evidence.measured import shared_bytes
+from gpadvisor.evidence.queries import counted, percent
+from gpadvisor.model.advice import Category, Match, ParallelTarget, Rejection
+from gpadvisor.model.machine import WARP
 from gpadvisor.model.profile import Evidence, KernelProfile
 from gpadvisor.source.edits import SiteKind
 from gpadvisor.source.naming import name_launch
 
 _CODE: Final = "GPA302"
-_NEAR: Final = 8
-"""Registers of a thread that may be spared: one step of their allocation, 256 for a warp."""
-_USUAL: Final = 256
-"""Of sizes that give as many warps the one nearest to this: few blocks to launch, and several per SM."""
-_WORDS: Final = 8
-"""Values of four bytes in a sector."""
-_GLOBAL: Final = frozenset({MemorySpace.GLOBAL, MemorySpace.GENERIC})
-Size = tuple[int, int, int]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Launch:
-    """A block's shape, the grid that covers the elements with it, and what an SM holds."""
-
-    block: Size
-    grid: Size | None  # None: any number of blocks covers them
-    held: LaunchShape
-
-    @property
-    def warps(self) -> float:
-        """Resident for each scheduler, over all SMs."""
-        return self.held.warps
 
 
 def _match(context: KernelContext) -> Match | Rejection:
@@ -155,11 +140,11 @@ def _with_other_blocks(
 ) -> Match | Rejection:
     """Larger blocks, or smaller ones, as far as the code allows them."""
     if free.tile:
-        new = _larger_tile(context, profile, now)
+        new = larger_tile(context, profile, now)
     elif free.block is not None:
         new = None
     else:
-        new = _best(context, profile, now, free, _sizes(context))
+        new = best_shape(context, profile, now, free, block_sizes(context))
     if new is None and free.block is not None:
         return Rejection(code=_CODE, reason=f"{why}, but another block is not possible: {free.block}")
     if new is None:
@@ -173,8 +158,8 @@ def _why(
     """What is wrong with the block; None where nothing is."""
     threads = now.threads
     small = now.waves(sms) < 1 and not any_total
-    if _lanes(threads) >= constants.UNSURE:
-        idle = percent(1 - 1 / _lanes(threads))
+    if lanes_taken(threads) >= constants.UNSURE:
+        idle = percent(1 - 1 / lanes_taken(threads))
         return f"blocks of {counted(threads, 'thread')} leave {idle} of their lanes idle"
     if small:
         return None  # all blocks are there at once: their size does not make them more
@@ -189,7 +174,7 @@ def _why(
             return (
                 f"one block of {threads} threads has an SM for itself, which runs empty between two of them"
             )
-    if held is not None and threads < _USUAL // 2 and now.waves(sms) >= 2 and held < fits / 2:
+    if held is not None and threads < USUAL // 2 and now.waves(sms) >= 2 and held < fits / 2:
         return (
             f"blocks of {threads} threads end before the next ones are there: {held / most:.0%} of an SM's "
             f"warps are resident where {fits / most:.0%} fit"
@@ -211,15 +196,17 @@ def _with_registers(
             f"{_holds(context, now)}, limited by registers, of which a release build takes another number"
         )
         return Rejection(code=_CODE, reason=reason)
-    sizes = [size for size in _sizes(context) if size < now.threads]
-    new = _best(context, profile, now, free, sizes)
+    sizes = [size for size in block_sizes(context) if size < now.threads]
+    new = best_shape(context, profile, now, free, sizes)
     if new is not None and new.warps < now.warps * constants.UNSURE:
         new = None
-    step = _near_step(context, profile, now)
+    step = near_step(context, profile, now)
     tile = not free.code and shared_bytes(context.program, context.kernel, profile)
     bound = "its shared memory may be a tile of the block's size" if tile else free.block
     if new is not None and bound is None:
-        return _found(context, profile, now, new, _few(context, profile, now), free, ratio, step=step)
+        return _found(
+            context, profile, now, new, held_by_registers(context, profile, now), free, ratio, step=step
+        )
     smaller = ""
     if new is not None:
         held = round(new.warps * context.machine.sm.schedulers.value)
@@ -230,45 +217,20 @@ def _with_registers(
     return Rejection(code=_CODE, reason=reason) if smaller else None
 
 
-def _few(context: KernelContext, profile: KernelProfile, now: LaunchShape) -> str:
-    """How many blocks the registers of an SM hold."""
-    sm, registers = context.machine.sm, registers_per_thread(context.program, context.kernel, profile)
-    return (
-        f"with {registers} registers per thread an SM holds {counted(now.fits, 'block')} of {now.threads}, "
-        f"{round(now.warps * sm.schedulers.value)} of {sm.max_warps.value} warps"
-    )
-
-
-def _near_step(context: KernelContext, profile: KernelProfile, now: LaunchShape) -> Step | None:
-    """One more block on an SM for a few registers; None where it takes more, or the grid has none."""
-    step = next_block(context, profile)
-    registers = registers_per_thread(context.program, context.kernel, profile)
-    if step is None or step.registers is None or registers is None or step.shared_bytes is not None:
-        return None
-    near = registers - step.registers <= _NEAR
-    return step if near and step.blocks >= now.resident * constants.UNSURE else None
-
-
-def _spared(context: KernelContext, profile: KernelProfile, threads: int, step: Step) -> str:
-    registers = registers_per_thread(context.program, context.kernel, profile) or 0
-    return (
-        f"__launch_bounds__({threads}, {step.blocks}): {step.blocks} blocks fit with at most "
-        f"{step.registers} registers per thread, {registers - (step.registers or 0)} fewer, if nothing spills"
-    )
-
-
 def _bounded(
     context: KernelContext, profile: KernelProfile, now: LaunchShape, step: Step, ratio: float, smaller: str
 ) -> Match:
     """The same launch of a kernel with fewer registers; at the low end what is spilled costs what is won."""
+    few = held_by_registers(context, profile, now)
+    spared = spared_registers(context, profile, now.threads, step)
     change, held = step.blocks / now.resident, held_warps(context, profile)
     share = 1.0 if held is None else min(1.0, held / now.warps)
     return Match(
         title="registers keep a block from each SM",
-        advice=f"Declare {_spared(context, profile, now.threads, step)}. Now {_few(context, profile, now)}"
+        advice=f"Declare {spared}. Now {few}"
         + (f"; {smaller}" if smaller else "")
         + "; compile and look for spills (-Xptxas -v) first.",
-        cure=f"Declare {_spared(context, profile, now.threads, step)} (-Xptxas -v tells)",
+        cure=f"Declare {spared} (-Xptxas -v tells)",
         regions=(),
         parallel=ParallelTarget(
             warps_now=now.warps,
@@ -287,99 +249,6 @@ def _bounded(
             held_low=held or now.warps,
         ),
     )
-
-
-def _lanes(threads: int) -> float:
-    """Lanes of the warps of a block for each thread."""
-    return -(-threads // WARP) * WARP / threads
-
-
-def _best(
-    context: KernelContext, profile: KernelProfile, now: LaunchShape, free: Freedom, sizes: Sequence[int]
-) -> _Launch | None:
-    """The shape with the most warps; of equals a power of two, then the one nearest to the usual size."""
-    found, width = [], row_width(context.program, context.kernel, profile, free.axes)
-    for threads in sizes:
-        launch = _launch(context, profile, free, threads, width)
-        if launch is None or not launch.held.resident or launch.block == profile.launch.block:
-            continue
-        if launch.held.busy_sms >= now.busy_sms:  # fuller blocks must not leave SMs without one
-            found.append(launch)
-    lanes = _lanes(now.threads)
-    best = max(
-        found,
-        key=lambda one: (
-            round(one.warps * one.held.busy_sms, 6),
-            one.held.threads.bit_count() == 1,
-            -abs(math.log2(one.held.threads / _USUAL)),
-        ),
-        default=None,
-    )
-    if best is None or (best.held.threads == now.threads and lanes == 1):
-        return None
-    gains = best.warps * best.held.busy_sms * lanes >= now.warps * now.busy_sms
-    return best if gains or now.fits == 1 else None
-
-
-def _larger_tile(context: KernelContext, profile: KernelProfile, now: LaunchShape) -> _Launch | None:
-    """A block and its tile grown together in the source, each axis alike, up to the usual size."""
-    launch, sms = profile.launch, profile.device.sms or 1
-    most = context.program.facts.get(context.kernel)
-    bound = None if most is None else most.max_threads_per_block
-    x, y, z = launch.block
-    scale = math.isqrt(_USUAL // now.threads) if y > 1 else _USUAL // now.threads
-    if z > 1 or scale < 2 or (bound is not None and not _bounded_to_now(context)):
-        return None
-    block = (x * scale, y * scale if y > 1 else 1, 1)
-    growth = math.prod(block) / now.threads
-    tile = math.ceil((launch.static_shared_bytes or 0) * growth)
-    grown = replace(profile, launch=replace(launch, static_shared_bytes=tile))
-    grid = tuple(
-        -(-many // (scale if own > 1 else 1)) for many, own in zip(launch.grid, launch.block, strict=True)
-    )
-    held = shape(context, grown, math.prod(grid), math.prod(block))
-    if held is None or not held.fits or held.blocks < sms:
-        return None
-    return _Launch(block=block, grid=(grid[0], grid[1], grid[2]), held=held)
-
-
-def _sizes(context: KernelContext) -> list[int]:
-    facts = context.program.facts.get(context.kernel)
-    most = context.machine.sm.max_threads_per_block.value
-    if facts is not None and facts.max_threads_per_block and not _bounded_to_now(context):
-        most = min(most, facts.max_threads_per_block)
-    return [threads for threads in range(WARP, most + 1, WARP) if not threads % 64 or threads == WARP]
-
-
-def _bounded_to_now(context: KernelContext) -> bool:
-    """Whether __launch_bounds__ only repeats the block size of today: then it grows with the block."""
-    facts = context.program.facts.get(context.kernel)
-    launch = None if context.profile is None else context.profile.launch
-    return (
-        facts is not None and launch is not None and facts.max_threads_per_block == launch.threads_per_block
-    )
-
-
-def _launch(
-    context: KernelContext, profile: KernelProfile, free: Freedom, threads: int, width: int
-) -> _Launch | None:
-    """A launch with blocks of a size over the same elements; None where they do not divide them."""
-    launch, sms = profile.launch, profile.device.sms or 1
-    elements = tuple(grid * block for grid, block in zip(launch.grid, launch.block, strict=True))
-    flat = free.axes == "x" or launch.block[1] * launch.block[2] == 1
-    block = (threads, 1, 1) if flat else (width, threads // width, 1)
-    if free.any_total:
-        one = shape(context, profile, 1, threads)
-        # Where units are busy the threads of today have work, and fewer would each take a longer share of it.
-        busy = any(entry.percent >= constants.BUSY_PERCENT for entry in utilisations(profile))
-        least = -(-math.prod(elements) // threads) if busy else 0
-        held = None if one is None else shape(context, profile, max(one.fits * sms, least), threads)
-        return None if held is None else _Launch(block=block, grid=None, held=held)
-    if not free.guarded and any(total % size for total, size in zip(elements, block, strict=True)):
-        return None  # a last block that is not full would write beyond the last element
-    grid = tuple(-(-total // size) for total, size in zip(elements, block, strict=True))
-    held = shape(context, profile, math.prod(grid), threads)
-    return None if held is None else _Launch(block=block, grid=(grid[0], grid[1], grid[2]), held=held)
 
 
 def _step_words(context: KernelContext, profile: KernelProfile) -> str:
@@ -415,33 +284,32 @@ def _found(
     context: KernelContext,
     profile: KernelProfile,
     now: LaunchShape,
-    new: _Launch,
+    new: BlockShape,
     why: str,
     free: Freedom,
     ratio: float,
     *,
     step: Step | None = None,
 ) -> Match:
-    sm, lanes, held = context.machine.sm, _lanes(now.threads), held_warps(context, profile)
+    sm, lanes, held = context.machine.sm, lanes_taken(now.threads), held_warps(context, profile)
     spread = new.held.busy_sms / now.busy_sms
     growth = new.warps / now.warps
-    reached, low = _reached(now, new, held)
+    reached, low = warps_reached(now, new, held)
     alone = now.fits == 1 and new.held.fits > 1 and now.blocks > (profile.device.sms or 1)
-    change = (
-        f"Launch {_words(profile, new)} instead of {_shape_text(profile.launch.grid)} of "
-        f"{_shape_text(profile.launch.block)}"
-    )
+    title, change = _change(context, profile, now, new, held)
     conditions = _conditions(context, new, free)
     spared = (
-        "" if step is None else f" Or keep it and declare {_spared(context, profile, now.threads, step)}."
+        ""
+        if step is None
+        else f" Or keep it and declare {spared_registers(context, profile, now.threads, step)}."
     )
     return Match(
-        title=f"blocks of {counted(now.threads, 'thread')} keep warps from an SM",
+        title=title,
         cure=f"{change}.{conditions}{spared}",
         advice=f"{change}: {why}; the new size allows {new.warps * sm.schedulers.value:.0f} of "
         f"{sm.max_warps.value} warps per SM.{conditions}{spared}",
         regions=(),
-        relieves=_reliefs(context, profile, new, lanes),
+        relieves=row_reliefs(context, profile, new, lanes),
         parallel=ParallelTarget(
             warps_now=now.warps,
             warps_new=reached if held is not None else new.warps,
@@ -467,93 +335,23 @@ def _found(
     )
 
 
-def _reached(now: LaunchShape, new: _Launch, held: float | None) -> tuple[float, float | None]:
-    """Warps that a scheduler is expected to hold, and those at the low end, from those counted now.
-
-    Blocks are launched at some rate and live for some time; larger ones bring as many more warps each.
-    """
-    if held is None:
-        return new.warps, None
-    share = min(1.0, held / now.warps)
-    if new.held.threads > now.threads:
-        return min(
-            new.warps, max(held * new.held.threads / now.threads, new.warps * share)
-        ), new.warps * share
-    return new.warps * (1 + share) / 2, new.warps * share
-
-
-def _reliefs(
-    context: KernelContext, profile: KernelProfile, new: _Launch, lanes: float
-) -> tuple[Relief, ...]:
-    """What full warps and longer rows take off the units; the bytes that are asked for stay."""
-    left = dict.fromkeys((one.resource for one in fewer_warps(1.0)), 1 / lanes) if lanes > 1 else {}
-    traffic = kernel_traffic(context.program, context.kernel, profile)
-    if traffic is None and lanes > 1:
-        return (*as_reliefs(left, left), *_uncounted(profile.launch.block, new.block, lanes))
-    longer = new.block[0] > profile.launch.block[0] or _is_along_y(new)
-    if longer and traffic is not None and traffic.sectors:
-        fewest = min(traffic.ideal_sectors, _asked_sectors(context, profile) or traffic.ideal_sectors)
-        left |= dict.fromkeys((L1_TO_L2, L2, DRAM), fewest / traffic.sectors)
-        if traffic.requests and traffic.l1_wavefronts:
-            passes = max(traffic.requests / lanes, fewest / SECTORS_PER_LINE) + traffic.wavefronts_shared
-            left |= dict.fromkeys((L1, L1_DATA), min(1.0, passes / traffic.l1_wavefronts))
-    return as_reliefs(left, left)
+def _change(
+    context: KernelContext, profile: KernelProfile, now: LaunchShape, new: BlockShape, held: float | None
+) -> tuple[str, str]:
+    """What is wrong with the launch, and which one to make of it."""
+    many = f"{shape_text(profile.launch.grid)} of {shape_text(profile.launch.block)}"
+    if held is None or not ends_early(profile, now, new, held):
+        title = f"blocks of {counted(now.threads, 'thread')} keep warps from an SM"
+        return title, f"Launch {launch_text(profile, new)} instead of {many}"
+    there, warps = held * context.machine.sm.schedulers.value, -(-now.threads // WARP)
+    return f"most warps of a block end early: {there:.0f} of {warps} are there on average", (
+        f"Launch blocks of {shape_text(new.block)} threads instead of {many}, as many as there are elements "
+        f"({profile.launch.grid[0]} if {new.block[1]} rows are enough)"
+    )
 
 
-def _is_along_y(new: _Launch) -> bool:
-    return new.block[1] > 1 and new.block[0] < WARP
-
-
-def _uncounted(block: Size, new: Size, lanes: float) -> tuple[Relief, ...]:
-    """What full warps and longer rows take off the memory where nobody counted it by access.
-
-    A request takes a pass of L1 at least, however many of its lanes are there, and at most one for each row
-    of the block that is in its warp. Behind L1, rows of four-byte values share sectors, or a cache has
-    joined them already. Between these ends the mean of their logarithms is expected.
-    """
-    rows_now, rows = (max(1.0, min(size[1] * size[2], WARP / size[0])) for size in (block, new))
-    sectors_now, sectors = (math.ceil(size[0] / _WORDS) / size[0] for size in (block, new))
-    passes, traffic = min(1.0, rows / rows_now), min(1.0, sectors / sectors_now)
-    best = dict.fromkeys((L1, L1_DATA), passes / lanes) | dict.fromkeys((L1_TO_L2, L2, DRAM), traffic)
-    worst = dict.fromkeys((L1, L1_DATA), 1 / lanes)
-    expected = {name: math.sqrt(share * worst.get(name, 1.0)) for name, share in best.items()}
-    return as_reliefs(expected, best)
-
-
-def _asked_sectors(context: KernelContext, profile: KernelProfile) -> float | None:
-    """Sectors of the bytes that all threads ask of global memory; None where threads are not counted."""
-    total = 0.0
-    for function in kernel_functions(context.program, context.kernel):
-        threads = executed_threads(profile, function)
-        if threads is None:
-            return None
-        total += sum(
-            float(threads[index]) * (instruction.width_bytes or 0)
-            for index, instruction in enumerate(function.instructions)
-            if instruction.info.space in _GLOBAL and is_memory(instruction)
-        )
-    return total / SECTOR_BYTES
-
-
-def _words(profile: KernelProfile, new: _Launch) -> str:
-    block = _shape_text(new.block)
-    if new.grid is not None:
-        return f"{_shape_text(new.grid)} blocks of {block} threads"
-    sms = profile.device.sms or 1
-    many = f"{new.held.blocks} of them ({new.held.blocks // sms} for each SM) or more"
-    return f"blocks of {block} threads, {many},"
-
-
-def _shape_text(size: Size) -> str:
-    """``125 x 125``; trailing ones are left out."""
-    shown = list(size)
-    while len(shown) > 1 and shown[-1] == 1:
-        shown.pop()
-    return " x ".join(map(str, shown))
-
-
-def _conditions(context: KernelContext, new: _Launch, free: Freedom) -> str:
-    text = " Neighbours in memory differ in threadIdx.y." if _is_along_y(new) else ""
+def _conditions(context: KernelContext, new: BlockShape, free: Freedom) -> str:
+    text = " Neighbours in memory differ in threadIdx.y." if is_along_y(new) else ""
     if free.single:
         text += (
             " A block's number is its thread's element today: take it from blockIdx.x * blockDim.x + "
@@ -564,7 +362,7 @@ def _conditions(context: KernelContext, new: _Launch, free: Freedom) -> str:
         text += f" Make the tile as large in the source, not the launch alone: {free.block}."
     if free.compiled and not free.tile:
         text += " The kernel has the block's size as a constant: change it, too."
-    if new.held.threads > now and _bounded_to_now(context):
+    if new.held.threads > now and is_bounded_to_now(context):
         text += " Raise __launch_bounds__ with it."
     if not free.code:
         text += (

@@ -792,6 +792,24 @@ def test_a_block_that_has_an_sm_for_itself() -> None:
     assert 1 / 0.85 < estimate.expected < 0.95 / 0.6
 
 
+@pytest.mark.parametrize(("rows", "early"), [(1, True), (50, False)])
+def test_rows_of_a_block_that_have_no_work_are_told(rows: int, early: bool) -> None:
+    """As a product of three rows by blocks of 32 x 32, of which 29 warps end at once."""
+    text = SIMPLE.replace(
+        "@P0 EXIT",
+        "S2R R10, SR_CTAID.Y\nS2R R11, SR_TID.Y\nIMAD R10, R10, c[0x0][0x4], R11\n"
+        "ISETP.GE.OR P0, PT, R10, c[0x0][0x178], P0\n@P0 EXIT",
+    )
+    metrics = {"smsp__warps_active.avg.per_cycle_active": 1.5}
+    context = _launch(WAITING, text, grid=1570 * rows, block=1024, registers=32, metrics=metrics)
+    assert context.profile is not None
+    launch = replace(context.profile.launch, grid=(1570, rows, 1), block=(32, 32, 1))
+    found = _match(thread_increase, replace(context, profile=replace(context.profile, launch=launch)))
+    assert (found.title == "most warps of a block end early: 6 of 32 are there on average") is early
+    assert ("as many as there are elements (1570 if 8 rows are enough)" in found.cure) is early
+    assert f"Launch {'blocks of' if early else '1570 x'}" in found.cure
+
+
 def test_blocks_that_end_before_the_next_ones_are_there() -> None:
     # As tiles of 8 x 8 threads made 32 x 32: 1.51x on a real GPU.
     counted = {"smsp__warps_active.avg.per_cycle_active": 4.0}

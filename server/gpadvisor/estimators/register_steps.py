@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A few registers of a thread less, that make room for one more block on an SM."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from gpadvisor.estimators import constants
+from gpadvisor.estimators.context import KernelContext
+from gpadvisor.estimators.launches import LaunchShape, Step, next_block
+from gpadvisor.evidence.measured import registers_per_thread
+from gpadvisor.evidence.queries import counted
+from gpadvisor.model.profile import KernelProfile
+
+_NEAR: Final = 8
+"""Registers of a thread that may be spared: one step of their allocation, 256 for a warp."""
+
+
+def held_by_registers(context: KernelContext, profile: KernelProfile, now: LaunchShape) -> str:
+    """How many blocks the registers of an SM hold."""
+    sm, registers = context.machine.sm, registers_per_thread(context.program, context.kernel, profile)
+    return (
+        f"with {registers} registers per thread an SM holds {counted(now.fits, 'block')} of {now.threads}, "
+        f"{round(now.warps * sm.schedulers.value)} of {sm.max_warps.value} warps"
+    )
+
+
+def near_step(context: KernelContext, profile: KernelProfile, now: LaunchShape) -> Step | None:
+    """One more block on an SM for a few registers; None where it takes more, or the grid has none."""
+    step = next_block(context, profile)
+    registers = registers_per_thread(context.program, context.kernel, profile)
+    if step is None or step.registers is None or registers is None or step.shared_bytes is not None:
+        return None
+    near = registers - step.registers <= _NEAR
+    return step if near and step.blocks >= now.resident * constants.UNSURE else None
+
+
+def spared_registers(context: KernelContext, profile: KernelProfile, threads: int, step: Step) -> str:
+    """The declaration that asks the compiler for so few registers."""
+    registers = registers_per_thread(context.program, context.kernel, profile) or 0
+    return (
+        f"__launch_bounds__({threads}, {step.blocks}): {step.blocks} blocks fit with at most "
+        f"{step.registers} registers per thread, {registers - (step.registers or 0)} fewer, if nothing spills"
+    )
