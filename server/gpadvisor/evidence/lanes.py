@@ -10,7 +10,8 @@ from typing import Final
 
 import numpy as np
 
-from gpadvisor.evidence.accesses import is_global, is_shared
+from gpadvisor.evidence.accesses import is_global, is_ordered, is_shared
+from gpadvisor.evidence.arrays import address_registers
 from gpadvisor.evidence.lane_values import Lanes, LaneValues, signed
 from gpadvisor.evidence.measured import Values, executed_threads, executed_warps, metric
 from gpadvisor.evidence.queries import loop_indices
@@ -292,15 +293,22 @@ def exit_by_data(function: Function, index: int) -> int | None:
 
 
 def _follows_load(function: Function, index: int, inside: set[int]) -> bool:
-    """Whether an instruction uses what others of a loop loaded, or numbers that they computed."""
+    """Whether an instruction uses what others of a loop loaded, or numbers that they computed.
+
+    A bound that each pass reads again at the same address is no such value: the passes are as many before.
+    """
     if function.instructions[index].opcode in _OF_NUMBERS:
         return True
     pending, seen = [index], {index}
     while pending:
         at = pending.pop()
-        if function.instructions[at].info.opclass is OpcodeClass.LOAD:
-            return True
-        for used in function.instructions[at].uses:
+        one = function.instructions[at]
+        if one.info.opclass is OpcodeClass.LOAD:
+            registers = address_registers(function, at)
+            if is_ordered(one) or any(function.reaching.definitions(at, name) & inside for name in registers):
+                return True
+            continue
+        for used in one.uses:
             more = (function.reaching.definitions(at, used) & inside) - seen
             seen |= more
             pending += more

@@ -105,6 +105,15 @@ def test_a_pointer_that_is_a_constant_cannot_be_marked_as_restricted() -> None:
         assert found.actionable is words
 
 
+@pytest.mark.parametrize(("address", "goes"), [("R18", True), ("R6", False)])
+def test_a_bound_that_is_read_again_ends_no_loop_early(address: str, goes: bool) -> None:
+    """As in Rodinia's bfs, whose loop over edges reads their number again in each pass."""
+    body = f"{STREAM}\nIADD3 R6, R6, 0x4, RZ // 5\nLDG.E R12, [{address}.64] // 4"
+    found = _match(loop_unrolling, context_of(listing(_loop(body)), ROWS, registers=20))
+    assert ("the data may end" not in found.adjustments[0].reason) is goes
+    assert found.actionable is goes
+
+
 def test_few_passes_by_counts_or_by_constants() -> None:
     counts = {"before": (100, 3200), "load": (150, 4800), "use": (150, 4800), "back": (150, 4800)}
     expected, reason = _expected(_loop(STREAM), counts=counts)
