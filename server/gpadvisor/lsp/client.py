@@ -68,7 +68,7 @@ class Client:
         Raises:
             JsonRpcException: this editor cannot ask.
         """
-        from gpadvisor.report.words import no_link  # noqa: PLC0415 as above
+        from gpadvisor.report.words import no_link  # noqa: PLC0415 for the same reason
 
         actions = [lsp.MessageActionItem(title=answer) for answer in answers]
         params = lsp.ShowMessageRequestParams(type=kind, message=no_link(message), actions=actions)
