@@ -7,7 +7,7 @@ from typing import Final
 
 from gpadvisor.estimators import constants
 from gpadvisor.estimators.context import KernelContext
-from gpadvisor.estimators.launches import LaunchShape, Step, next_block
+from gpadvisor.estimators.launches import LaunchShape, Step, held_warps, next_block
 from gpadvisor.evidence.measured import registers_per_thread
 from gpadvisor.evidence.queries import counted
 from gpadvisor.model.profile import KernelProfile
@@ -26,12 +26,12 @@ def held_by_registers(context: KernelContext, profile: KernelProfile, now: Launc
 
 
 def near_step(context: KernelContext, profile: KernelProfile, now: LaunchShape) -> Step | None:
-    """One more block on an SM for a few registers; None where it takes more, or the grid has none."""
-    step = next_block(context, profile)
+    """One more block on an SM for few registers; None where it takes more, or half the warps are away."""
+    step, held = next_block(context, profile), held_warps(context, profile)
     registers = registers_per_thread(context.program, context.kernel, profile)
     if step is None or step.registers is None or registers is None or step.shared_bytes is not None:
         return None
-    near = registers - step.registers <= _NEAR
+    near = registers - step.registers <= _NEAR and (held is None or held >= constants.MAJORITY * now.warps)
     return step if near and step.blocks >= now.resident * constants.UNSURE else None
 
 

@@ -284,9 +284,11 @@ def _advice(
 
 
 def _some(places: Sequence[str]) -> str:
-    """The first places, and how many more there are."""
-    more = len(places) - _SHOWN_PLACES
-    said = ", ".join(places[:_SHOWN_PLACES])
+    """The first places, lines where some are known, and how many more there are."""
+    lines = [place for place in places if "0x" not in place]
+    shown = (lines or places)[:_SHOWN_PLACES]
+    more = len(places) - len(shown)
+    said = ", ".join(shown)
     return f"{said} and {more} more place{'s' if more > 1 else ''}" if more > 0 else said
 
 

@@ -971,6 +971,10 @@ def test_registers_hold_more_warps_of_smaller_blocks() -> None:
     # A tile keeps its block, and the compiler may still be asked for fewer registers.
     tile = _match(thread_increase, _launch(WAITING, TILED, static_shared=1024, **more))
     assert tile.advice.startswith("Declare __launch_bounds__(256, 2)")
+    # Nor is it registers that keep an SM empty which held a quarter of the warps that they allow.
+    early = more | {"metrics": {"smsp__warps_active.avg.per_cycle_active": 0.5}}
+    kept = thread_increase.OPTIMIZER.match(_launch(WAITING, TILED, static_shared=1024, **early))
+    assert isinstance(kept, Rejection)
     assert "blocks of 128 would be 12, but another block is not possible: its shared memory" in tile.advice
     assert tile.parallel is not None
     assert (tile.parallel.threads_new, tile.parallel.warps_new) == (256, pytest.approx(4 * (1 + 1.9 / 2) / 2))

@@ -203,6 +203,17 @@ def test_a_division_of_doubles_by_a_constant_is_a_product(divisor: str, cure: st
     assert found.adjustments[0].expected == pytest.approx(0.95 if divisor == "12" else 0.35)
 
 
+def test_lines_stand_before_addresses_in_a_list_of_places() -> None:
+    """As in a report of whose instructions a few have no line."""
+    steps = "MUFU.RCP64H R3, 12{line}\nDFMA R8, -R4, R2, 1{line}\nDFMA R8, R8, R8, R8{line}\n"
+    around = "@P0 BRA over{n}{line}\nCALL.REL.NOINC slow{line}\nover{n}:\n"
+    text = f"{(steps + around).format(line='', n=1)}a| {(steps + around).format(line=' // 21', n=2)}EXIT"
+    context = context_of(listing(text), [Row("wait", "a", 400, 300), Row("selected", "a", 100)])
+    found = fast_math.OPTIMIZER.match(context)
+    assert isinstance(found, Match)
+    assert "the constant at kernel.cu:21 and 1 more place" in found.cure
+
+
 _DIVISION = (
     "I2F.U32.RP R4, c[0x0][0x160] // 13\nMUFU.RCP R4, R4 // 13\nF2I.FTZ.U32.TRUNC.NTZ R3, R4 // 13\n"
     "IMAD.HI.U32 R3, R3, R7, RZ // 13\n"
