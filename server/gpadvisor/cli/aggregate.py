@@ -16,7 +16,7 @@ advise', the page and the editor: one launch of each kernel, which stands for al
 are slow in everything, and kernels that are slow on some ranks, are told.
 
 A rank is what a file's name says (app.rank17.gpadvisor, report17.ncu-rep); a node is what the profile
-says, else its name (node3). 'gpadvisor profile' under srun or mpirun names its files so.
+says, else its name (node3): under srun, 'gpadvisor profile -o app.rank$SLURM_PROCID.gpadvisor'.
 
   gpadvisor aggregate run/*.gpadvisor -o all.gpadvisor
   gpadvisor aggregate /tmp/run/*.gpadvisor --partial -o part3.gpadvisor
