@@ -119,6 +119,7 @@ class _ProgramBuilder:
             address_taken=frozenset(
                 function.id for function in functions if function.name in self._cubin.address_taken
             ),
+            compiler=self._cubin.compiler,
             debug_build=any(one.code is ProblemCode.DEBUG_BUILD for one in self._cubin.problems),
         )
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Literal
 
-from gpadvisor.cli import options
+from gpadvisor.cli import baseline, options
 from gpadvisor.cli.demo import beside
 from gpadvisor.cli.html_page import render_html
 from gpadvisor.cli.messages import say
@@ -38,6 +38,7 @@ examples:
   gpadvisor advise run.ncu-rep --details
   gpadvisor advise run.ncu-rep --kernel gemm --format markdown > advice.md
   gpadvisor advise run.ncu-rep --source-map /home/build/app=. --fail-on 1.5
+  gpadvisor advise run.ncu-rep --baseline .gpadvisor-baseline.jsonl --fail-on new:1.1
   gpadvisor advise kernel.cu --arch sm_90 -I include -- --use_fast_math
   gpadvisor advise src/ -p build
 """
@@ -63,12 +64,14 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser.add_argument("--format", choices=options.FORMATS, default="text", help="default: text")
     parser.add_argument(
         "--fail-on",
-        metavar="CODE|SPEEDUP",
+        metavar="new[:SPEEDUP]|CODE|SPEEDUP",
         type=_gate,
         action="append",
         default=[],
-        help="exit 1 if this rule fires (GPA102), or if a speedup of at least that much is expected (1.5)",
+        help="exit 1 if the baseline lacks advice, if this rule fires (GPA102), or if a speedup of at least "
+        "that much is expected (1.5)",
     )
+    baseline.add_options(parser)
     add_options(parser)
     parser.set_defaults(run=run)
 
@@ -134,6 +137,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Print the advice; 1 if a ``--fail-on`` condition is met, an error if that cannot be told."""
     if arguments.output is not None:
         arguments.output = arguments.output.absolute()
+    baseline.check(arguments)
     with beside(arguments.inputs):
         return _run(arguments)
 
@@ -167,7 +171,10 @@ def _run(arguments: argparse.Namespace) -> int:
         text = joined([result.text for result in results], arguments.format)
         paged = not arguments.no_pager and arguments.format != "html"
         options.write_output(text, arguments.output, paged=paged)
-    met = [gate for gate in arguments.fail_on if any(gate.met(result.fired) for result in results)]
+    gates = [gate for gate in arguments.fail_on if not gate.new]
+    met = [gate for gate in gates if any(gate.met(result.fired) for result in results)]
+    if arguments.baseline is not None and not worst:
+        met += baseline.judge(arguments, [result.state for result in results])
     for gate in met:
         say(f"--fail-on {gate.text} is met")
     unread = [kernel for result in results for kernel in result.unread]
@@ -285,11 +292,15 @@ def _stated(arguments: argparse.Namespace) -> StatedLaunch:
 
 
 def _gate(text: str) -> Gate:
+    if text == "new":
+        return Gate(text=text, code=None, speedup=None, new=True)
+    if text.startswith("new:"):
+        return Gate(text=text, code=None, speedup=options.factor(text.removeprefix("new:")), new=True)
     if re.fullmatch(r"GPA\d{3}", text, re.IGNORECASE):
         return Gate(text=text, code=text.upper(), speedup=None)
     try:
         return Gate(text=text, code=None, speedup=options.factor(text))
     except argparse.ArgumentTypeError as error:
         raise argparse.ArgumentTypeError(
-            f"'{text}' is neither a rule's code such as GPA102 nor a speedup such as 1.5"
+            f"'{text}' is neither new, nor a rule's code such as GPA102, nor a speedup such as 1.5"
         ) from error

@@ -5,9 +5,15 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from gpadvisor.cli import options
+from gpadvisor.cli.messages import say
 from gpadvisor.cli.progress import TerminalProgress
+from gpadvisor.errors import UsageError
+
+if TYPE_CHECKING:
+    from gpadvisor.gate.limits import Limit
 
 _DESCRIPTION = """\
 Compare two reports or snapshots, one from before a change and one from after it: by kernel, what
@@ -17,6 +23,12 @@ Kernels are paired by name. To compare two kernels of one report, give it twice:
   gpadvisor compare before.ncu-rep after.ncu-rep
   gpadvisor compare run.ncu-rep run.ncu-rep --kernel naive --kernel-after tiled
   gpadvisor compare before.ncu-rep after.ncu-rep --format html -o page.html
+  gpadvisor compare before.ncu-rep after.ncu-rep --gate 5% --gate kernel=gemm:2% --format junit
+  gpadvisor compare before.cubin after.cubin --gate spills=0 --gate registers=0
+
+A gate ends with exit code 1 where something grew by more than it allows, and where that cannot be told: times
+of fewer than three launches, or of less than 10 us, are noise. Without a GPU cubins have registers, spills
+(instructions), shared (bytes of a block) and findings; profiles have insts, executed instructions, too.
 """
 
 
@@ -40,7 +52,21 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser.add_argument(
         "--top", metavar="N", type=options.natural, default=15, help="lines shown, 0 for all (default 15)"
     )
-    parser.add_argument("--format", choices=("text", "json", "html"), default="text", help="default: text")
+    parser.add_argument(
+        "--format",
+        choices=("text", "json", "markdown", "junit", "html"),
+        default="text",
+        help="default: text",
+    )
+    parser.add_argument(
+        "--gate",
+        metavar="LIMIT",
+        type=_limit,
+        action="append",
+        default=[],
+        help="exit 1 if time grew by more than 5%%, insts by more than 1%% (insts=1%%), spills at all "
+        "(spills=0); kernel=REGEX:3%% for some kernels; may be repeated",
+    )
     options.add_output(parser)
     parser.set_defaults(run=run)
 
@@ -51,8 +77,13 @@ def run(arguments: argparse.Namespace) -> int:
 
     from gpadvisor.cli.advise import make_request
     from gpadvisor.cli.html_page import render_html
-    from gpadvisor.pipeline.compare import compare_files
+    from gpadvisor.gate.limits import GateOutcome
+    from gpadvisor.pipeline.compare import CompareOptions, compare_files
 
+    if arguments.format == "junit" and not arguments.gate:
+        raise UsageError("--format junit has a test case for each gate; add --gate 5% or another")
+    if arguments.format == "html" and arguments.gate:
+        raise UsageError("--format html makes a page without gates; take another format")
     arguments.top, rows = None, arguments.top or None
     before = make_request(arguments)
     after = before if arguments.kernel_after is None else replace(before, kernel=arguments.kernel_after)
@@ -61,18 +92,24 @@ def run(arguments: argparse.Namespace) -> int:
         options.write_output(page.text, arguments.output, paged=False)
         return 0
     progress = TerminalProgress()
+    shown = CompareOptions(
+        format=arguments.format, rows=rows, width=options.output_width(), limits=tuple(arguments.gate)
+    )
     try:
-        text = compare_files(
-            arguments.before,
-            before,
-            arguments.after,
-            after,
-            progress,
-            output_format=arguments.format,
-            rows=rows,
-            width=options.output_width(),
-        )
+        text, outcome = compare_files(arguments.before, before, arguments.after, after, progress, shown)
     finally:
         progress.clear()
     options.write_output(text, arguments.output, paged=not arguments.no_pager)
-    return 0
+    if outcome is GateOutcome.PASS:
+        return 0
+    say(f"the gate says {outcome.value}")
+    return 1
+
+
+def _limit(text: str) -> Limit:
+    from gpadvisor.gate.limits import parse_limit
+
+    try:
+        return parse_limit(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error

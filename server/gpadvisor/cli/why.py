@@ -27,4 +27,6 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     advise.add_input(parser)
     parser.add_argument("why", metavar="N", help="its number in the advice, or the code of its rule")
     advise.add_options(parser)
-    parser.set_defaults(run=advise.run, format="text", details=False, fail_on=[])
+    parser.set_defaults(
+        run=advise.run, format="text", details=False, fail_on=[], baseline=None, update_baseline=False
+    )

@@ -62,6 +62,7 @@ class Cubin:
     problems: tuple[Problem, ...]
     line_table: LineTable
     address_taken: frozenset[str] = frozenset()  # names of functions
+    compiler: str | None = None  # version of ptxas, "13.0"; None before CUDA 13, whose images do not tell
 
     def section(self, name: str) -> CodeSection | None:
         """The code section of this name (without ``.text.``)."""

@@ -35,6 +35,7 @@ _FLAG_ACCELERATED: Final = 0x800  # ABI 7 only: architecture-specific code such 
 _COMPAT_ACCELERATED: Final = b"\x02\x09\x01\x00"  # .nv.compat record 9 with value 1
 _TARGET: Final = re.compile(rb"-arch\s+sm_(\d+[af]?)\b")
 _TOOL_NOTE: Final = ".note.nv.tkinfo"
+_RELEASE: Final = re.compile(rb"Cuda compilation tools, release (\d{1,3}\.\d{1,3})\b")
 _DEBUG_OPTION: Final = re.compile(rb"\s-g\s")
 _REGISTERS_FOR_DEBUGGER: Final = ".nv_debug_info_reg_sass"
 _DEBUG_BUILD: Final = (
@@ -82,6 +83,7 @@ def read_cubin(data: bytes) -> Cubin:
         problems=tuple(problems),
         line_table=line_table,
         address_taken=address_taken(elf),
+        compiler=_compiler(elf),
     )
 
 
@@ -128,6 +130,13 @@ def _suffix(elf: ElfImage, number: int) -> str:
         return "a" if elf.header.flags & _FLAG_ACCELERATED else ""
     compat = elf.find(".nv.compat")
     return "a" if compat is not None and elf.contents(compat)[:4] == _COMPAT_ACCELERATED else ""
+
+
+def _compiler(elf: ElfImage) -> str | None:
+    """The release of the toolkit whose ptxas made the image, where a note says it."""
+    note = elf.find(_TOOL_NOTE)
+    found = None if note is None else _RELEASE.search(elf.contents(note))
+    return None if found is None else str(found[1], "ascii")
 
 
 def _is_debug_build(elf: ElfImage) -> bool:

@@ -161,6 +161,7 @@ class Program:
     problems: tuple[Problem, ...]
     form: CodeForm
     address_taken: frozenset[FunctionId] = frozenset()  # what calls through registers may reach
+    compiler: str | None = None  # version of ptxas, "13.0"; None where the code does not tell
     debug_build: bool = False  # compiled with -G: what the optimizer would do is not done
 
     def at(self, section: str, pc: Pc) -> tuple[Function, int] | None:

@@ -3,16 +3,24 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
 from gpadvisor.advice.compare import Comparison, compare
 from gpadvisor.estimators.context import KernelContext
+from gpadvisor.gate.formats import gate_json, gate_junit, gate_markdown, gate_text
+from gpadvisor.gate.limits import GateOutcome, Limit, verdict
 from gpadvisor.model.advice import KernelAdvice
 from gpadvisor.model.finding import ChangedLine, Place
 from gpadvisor.pipeline.advise import AdvisedFile, advise_file
 from gpadvisor.pipeline.cache import Cache, cache_folder
+from gpadvisor.pipeline.gate import check_advised
 from gpadvisor.pipeline.request import Progress, Request
-from gpadvisor.report.comparison import render_comparison_json, render_comparison_text
+from gpadvisor.report.comparison import (
+    render_comparison_json,
+    render_comparison_markdown,
+    render_comparison_text,
+)
 
 
 def _code(context: KernelContext) -> tuple[str, ...]:
@@ -28,9 +36,15 @@ def compare_inputs(
     Raises:
         GpadvisorError: an input or a tool is at fault.
     """
+    return compare_advised(*_advised(before, request_before, after, request_after, progress))
+
+
+def _advised(
+    before: Path, request_before: Request, after: Path, request_after: Request, progress: Progress
+) -> tuple[AdvisedFile, AdvisedFile]:
     cache = Cache(cache_folder())
     first = advise_file(before, request_before, progress, cache)
-    return compare_advised(first, advise_file(after, request_after, progress, cache))
+    return first, advise_file(after, request_after, progress, cache)
 
 
 def compare_advised(first: AdvisedFile, second: AdvisedFile) -> Comparison:
@@ -44,26 +58,43 @@ def compare_advised(first: AdvisedFile, second: AdvisedFile) -> Comparison:
     return compare(first.advice.kernels, second.advice.kernels, first.texts, second.texts, same_code)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompareOptions:
+    """How a comparison is printed, and what must hold for it."""
+
+    format: str  # "text", "markdown", "json", "junit"
+    rows: int | None  # source lines for each kernel; None for all
+    width: int
+    limits: tuple[Limit, ...] = ()
+
+
 def compare_files(
     before: Path,
     request_before: Request,
     after: Path,
     request_after: Request,
     progress: Progress,
-    *,
-    output_format: str,
-    rows: int | None,
-    width: int,
-) -> str:
-    """The comparison, printed.
+    shown: CompareOptions,
+) -> tuple[str, GateOutcome]:
+    """The comparison, printed with its gate, and what that says.
 
     Raises:
         GpadvisorError: an input or a tool is at fault.
     """
-    result = compare_inputs(before, request_before, after, request_after, progress)
-    if output_format == "json":
-        return render_comparison_json(result)
-    return render_comparison_text(result, rows=rows, width=width)
+    first, second = _advised(before, request_before, after, request_after, progress)
+    result, checks = compare_advised(first, second), check_advised(first, second, shown.limits)
+    if shown.format == "junit":
+        text = gate_junit(checks)
+    elif shown.format == "json":
+        more = {"gate": gate_json(checks)} if shown.limits else {}
+        text = render_comparison_json(result, **more)
+    elif shown.format == "markdown":
+        gate = gate_markdown(checks) if shown.limits else ""
+        text = "\n".join(filter(None, (gate, render_comparison_markdown(result))))
+    else:
+        gate = "\n" + gate_text(checks) if shown.limits else ""
+        text = render_comparison_text(result, rows=shown.rows, width=shown.width) + gate
+    return text, verdict(checks)
 
 
 def compare_for_editor(

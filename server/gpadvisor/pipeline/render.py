@@ -9,10 +9,11 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gpadvisor.gate.baseline import BaselineError, Findings, dump, parse
 from gpadvisor.pipeline.cache import Cache, cache_folder, file_digest, installation_digest
 from gpadvisor.pipeline.inputs import InputKind, input_digest, input_kind
 from gpadvisor.pipeline.request import Progress, Request
@@ -50,9 +51,12 @@ class Gate:
     text: str
     code: str | None
     speedup: float | None
+    new: bool = False  # only what the baseline does not have
 
     def met(self, fired: Sequence[Fired]) -> bool:
-        """Whether a suggestion meets it."""
+        """Whether a suggestion meets it; one that asks for what is new is given that alone."""
+        if self.new and self.speedup is None:
+            return bool(fired)
         if self.code is not None:
             return any(entry.code == self.code for entry in fired)
         limit = self.speedup or 0.0
@@ -66,6 +70,7 @@ class Rendered:
     text: str
     fired: tuple[Fired, ...]
     unread: tuple[str, ...]  # kernels of which no tool could read the machine code: rules on it said nothing
+    state: Findings = field(default_factory=Findings)  # what a baseline keeps
 
 
 def render_file(path: Path, request: Request, shown: RenderOptions, progress: Progress) -> Rendered:
@@ -114,8 +119,18 @@ def _still_true(stored: bytes, request: Request) -> Rendered | None:
         if local_sources.fingerprint(request.root, entry["wanted"]) != entry["sources"]:
             return None
         fired = tuple(Fired(code=str(code), expected=_number(expected)) for code, expected in entry["fired"])
-        return Rendered(text=str(entry["text"]), fired=fired, unread=tuple(map(str, entry["unread"])))
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):  # of another shape
+        state = parse(str(entry["state"]).encode(), "the cache")
+        return Rendered(
+            text=str(entry["text"]), fired=fired, unread=tuple(map(str, entry["unread"])), state=state
+        )
+    except (
+        BaselineError,
+        ValueError,
+        TypeError,
+        KeyError,
+        AttributeError,
+        RecursionError,
+    ):  # of another shape
         return None
 
 
@@ -127,11 +142,14 @@ def _fresh(
     path: Path, request: Request, shown: RenderOptions, progress: Progress, cache: Cache, key: str
 ) -> Rendered:
     with _opened(path, request, cache) as opened:
+        from gpadvisor.gate.state import state_of
         from gpadvisor.pipeline.advise import advise_file  # takes as long to import as a report to read
 
         result = advise_file(path, request, progress, cache, opened=opened)
     text = render(result.advice, shown, result.texts, request)
     fired, unread = fired_suggestions(result.advice), unread_kernels(result.advice)
+    compilers = {one.advice.mangled: one.analysed.context.program.compiler for one in result.kernels}
+    state = state_of(result.advice, result.texts, compilers)
     if key and result.lasting:
         entry = {
             "wanted": result.wanted_sources,
@@ -139,9 +157,10 @@ def _fresh(
             "text": text,
             "fired": [[entry.code, entry.expected] for entry in fired],
             "unread": unread,
+            "state": dump(state),
         }
         cache.put(key, json.dumps(entry).encode())
-    return Rendered(text=text, fired=fired, unread=unread)
+    return Rendered(text=text, fired=fired, unread=unread, state=state)
 
 
 def _opened(path: Path, request: Request, cache: Cache) -> AbstractContextManager[Opened | None]:

@@ -11,6 +11,7 @@ from typing import Any, Final
 from gpadvisor.advice.compare import Comparison, KernelComparison, LineChange, StallChange
 from gpadvisor.model.ids import SourceLocation
 from gpadvisor.model.profile import Evidence
+from gpadvisor.report.markdown import code, prose
 from gpadvisor.report.names import short_name
 from gpadvisor.report.tables import Column, Overflow, format_table
 from gpadvisor.report.words import cleaned
@@ -25,9 +26,34 @@ def render_comparison_text(comparison: Comparison, *, rows: int | None, width: i
     return "\n".join(parts)
 
 
-def render_comparison_json(comparison: Comparison) -> str:
-    """The comparison as JSON."""
-    return json.dumps(comparison_json(comparison), indent=1, allow_nan=False) + "\n"
+def render_comparison_markdown(comparison: Comparison) -> str:
+    """A table of kernels, and one of what was predicted beside what was achieved."""
+    comparison = cleaned(comparison)
+    lines = ["| kernel | before | after | speedup | not the same |", "|---|--:|--:|--:|---|"]
+    lines += [
+        f"| {code(short_name(one.after, 60), cell=True)} | {_duration(one.duration_before_ns)} "
+        f"| {_duration(one.duration_after_ns)} "
+        f"| {'' if one.achieved is None else f'{one.achieved:.2f}x'} | {prose('; '.join(one.differences))} |"
+        for one in comparison.kernels
+    ]
+    rows = [
+        f"| {entry.code} {prose(entry.name)} | {code(short_name(kernel.before, 60), cell=True)} "
+        f"| {entry.predicted.expected:.2f}x ({entry.predicted.low:.2f}-{entry.predicted.high:.2f}) "
+        f"| {entry.verdict} |"
+        for kernel in comparison.kernels
+        for entry in kernel.predictions
+    ]
+    if rows:
+        lines += ["", "| predicted | kernel | speedup | achieved is |", "|---|---|--:|---|", *rows]
+    lines += [""] if comparison.only_before or comparison.only_after else []
+    lines += [f"- only before: {code(short_name(name, 80))}" for name in comparison.only_before]
+    lines += [f"- only after: {code(short_name(name, 80))}" for name in comparison.only_after]
+    return "\n".join(lines) + "\n"
+
+
+def render_comparison_json(comparison: Comparison, **more: Any) -> str:
+    """The comparison as JSON, and what else is to stand in it."""
+    return json.dumps(comparison_json(comparison) | more, indent=1, allow_nan=False) + "\n"
 
 
 def comparison_json(comparison: Comparison) -> dict[str, Any]:

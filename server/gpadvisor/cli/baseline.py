@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``--baseline``: what of the advice is new, known or fixed, on standard error beside the advice."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from gpadvisor import __version__
+from gpadvisor.cli.messages import say
+from gpadvisor.errors import UsageError
+from gpadvisor.files import read_file, write_atomically
+from gpadvisor.gate.baseline import (
+    MAX_BYTES,
+    BaselineError,
+    Difference,
+    Findings,
+    Known,
+    difference,
+    dump,
+    joined,
+    parse,
+    updated,
+)
+from gpadvisor.pipeline.render import Fired, Gate
+
+_SHOWN: Final = 10
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Declare the file and what is done with it."""
+    parser.add_argument(
+        "--baseline",
+        metavar="FILE",
+        type=Path,
+        help="advice that is known: what is new, known and fixed is told beside the advice",
+    )
+    parser.add_argument(
+        "--update-baseline", action="store_true", help="write what was found into the file of --baseline"
+    )
+
+
+def check(arguments: argparse.Namespace) -> None:
+    """Make the file's path absolute.
+
+    Raises:
+        UsageError: options that need each other, or exclude each other.
+    """
+    new = [gate for gate in arguments.fail_on if gate.new]
+    if arguments.baseline is None:
+        if new or arguments.update_baseline:
+            option = f"--fail-on {new[0].text}" if new else "--update-baseline"
+            raise UsageError(f"{option} needs a baseline; add --baseline FILE")
+        return
+    if new and arguments.update_baseline:
+        raise UsageError(f"--update-baseline accepts what is new; leave --fail-on {new[0].text} out")
+    if arguments.format == "html":
+        raise UsageError("--format html makes a page, which has no baseline; take another format")
+    arguments.baseline = arguments.baseline.absolute()
+
+
+def judge(arguments: argparse.Namespace, states: Sequence[Findings]) -> list[Gate]:
+    """Say what is new, known and fixed; the gates that ask for new advice and are met, or cannot be decided.
+
+    Raises:
+        BaselineError: the file is missing or damaged.
+    """
+    path: Path = arguments.baseline
+    now = joined(states)
+    before = _read(path, may_lack=arguments.update_baseline)
+    found = difference(before, now)
+    _tell(found)
+    if arguments.update_baseline:
+        write_atomically(path, dump(updated(before, now, __version__)).encode())
+        return []
+    fired = [Fired(code=one.rule, expected=one.expected) for one in found.new]
+    undecided = bool(found.not_comparable)
+    return [gate for gate in arguments.fail_on if gate.new and (undecided or gate.met(fired))]
+
+
+def _read(path: Path, *, may_lack: bool) -> Findings:
+    try:
+        return parse(read_file(path, max_bytes=MAX_BYTES), path.name)
+    except FileNotFoundError as error:
+        if may_lack:
+            return Findings()
+        raise BaselineError(f"{path.name} does not exist; --update-baseline writes it") from error
+
+
+def _tell(found: Difference) -> None:
+    counts = f"{len(found.new)} new, {len(found.known)} known, {len(found.fixed)} fixed"
+    say(f"baseline: {counts}")
+    for word, every in (("new", found.new), ("fixed", found.fixed)):
+        for one in every[:_SHOWN]:
+            say(f"{word}: {_words(one)}")
+        if len(every) > _SHOWN:
+            say(f"{word}: and {len(every) - _SHOWN} more")
+    if found.elsewhere:
+        say(f"not looked at here: {', '.join(found.elsewhere[:_SHOWN])}")
+    for reason in found.not_comparable[:_SHOWN]:
+        say(f"not comparable: {reason}")
+
+
+def _words(one: Known) -> str:
+    gain = "" if one.expected is None else f", {one.expected:.2f}x expected"
+    where = f" ({one.file})" if one.file else ""
+    return f"{one.rule} in {one.kernel}{where}{gain}"

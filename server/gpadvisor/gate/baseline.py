@@ -1,0 +1,240 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The baseline: advice that is known, a file of lines that are sorted and can be merged.
+
+No line number, path of a machine or sample stands in it: what moves or is measured again stays the same.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any, Final
+
+from gpadvisor.errors import GpadvisorError
+
+MAX_BYTES: Final = 64 << 20
+_FORMAT: Final = {"gpadvisor-baseline": 1}
+_MAX_TEXT: Final = 4_096
+
+
+class BaselineError(GpadvisorError):
+    """A file that should be a baseline is none, or is damaged."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Known:
+    """One suggestion for one kernel."""
+
+    kernel: str  # without template arguments and parameters
+    rule: str
+    file: str  # its name without folders; empty where the place has no line
+    fingerprint: str
+    device: str  # architecture
+    low: float | None = None  # speedups; None for static findings
+    expected: float | None = None
+    high: float | None = None
+    since: str = ""  # version of gpadvisor that saw it first
+    note: str = ""  # a person's words, kept by updates
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Examined:
+    """A kernel that was looked at, whether or not anything was found."""
+
+    kernel: str
+    device: str  # architecture
+    compiler: str = ""  # version of ptxas; empty where the code does not tell
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Findings:
+    """What was found, and where it was looked for."""
+
+    examined: tuple[Examined, ...] = ()
+    known: tuple[Known, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """A state beside the baseline."""
+
+    new: tuple[Known, ...]
+    known: tuple[Known, ...]
+    fixed: tuple[Known, ...]  # of the baseline: not found any more, though its kernel was looked at
+    elsewhere: tuple[str, ...]  # kernels of the baseline that were not looked at
+    not_comparable: tuple[str, ...]  # sentences: another device or compiler, or nothing in common
+
+
+def joined(states: Iterable[Findings]) -> Findings:
+    """The states of several inputs as one."""
+    every = list(states)
+    return Findings(
+        examined=tuple(sorted({one for state in every for one in state.examined}, key=_examined_order)),
+        known=tuple(sorted((one for state in every for one in state.known), key=_known_order)),
+    )
+
+
+def dump(state: Findings) -> str:
+    """The file: a first line that says what it is, then one JSON object on each line, sorted."""
+    rows: list[Mapping[str, Any]] = [_FORMAT]
+    rows += [_row(one) for one in sorted(set(state.examined), key=_examined_order)]
+    rows += [_row(one) for one in sorted(set(state.known), key=_known_order)]
+    return "".join(json.dumps(row, ensure_ascii=True, allow_nan=False) + "\n" for row in rows)
+
+
+def parse(data: bytes, name: str) -> Findings:
+    """The state that a file holds; a line that stands twice, as merges leave it, counts once.
+
+    Raises:
+        BaselineError: it is no baseline, of a newer format, or damaged; the text names the line.
+    """
+    rows = _rows(data, name)
+    if not rows or "gpadvisor-baseline" not in rows[0]:
+        raise BaselineError(f"{name} is no baseline of gpadvisor; --update-baseline writes one")
+    if rows[0] != _FORMAT:
+        raise BaselineError(f"{name} is a baseline of a newer gpadvisor; update gpadvisor, or write it again")
+    examined: dict[Examined, None] = {}
+    known: dict[Known, None] = {}
+    for number, row in enumerate(rows[1:], start=2):
+        if row == _FORMAT:
+            continue
+        try:
+            if "rule" in row:
+                known[_value(Known, row)] = None
+            else:
+                examined[_value(Examined, row)] = None
+        except (TypeError, ValueError) as error:
+            raise BaselineError(f"{name} is damaged in line {number} ({error}); write it again") from error
+    return Findings(examined=tuple(examined), known=tuple(known))
+
+
+def difference(baseline: Findings, now: Findings) -> Difference:
+    """What is new, known and fixed; a kernel of another device or compiler is not compared.
+
+    Equal fingerprints are the same suggestion, else the only one of a rule, kernel and file on both sides.
+    """
+    comparable, reasons = _comparable(baseline, now)
+    found = [one for one in now.known if (one.kernel, one.device) in comparable]
+    before = [one for one in baseline.known if (one.kernel, one.device) in comparable]
+    pairs = _pairs(before, found)
+    kernels = {one.kernel for one in now.examined}
+    return Difference(
+        new=tuple(one for one in found if one not in pairs),
+        known=tuple(one for one in found if one in pairs),
+        fixed=tuple(one for one in before if one not in set(pairs.values())),
+        elsewhere=tuple(sorted({one.kernel for one in baseline.examined} - kernels)),
+        not_comparable=tuple(reasons),
+    )
+
+
+def updated(baseline: Findings, now: Findings, version: str) -> Findings:
+    """The baseline with what was looked at replaced; the first version and a person's note are kept."""
+    seen = {(one.kernel, one.device) for one in now.examined}
+    before = [one for one in baseline.known if (one.kernel, one.device) in seen]
+    pairs = _pairs(before, now.known)
+    current = []
+    for one in now.known:
+        old = pairs.get(one)
+        current.append(
+            replace(one, since=old.since, note=old.note) if old is not None else replace(one, since=version)
+        )
+    return Findings(
+        examined=(
+            *now.examined,
+            *(one for one in baseline.examined if (one.kernel, one.device) not in seen),
+        ),
+        known=(*current, *(one for one in baseline.known if (one.kernel, one.device) not in seen)),
+    )
+
+
+def _comparable(baseline: Findings, now: Findings) -> tuple[set[tuple[str, str]], list[str]]:
+    """Kernels that both states saw alike, or that the baseline has never seen; and why others are not."""
+    known: dict[str, list[Examined]] = {}
+    for one in baseline.examined:
+        known.setdefault(one.kernel, []).append(one)
+    if baseline.examined and now.examined and not any(one.kernel in known for one in now.examined):
+        return set(), ["no kernel of the baseline is in the input: it is another project's, or out of date"]
+    comparable: set[tuple[str, str]] = set()
+    reasons: dict[str, None] = {}
+    devices = {one.device for one in baseline.examined}
+    for one in now.examined:
+        same = [old for old in known.get(one.kernel, ()) if old.device == one.device]
+        if not same and (one.kernel in known or (devices and one.device not in devices)):
+            of = ", ".join(sorted({old.device for old in known.get(one.kernel, baseline.examined)}))
+            reasons[f"{one.kernel} ran on {one.device}, the baseline is of {of}"] = None
+        elif same and not any(_same_compiler(old, one) for old in same):
+            of = ", ".join(sorted({old.compiler for old in same}))
+            reasons[f"{one.kernel} is compiled by CUDA {one.compiler}, the baseline's by {of}"] = None
+        else:
+            comparable.add((one.kernel, one.device))
+    return comparable, list(reasons)
+
+
+def _same_compiler(one: Examined, other: Examined) -> bool:
+    return not one.compiler or not other.compiler or one.compiler == other.compiler
+
+
+def _pairs(before: Sequence[Known], now: Sequence[Known]) -> dict[Known, Known]:
+    """Entries of now, each with its entry before."""
+    by_print = {(one.fingerprint, one.device): one for one in before}
+    pairs = {one: by_print[key] for one in now if (key := (one.fingerprint, one.device)) in by_print}
+    taken = set(pairs.values())
+    left = [one for one in before if one not in taken]
+    rest = [one for one in now if one not in pairs]
+    old_places, new_places = Counter(map(_place, left)), Counter(map(_place, rest))
+    alone = {_place(one): one for one in left if old_places[_place(one)] == 1}
+    pairs |= {one: alone[at] for one in rest if new_places[at := _place(one)] == 1 and at in alone}
+    return pairs
+
+
+def _place(one: Known) -> tuple[str, ...]:
+    return one.rule, one.kernel, one.file, one.device
+
+
+def _known_order(one: Known) -> tuple[str, ...]:
+    return one.kernel, one.rule, one.file, one.device, one.fingerprint
+
+
+def _examined_order(one: Examined) -> tuple[str, ...]:
+    return one.kernel, one.device, one.compiler
+
+
+def _row(one: Known | Examined) -> Mapping[str, Any]:
+    return {name: value for name, value in asdict(one).items() if value not in {None, ""}}
+
+
+def _rows(data: bytes, name: str) -> list[Mapping[str, Any]]:
+    rows: list[Mapping[str, Any]] = []
+    for number, line in enumerate(data.split(b"\n"), start=1):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise BaselineError(
+                f"{name} is no baseline, or damaged, in line {number}; restore it or write it again"
+            ) from error
+        if not isinstance(row, dict):
+            raise BaselineError(f"{name} is no baseline of gpadvisor; --update-baseline writes one")
+        rows.append(row)
+    return rows
+
+
+def _value(kind: type[Any], row: Mapping[str, Any]) -> Any:
+    """A value of a row; what a later version added is left out."""
+    values: dict[str, Any] = {}
+    for field in fields(kind):
+        if field.name not in row:
+            continue
+        value = row[field.name]
+        if field.name in {"low", "expected", "high"}:
+            if isinstance(value, bool) or not isinstance(value, (int, float)):
+                raise ValueError(f"{field.name} is no number")
+            values[field.name] = float(value)
+        elif isinstance(value, str) and len(value) <= _MAX_TEXT:
+            values[field.name] = value
+        else:
+            raise ValueError(f"{field.name} is no text of at most {_MAX_TEXT} characters")
+    return kind(**values)

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Checked limits as lines of text, Markdown, JSON values and JUnit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+from xml.etree import ElementTree as ET
+
+from gpadvisor.gate.limits import TIME, GateCheck, GateOutcome, verdict
+from gpadvisor.report.markdown import code, prose
+from gpadvisor.report.names import short_name
+from gpadvisor.report.words import cleaned
+
+_NAME = 60
+_SIGN = {GateOutcome.PASS: "pass", GateOutcome.FAIL: "FAIL", GateOutcome.INCONCLUSIVE: "inconclusive"}
+
+
+def gate_text(checks: Sequence[GateCheck]) -> str:
+    """A line for each check and the verdict, for a terminal."""
+    lines = [f"{_SIGN[one.outcome]:<13} {one.limit:<14} {_sentence(one)}" for one in cleaned(tuple(checks))]
+    return "\n".join([f"Gate: {verdict(checks).value}", *(f"  {line}" for line in lines)]) + "\n"
+
+
+def gate_markdown(checks: Sequence[GateCheck]) -> str:
+    """The verdict and a table, for a comment on a pull request or a job's summary."""
+    rows = [
+        f"| {_SIGN[one.outcome]} | {code(one.limit, cell=True)} "
+        f"| {code(short_name(one.kernel, _NAME), cell=True)} "
+        f"| {_value(one, one.before)} | {_value(one, one.after)} | {_change(one)} | {prose(one.reason)} |"
+        for one in cleaned(tuple(checks))
+    ]
+    head = ["| | limit | kernel | before | after | change | |", "|---|---|---|--:|--:|--:|---|"]
+    return "\n".join([f"**gpadvisor: {verdict(checks).value}**", "", *head, *rows]) + "\n"
+
+
+def gate_json(checks: Sequence[GateCheck]) -> dict[str, Any]:
+    """The values: times in nanoseconds, null for what is not known."""
+    return {
+        "verdict": verdict(checks).value,
+        "checks": [
+            {
+                "kernel": one.kernel,
+                "limit": one.limit,
+                "quantity": one.quantity,
+                "outcome": one.outcome.value,
+                "before": one.before,
+                "after": one.after,
+                "band": one.band,
+                "reason": one.reason,
+            }
+            for one in checks
+        ],
+    }
+
+
+def gate_junit(checks: Sequence[GateCheck]) -> str:
+    """A test case for each check; what is inconclusive is an error."""
+    counts = {outcome: sum(one.outcome is outcome for one in checks) for outcome in GateOutcome}
+    suite = ET.Element(
+        "testsuite",
+        name="gpadvisor compare",
+        tests=str(len(checks)),
+        failures=str(counts[GateOutcome.FAIL]),
+        errors=str(counts[GateOutcome.INCONCLUSIVE]),
+    )
+    for one in cleaned(tuple(checks)):
+        case = ET.SubElement(suite, "testcase", classname=one.kernel or "all kernels", name=one.limit)
+        if one.outcome is not GateOutcome.PASS:
+            kind = "failure" if one.outcome is GateOutcome.FAIL else "error"
+            ET.SubElement(case, kind, message=_sentence(one))
+    suites = ET.Element("testsuites")
+    suites.append(suite)
+    ET.indent(suites)
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(suites, encoding="unicode") + "\n"
+
+
+def _sentence(one: GateCheck) -> str:
+    values = ""
+    if one.before is not None and one.after is not None:
+        values = f"{one.quantity} {_value(one, one.before)} -> {_value(one, one.after)} ({_change(one)})"
+    kernel = short_name(one.kernel, _NAME) if one.kernel else ""
+    return ": ".join(part for part in (kernel, values, one.reason) if part)
+
+
+def _value(one: GateCheck, value: float | None) -> str:
+    if value is None:
+        return ""
+    return f"{value / 1000:,.4g} us" if one.quantity == TIME else f"{value:,.15g}"
+
+
+def _change(one: GateCheck) -> str:
+    if one.before is None or one.after is None:
+        return ""
+    if not one.before:
+        return "as before" if not one.after else f"+{one.after:,.15g}"
+    band = "" if one.band is None else f" +- {100 * one.band:.1f}"
+    return f"{100 * (one.after / one.before - 1):+.1f}{band} %"
