@@ -13,7 +13,7 @@ from gpadvisor.cli.progress import TerminalProgress
 from gpadvisor.errors import UsageError
 
 if TYPE_CHECKING:
-    from gpadvisor.gate.limits import Limit
+    from gpadvisor.gate.limits import GateLimit
 
 _DESCRIPTION = """\
 Compare two reports or snapshots, one from before a change and one from after it: by kernel, what
@@ -106,7 +106,7 @@ def run(arguments: argparse.Namespace) -> int:
     return 1
 
 
-def _limit(text: str) -> Limit:
+def _limit(text: str) -> GateLimit:
     from gpadvisor.gate.limits import parse_limit
 
     try:

@@ -37,7 +37,7 @@ class GateOutcome(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limit:
+class GateLimit:
     """``5%``, ``insts=1%``, ``spills=0``, ``kernel=REGEX:3%``."""
 
     text: str
@@ -77,7 +77,7 @@ class GateCheck:
     reason: str
 
 
-def parse_limit(text: str) -> Limit:
+def parse_limit(text: str) -> GateLimit:
     """A limit of the command line.
 
     Raises:
@@ -100,14 +100,14 @@ def parse_limit(text: str) -> Limit:
         raise ValueError(f"'{text}' is not a limit such as 5%, spills=0 or kernel=gemm:3% ({names})")
     value = float(found["value"])
     if found["percent"]:
-        return Limit(text=text, quantity=name, share=value / 100, amount=None, kernel=pattern)
+        return GateLimit(text=text, quantity=name, share=value / 100, amount=None, kernel=pattern)
     if name == TIME:
         raise ValueError(f"'{text}' needs a percent sign: times may grow by a share, such as 5%")
-    return Limit(text=text, quantity=name, share=None, amount=value, kernel=pattern)
+    return GateLimit(text=text, quantity=name, share=None, amount=value, kernel=pattern)
 
 
 def checks(
-    pairs: Sequence[tuple[GatedKernel, GatedKernel]], limits: Sequence[Limit]
+    pairs: Sequence[tuple[GatedKernel, GatedKernel]], limits: Sequence[GateLimit]
 ) -> tuple[GateCheck, ...]:
     """Every limit for every pair of kernels that it is for; a limit that is for none is inconclusive."""
     found: list[GateCheck] = []
@@ -138,21 +138,21 @@ def verdict(found: Iterable[GateCheck]) -> GateOutcome:
     )
 
 
-def _is_for(limit: Limit, side: GatedKernel, limits: Sequence[Limit]) -> bool:
+def _is_for(limit: GateLimit, side: GatedKernel, limits: Sequence[GateLimit]) -> bool:
     """Limits for named kernels stand in place of those for all."""
     if limit.kernel is not None:
         return limit.kernel.search(side.kernel) is not None
     return not _is_named(limit, side, limits)
 
 
-def _is_named(limit: Limit, side: GatedKernel, limits: Sequence[Limit]) -> bool:
+def _is_named(limit: GateLimit, side: GatedKernel, limits: Sequence[GateLimit]) -> bool:
     return limit.kernel is None and any(
         one.quantity == limit.quantity and one.kernel is not None and one.kernel.search(side.kernel)
         for one in limits
     )
 
 
-def _check(before: GatedKernel, after: GatedKernel, limit: Limit) -> GateCheck:
+def _check(before: GatedKernel, after: GatedKernel, limit: GateLimit) -> GateCheck:
     if limit.quantity == TIME:
         return _check_time(before, after, limit)
     old, new = before.counters.get(limit.quantity), after.counters.get(limit.quantity)
@@ -167,7 +167,7 @@ def _check(before: GatedKernel, after: GatedKernel, limit: Limit) -> GateCheck:
     return _made(before, limit, outcome, old, new, reason=reason)
 
 
-def _check_time(before: GatedKernel, after: GatedKernel, limit: Limit) -> GateCheck:
+def _check_time(before: GatedKernel, after: GatedKernel, limit: GateLimit) -> GateCheck:
     old, new = (_median(side.durations_ns) for side in (before, after))
     if reason := _why_undecided(before, after, old, new):
         return _made(before, limit, GateOutcome.INCONCLUSIVE, old, new, reason=reason)
@@ -222,7 +222,7 @@ def _noise(values: Sequence[float], median: float) -> float:
 
 def _made(
     side: GatedKernel,
-    limit: Limit,
+    limit: GateLimit,
     outcome: GateOutcome,
     before: float | None,
     after: float | None,

@@ -9,7 +9,7 @@ from pathlib import Path
 from gpadvisor.advice.compare import Comparison, compare
 from gpadvisor.estimators.context import KernelContext
 from gpadvisor.gate.formats import gate_json, gate_junit, gate_markdown, gate_text
-from gpadvisor.gate.limits import GateOutcome, Limit, verdict
+from gpadvisor.gate.limits import GateLimit, GateOutcome, verdict
 from gpadvisor.model.advice import KernelAdvice
 from gpadvisor.model.finding import ChangedLine, Place
 from gpadvisor.pipeline.advise import AdvisedFile, advise_file
@@ -65,7 +65,7 @@ class CompareOptions:
     format: str  # "text", "markdown", "json", "junit"
     rows: int | None  # source lines for each kernel; None for all
     width: int
-    limits: tuple[Limit, ...] = ()
+    limits: tuple[GateLimit, ...] = ()
 
 
 def compare_files(

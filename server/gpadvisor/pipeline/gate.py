@@ -7,13 +7,15 @@ from collections.abc import Sequence
 
 from gpadvisor.advice.compare import pair_kernels
 from gpadvisor.evidence.accesses import is_stack_slot, one_way_slots
-from gpadvisor.gate.limits import GateCheck, GatedKernel, Limit, checks
+from gpadvisor.gate.limits import GateCheck, GatedKernel, GateLimit, checks
 from gpadvisor.model.advice import KernelAdvice
 from gpadvisor.model.profile import Evidence
 from gpadvisor.pipeline.advise import AdvisedFile, AdvisedKernel
 
 
-def check_advised(before: AdvisedFile, after: AdvisedFile, limits: Sequence[Limit]) -> tuple[GateCheck, ...]:
+def check_advised(
+    before: AdvisedFile, after: AdvisedFile, limits: Sequence[GateLimit]
+) -> tuple[GateCheck, ...]:
     """Every limit for every pair of kernels."""
     kernels = {id(one.advice): one for side in (before, after) for one in side.kernels}
     pairs, _, _ = pair_kernels(before.advice.kernels, after.advice.kernels)
