@@ -9,6 +9,7 @@ import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
+import duckdb
 import numpy as np
 import pytest
 from tests.ncu_writer import write_report
@@ -70,11 +71,32 @@ def with_another_manifest(path: Path) -> None:
     changed(path, lambda content: content.update({"manifest.json": b'{"schema": 1, "profile": []}'}))
 
 
+def with_an_unlisted_reason(path: Path) -> None:
+    def change(content: dict[str, bytes]) -> None:
+        table = path.with_suffix(".parquet")
+        table.write_bytes(content["samples.parquet"])
+        changed_rows = f"SELECT * REPLACE ('strange' AS reason) FROM read_parquet('{table}')"
+        duckdb.sql(f"COPY ({changed_rows}) TO '{table}.new' (FORMAT parquet)")
+        content["samples.parquet"] = Path(f"{table}.new").read_bytes()
+        table.unlink()
+        Path(f"{table}.new").unlink()
+
+    changed(path, change)
+
+
 def as_text(path: Path) -> None:
     path.write_bytes(b"no snapshot at all, but text\n")
 
 
-DAMAGES = [cut, without_a_table, with_a_damaged_table, with_another_table, with_another_manifest, as_text]
+DAMAGES = [
+    cut,
+    without_a_table,
+    with_a_damaged_table,
+    with_another_table,
+    with_another_manifest,
+    with_an_unlisted_reason,
+    as_text,
+]
 
 
 @pytest.mark.parametrize("damage", DAMAGES)

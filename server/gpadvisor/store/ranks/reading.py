@@ -239,6 +239,7 @@ def _add_raw(reading: Reading, kernels: Kernels, batch: Sequence[RankFile]) -> N
         _note_metrics(connection, "in_pc_metrics")
         for name in FORMS:
             _put(connection, name, STAGES[name])
+        _check_names(connection, kernels)
     finally:
         for folder in place.iterdir():
             for file in folder.iterdir():
@@ -299,10 +300,13 @@ def _number(connection: Any, kernels: Kernels) -> None:
         connection.register("found", {name: columns[:, at] for at, name in enumerate(("f", "launch", "k"))})
         connection.execute("INSERT INTO keyed SELECT f, launch, k FROM found")
         connection.unregister("found")
+
+
+def _check_names(connection: Any, kernels: Kernels) -> None:
+    """ProfileFormatError where rows have a section or a reason that no launch of their kernel lists."""
     for table, column in (("samples", "reason"), ("samples", "section"), ("counts", "section")):
         named = connection.execute(
-            f"SELECT DISTINCT k, {column} FROM in_{table} JOIN keyed USING (f, launch)"
-            f" WHERE {column} IS NOT NULL"
+            f"SELECT DISTINCT k, {column} FROM sum_{table} WHERE {column} IS NOT NULL"
         ).fetchall()
         if any(name not in kernels.vocabulary(k, column) for k, name in named):
             raise ProfileFormatError(f"it has {table} of a {column} that its launch does not list")
@@ -335,6 +339,7 @@ def _add_kept(reading: Reading, kernels: Kernels, batch: Sequence[RankFile]) -> 
     _note_metrics(connection, "kept_pc_metrics")
     for name in FORMS:
         _put(connection, name, TAKEN[name])
+    _check_names(connection, kernels)
 
 
 def _numbers(connection: Any, kernels: Kernels, kept: Document, launches: Path) -> dict[int, int]:
