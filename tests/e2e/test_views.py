@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from tests.kernels import compile_text
-from tests.ncu_writer import LaunchSpec, write_report
+from tests.ncu_writer import DeviceSpec, LaunchSpec, write_report
 from tests.sampled import sampled
 
 from gpadvisor.cli import main
@@ -42,7 +42,7 @@ SECTION = "collect it with ncu --section "
 VIEWS = ("roofline", "potential", "tree")
 CASES = (
     *("whole", "no samples", "no counts", "neither", "counts of zero", "no time", "unknown time"),
-    *("one block", "no code", "debug build", "no memory", "recursion"),
+    *("one block", "one wave", "no hit rates", "no code", "debug build", "no memory", "recursion"),
 )
 
 
@@ -82,6 +82,11 @@ def cases() -> Mapping[str, tuple[LaunchSpec, Mapping[str, str]]]:
             {"roofline": f"no duration of run; {SECTION}SpeedOfLight", "potential": "collect --section"},
         ),
         "one block": (replace(loop, grid=(1, 1, 1), block=(1, 1, 1)), {}),
+        "one wave": (replace(loop, grid=(DeviceSpec().sms, 1, 1), block=(1024, 1, 1)), {}),
+        "no hit rates": (
+            replace(loop, metrics={f"{unit}_sector_hit_rate.pct": None for unit in ("l1tex__t", "lts__t")}),
+            {},
+        ),
         "no code": (
             LaunchSpec(kernel="run", cubin=None, external={(1 << 40, "wait"): (90, 70)}),
             {"roofline": SECTION, "potential": SECTION, "tree": "its machine code could not be had"},

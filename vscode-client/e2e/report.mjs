@@ -112,8 +112,8 @@ async function renewed({ workspace, page, palette }, shown) {
   copyFileSync(path.join(workspace, "after.ncu-rep"), path.join(workspace, "run.ncu-rep"));
   const after = shown.locator("#kernel-rows .body .cell.number").first();
   await after.filter({ hasNotText: before }).filter({ hasText: /714 us/ }).waitFor(WAIT);
-  await palette("View: Close Other Editors in Group").catch(() => undefined);
-  await page.keyboard.press("Escape");
+  await page.locator(".tab", { hasText: "thermal_stencil.cu" }).click();
+  await palette("View: Close All Editors"); // the comparison is then the only page in sight
 }
 
 /** Two profiles: predicted beside achieved, by line. */
@@ -138,8 +138,8 @@ async function hostile({ page, palette }, shown) {
   await pickFirst(page, "hostile.ncu-rep", "hostile.ncu-rep");
   await shown.getByText("onerror").first().waitFor(WAIT); // the summary
   await palette("GPAdvisor: Show Report");
-  await page.locator(".tab.active", { hasText: "Report: hostile.ncu-rep" }).waitFor(WAIT);
-  await palette("View: Maximize Editor Group");
+  await page.locator(".tab.active", { hasText: "Report: hostile.ncu-rep" }).click();
+  await palette("View: Close Editors in Other Groups"); // the summary is a page, too
   await shown.locator("#kernel-rows .cell.name", { hasText: "onerror=" }).waitFor(WAIT);
   assert.equal(await shown.locator("main img, main b, main script").count(), 0);
   assert.equal(await shown.locator("body").evaluate(() => "stolen" in globalThis), false);
