@@ -48,6 +48,7 @@ const cursor = (page) => page.locator(".monaco-editor[data-uri$='thermal_stencil
 async function contents(shown, { kernels: [kernel] }) {
   assert.equal(await shown.locator("#advice h3").innerText(), kernel.name);
   const cures = kernel.suggestions.map((one) => one.cure ?? one.advice);
+  await shown.locator("#advice .cure").nth(cures.length - 1).waitFor(WAIT);
   assert.deepEqual(await shown.locator("#advice .cure").allInnerTexts(), cures);
 }
 
@@ -140,7 +141,7 @@ async function hostile({ page, palette }, shown) {
   await palette("GPAdvisor: Show Report");
   await page.locator(".tab.active", { hasText: "Report: hostile.ncu-rep" }).click();
   await palette("View: Close Editors in Other Groups"); // the summary is a page, too
-  await shown.locator("#kernel-rows .cell.name", { hasText: "onerror=" }).waitFor(WAIT);
+  await shown.locator("#kernel-rows .cell.name", { hasText: "&lt;kernel" }).waitFor(WAIT);
   assert.equal(await shown.locator("main img, main b, main script").count(), 0);
   assert.equal(await shown.locator("body").evaluate(() => "stolen" in globalThis), false);
 }
