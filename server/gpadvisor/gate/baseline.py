@@ -7,6 +7,7 @@ No line number, path of a machine or sample stands in it: what moves or is measu
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
@@ -29,9 +30,9 @@ class Known:
 
     kernel: str  # without template arguments and parameters
     rule: str
-    file: str  # its name without folders; empty where the place has no line
     fingerprint: str
     device: str  # architecture
+    file: str = ""  # its name without folders; empty where the place has no line
     low: float | None = None  # speedups; None for static findings
     expected: float | None = None
     high: float | None = None
@@ -230,7 +231,7 @@ def _value(kind: type[Any], row: Mapping[str, Any]) -> Any:
             continue
         value = row[field.name]
         if field.name in {"low", "expected", "high"}:
-            if isinstance(value, bool) or not isinstance(value, (int, float)):
+            if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
                 raise ValueError(f"{field.name} is no number")
             values[field.name] = float(value)
         elif isinstance(value, str) and len(value) <= _MAX_TEXT:

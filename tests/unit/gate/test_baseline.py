@@ -102,6 +102,12 @@ def test_the_file_is_sorted_and_comes_back() -> None:
     assert len(text.splitlines()) == 4  # what it is, one kernel, two suggestions
 
 
+def test_advice_without_a_line_comes_back() -> None:
+    """As of a report without a line table: what was written must be read."""
+    before = state(replace(ONE, file=""))
+    assert parse(dump(before).encode(), "b") == before
+
+
 def test_a_merge_that_keeps_lines_of_both_sides_is_read() -> None:
     merged = dump(state(ONE)) + dump(state(TWO))
     assert parse(merged.encode(), "b") == state(ONE, TWO)
@@ -118,6 +124,7 @@ def test_a_merge_that_keeps_lines_of_both_sides_is_read() -> None:
         '{"gpadvisor-baseline": 1}\n{"rule": "GPA106"}\n',
         '{"gpadvisor-baseline": 1}\n{"kernel": 5, "device": "sm_80"}\n',
         '{"gpadvisor-baseline": 1}\n' + json.dumps({"kernel": "x" * 5_000, "device": "sm_80"}),
+        dump(state(ONE)).replace("1.5", "NaN"),
         '{"gpadvisor-baseline": 2}\n',
         "[" * 100_000,
     ],
