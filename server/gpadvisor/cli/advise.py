@@ -38,7 +38,7 @@ examples:
   gpadvisor advise run.ncu-rep --details
   gpadvisor advise run.ncu-rep --kernel gemm --format markdown > advice.md
   gpadvisor advise run.ncu-rep --source-map /home/build/app=. --fail-on 1.5
-  gpadvisor advise run.ncu-rep --baseline .gpadvisor-baseline.jsonl --fail-on new:1.1
+  gpadvisor advise run.ncu-rep --baseline advice.jsonl --fail-on new:1.1
   gpadvisor advise kernel.cu --arch sm_90 -I include -- --use_fast_math
   gpadvisor advise src/ -p build
 """

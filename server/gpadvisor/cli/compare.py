@@ -23,7 +23,7 @@ Kernels are paired by name. To compare two kernels of one report, give it twice:
   gpadvisor compare before.ncu-rep after.ncu-rep
   gpadvisor compare run.ncu-rep run.ncu-rep --kernel naive --kernel-after tiled
   gpadvisor compare before.ncu-rep after.ncu-rep --format html -o page.html
-  gpadvisor compare before.ncu-rep after.ncu-rep --gate 5% --gate kernel=gemm:2% --format junit
+  gpadvisor compare a.ncu-rep b.ncu-rep --gate 5% --gate kernel=gemm:2%
   gpadvisor compare before.cubin after.cubin --gate spills=0 --gate registers=0
 
 A gate ends with exit code 1 where something grew by more than it allows, and where that cannot be told: times
