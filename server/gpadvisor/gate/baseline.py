@@ -10,7 +10,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import MISSING, asdict, dataclass, fields, replace
 from typing import Any, Final
 
 from gpadvisor.errors import GpadvisorError
@@ -106,7 +106,7 @@ def parse(data: bytes, name: str) -> Findings:
                 known[_value(Known, row)] = None
             else:
                 examined[_value(Examined, row)] = None
-        except (TypeError, ValueError) as error:
+        except ValueError as error:
             raise BaselineError(f"{name} is damaged in line {number} ({error}); write it again") from error
     return Findings(examined=tuple(examined), known=tuple(known))
 
@@ -228,6 +228,8 @@ def _value(kind: type[Any], row: Mapping[str, Any]) -> Any:
     values: dict[str, Any] = {}
     for field in fields(kind):
         if field.name not in row:
+            if field.default is MISSING:
+                raise ValueError(f"{field.name} is missing")
             continue
         value = row[field.name]
         if field.name in {"low", "expected", "high"}:

@@ -24,6 +24,8 @@ SHORTEST_NS: Final = 10_000.0
 """Launches of less are as long as their start, whose time is noise."""
 _NORMAL: Final = 1.4826
 """Median absolute deviation to standard deviation, of normal noise."""
+_OF_MEDIAN: Final = math.sqrt(math.pi / 2)
+"""How much farther medians of normal noise lie apart than means."""
 _SIGMAS: Final = 3.0
 _LIMIT: Final = re.compile(r"(?:(?P<name>[a-z]+)=)?(?P<value>\d{1,6}(?:\.\d{1,6})?)(?P<percent>%)?")
 
@@ -56,7 +58,7 @@ class GatedKernel:
     """One kernel of one run."""
 
     kernel: str
-    durations_ns: tuple[float, ...]  # of each launch
+    durations_ns: tuple[float, ...]  # of each launch that took any time
     modelled: bool  # whether the times are a simulator's
     device: str
     launch: str  # shape of the launch, in words; empty for code alone
@@ -210,14 +212,13 @@ def _other_launch(before: GatedKernel, after: GatedKernel) -> str:
 
 
 def _median(values: Sequence[float]) -> float | None:
-    known = [value for value in values if math.isfinite(value) and value > 0]
-    return statistics.median(known) if known else None
+    return statistics.median(values) if values else None
 
 
 def _noise(values: Sequence[float], median: float) -> float:
     """Three standard deviations of the median, as a share of it, by the median absolute deviation."""
     deviation = statistics.median(abs(value - median) for value in values)
-    return _SIGMAS * _NORMAL * deviation / median / math.sqrt(len(values))
+    return _SIGMAS * _OF_MEDIAN * _NORMAL * deviation / median / math.sqrt(len(values))
 
 
 def _made(

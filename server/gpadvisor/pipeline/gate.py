@@ -34,10 +34,10 @@ def _side(advice: KernelAdvice, file: AdvisedFile, kernel: AdvisedKernel | None)
         if launch is not None
         and (one.launch.kernel, one.launch.grid, one.launch.block)
         == (launch.kernel, launch.grid, launch.block)
-        and one.launch.duration_ns is not None
+        and one.launch.duration_ns  # some reports have nought
         and not one.launch.failed
     ]
-    single = () if advice.duration_ns is None else (advice.duration_ns,)
+    single = (advice.duration_ns,) if advice.duration_ns else ()
     return GatedKernel(
         kernel=advice.name,
         durations_ns=tuple(same) or single,
