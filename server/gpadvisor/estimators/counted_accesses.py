@@ -27,7 +27,7 @@ from gpadvisor.estimators.utilisation import (
 )
 from gpadvisor.evidence.access_shapes import sectors_of_a_warp
 from gpadvisor.evidence.accesses import is_global, is_memory
-from gpadvisor.evidence.measured import specified_dram
+from gpadvisor.evidence.measured import RUN_CLOCK, specified_dram
 from gpadvisor.model.advice import MeasuredBound, Relief
 from gpadvisor.model.instruction import MemorySpace, OpcodeClass
 from gpadvisor.model.machine import SECTOR_BYTES, WARP
@@ -35,7 +35,6 @@ from gpadvisor.model.profile import KernelProfile
 from gpadvisor.model.program import Function
 
 _READS: Final = "l1tex__m_xbar2l1tex_read_sectors.avg.pct_of_peak_sustained_elapsed"
-_CLOCKS: Final = ("sm__cycles_elapsed.avg.per_second", "gpc__cycles_elapsed.avg.per_second")
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +121,7 @@ def _behind(profile: KernelProfile, sectors: _Sectors, requests: float) -> float
 def _dram(profile: KernelProfile, sectors: _Sectors, requests: float) -> float:
     """The share of DRAM's sectors that stays: those that requests need, if no two share one."""
     moved, peak, sms = _load(profile, DRAM), specified_dram(profile), profile.device.sms
-    clock = next((rate for name in _CLOCKS if (rate := profile.metric(name))), None)
+    clock = next((rate for name in RUN_CLOCK if (rate := profile.metric(name))), None)
     if not moved or not peak or not sms or not clock or not requests:
         return 1.0
     taken = moved * peak / SECTOR_BYTES / (sms * clock) / requests

@@ -13,6 +13,8 @@ from gpadvisor.model.profile import KernelProfile
 from gpadvisor.model.program import Function, Program
 
 Values = NDArray[np.float64]
+RUN_CLOCK: Final = ("sm__cycles_elapsed.avg.per_second", "gpc__cycles_elapsed.avg.per_second")
+"""Names for the cycles per second of the run."""
 DRAM_CLOCK: Final = "device__attribute_max_mem_frequency_khz"
 DRAM_WIDTH: Final = "device__attribute_fb_bus_width"
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from gpadvisor.evidence.measured import DRAM_CLOCK, DRAM_WIDTH, specified_dram
+from gpadvisor.evidence.measured import DRAM_CLOCK, DRAM_WIDTH, RUN_CLOCK, specified_dram
 from gpadvisor.model.machine import SECTOR_BYTES, MachineModel
 from gpadvisor.model.profile import Device, KernelProfile
 from gpadvisor.views.roofline.model import Basis, Figure, Level
 
-_RUN_CLOCK: Final = ("sm__cycles_elapsed.avg.per_second", "gpc__cycles_elapsed.avg.per_second")
 _SECTORS_PER_CYCLE: Final = 4
 """Of an SM's L1: a line of 128 bytes in each cycle."""
 
@@ -44,7 +43,7 @@ def sms(profile: KernelProfile) -> Figure | None:
 
 def run_clock(profile: KernelProfile) -> Figure | None:
     """Cycles per second of the run; tools often lock the clock below its maximum."""
-    return _metric(profile, *_RUN_CLOCK) or _attribute(profile.device.clock_hz, "clock of the device")
+    return _metric(profile, *RUN_CLOCK) or _attribute(profile.device.clock_hz, "clock of the device")
 
 
 def issue_per_cycle(profile: KernelProfile, machine: MachineModel) -> Figure:
