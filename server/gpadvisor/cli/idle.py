@@ -42,11 +42,10 @@ def run(arguments: argparse.Namespace) -> int:
     from gpadvisor.report.idle import idle_json, idle_text
 
     devices = idle_of(arguments.input)
-    name = str(arguments.input)
     text = (
-        idle_json(name, devices)
+        idle_json(str(arguments.input), devices)
         if arguments.format == "json"
-        else idle_text(name, devices, arguments.top or None)
+        else idle_text(arguments.input.name, devices, arguments.top or None)
     )
     options.write_output(text, arguments.output, paged=not arguments.no_pager and arguments.format == "text")
     return 0

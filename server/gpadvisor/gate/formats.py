@@ -10,16 +10,20 @@ from xml.etree import ElementTree as ET
 from gpadvisor.gate.limits import TIME, GateCheck, GateOutcome, verdict
 from gpadvisor.report.markdown import code, prose
 from gpadvisor.report.names import short_name
-from gpadvisor.report.words import cleaned
+from gpadvisor.report.words import cleaned, wrap
 
 _NAME = 60
+_INDENT = 26
 _SIGN = {GateOutcome.PASS: "pass", GateOutcome.FAIL: "FAIL", GateOutcome.INCONCLUSIVE: "inconclusive"}
 
 
-def gate_text(checks: Sequence[GateCheck]) -> str:
-    """A line for each check and the verdict, for a terminal."""
-    lines = [f"{_SIGN[one.outcome]:<13} {one.limit:<14} {_sentence(one)}" for one in cleaned(tuple(checks))]
-    return "\n".join([f"Gate: {verdict(checks).value}", *(f"  {line}" for line in lines)]) + "\n"
+def gate_text(checks: Sequence[GateCheck], width: int) -> str:
+    """The verdict and each check, for a terminal of so many columns."""
+    lines = [f"Gate: {verdict(checks).value}"]
+    for one in cleaned(tuple(checks)):
+        lead = f"  {_SIGN[one.outcome]:<12}  {one.limit:<8}"
+        lines += wrap(_sentence(one), width, " " * _INDENT, f"{lead:<{_INDENT - 1}} ")
+    return "\n".join(lines) + "\n"
 
 
 def gate_markdown(checks: Sequence[GateCheck]) -> str:

@@ -201,9 +201,10 @@ def _why_undecided(before: GatedKernel, after: GatedKernel, old: float | None, n
         return _other_launch(before, after)
     if min(old, new) < SHORTEST_NS:
         return f"shorter than {SHORTEST_NS / 1000:.0f} us: as long as a launch takes to start"
-    counts = len(before.durations_ns), len(after.durations_ns)
-    if min(counts) < MIN_LAUNCHES:
-        return f"{counts[0]} and {counts[1]} launches: {MIN_LAUNCHES} of each run tell noise from change"
+    old_count, new_count = len(before.durations_ns), len(after.durations_ns)
+    if min(old_count, new_count) < MIN_LAUNCHES:
+        few = f"too few launches ({old_count} and {new_count})"
+        return f"{few}: {MIN_LAUNCHES} of each run tell change from noise"
     return ""
 
 

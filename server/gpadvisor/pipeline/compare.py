@@ -92,7 +92,7 @@ def compare_files(
         gate = gate_markdown(checks) if shown.limits else ""
         text = "\n".join(filter(None, (gate, render_comparison_markdown(result))))
     else:
-        gate = "\n" + gate_text(checks) if shown.limits else ""
+        gate = "\n" + gate_text(checks, shown.width) if shown.limits else ""
         text = render_comparison_text(result, rows=shown.rows, width=shown.width) + gate
     return text, verdict(checks)
 

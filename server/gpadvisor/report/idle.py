@@ -24,9 +24,9 @@ def idle_text(name: str, devices: Sequence[DeviceIdleness], rows: int | None) ->
     lines: list[str] = []
     for one in devices:
         share = one.idle_ns / one.span_ns if one.span_ns else 0.0
-        head = f"{clean(name, 200)}, GPU {one.device}: {_percent(share)} of {_ms(one.span_ns)} idle"
         lines += [
-            f"{head}, {_ms(one.idle_ns)} in {plural(one.gaps, 'gap')}",
+            f"{clean(name, _NAME)}, GPU {one.device}",
+            f"{_percent(share)} of {_ms(one.span_ns)} idle: {_ms(one.idle_ns)} in {plural(one.gaps, 'gap')}",
             "",
             *_table("what the CPU did meanwhile", one.by_call, one, rows),
             "",

@@ -92,11 +92,11 @@ def test_what_is_no_limit(text: str) -> None:
 def test_formats() -> None:
     hostile = replace(SIDE, kernel='</td><img src=x>|`@all "\x1b[31m')
     found = checks([(hostile, replace(times(1.5), kernel="b"))], [parse_limit("5%"), parse_limit("insts=1%")])
-    assert "Gate: fail" in gate_text(found)
+    assert "Gate: fail" in gate_text(found, 80)
     markdown = gate_markdown(found)
     assert "+50.0 +-" in markdown
     assert all(
-        text not in out for out in (markdown, gate_text(found), gate_junit(found)) for text in ("\x1b",)
+        text not in out for out in (markdown, gate_text(found, 80), gate_junit(found)) for text in ("\x1b",)
     )
     rows = [line for line in markdown.splitlines() if line.startswith("| ")]
     assert len(rows) == 3
